@@ -223,6 +223,13 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
         raise InputError(
             f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
         )
+    if "widths" in found:
+        if len(found) > 1:
+            raise InputError(
+                f"directs: {what}: 'widths' beside {' and '.join(map(repr, sorted(found - {'widths'})))}; allowed: 'widths' "
+                "alone, or 'speeds' and 'ends'"
+            )
+        return {b.DIRECTS: 0}
     return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
 
 

@@ -20,7 +20,7 @@ from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
 from bls.seen.answers import AnswerError, Cores, check_apart, placed
 from bls.seen.directions import Directions
-from bls.seen.jobs import JobFacts, SeenJob
+from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
     Present,
     SeenHost,
@@ -366,6 +366,51 @@ class View:
         Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
         """
         self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
+
+    def width(self, job: SeenJob) -> JobWidth:
+        """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
+        state = self._simulator.state
+        least, most = (job.cores, job.cores)
+        if state.settings.item(b.RESIZE) != b.NO_RESIZE:
+            least, most = self._simulator.width_range(job.row)
+        held = state.jobs.item(b.HELD_CORES, job.row) if job.row in self._running else 0
+        return JobWidth(least, most, held, state.jobs.item(b.ASKED, job.row) if held else 0)
+
+    def resize(self, job: SeenJob, cores: int) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
+
+        With ``--resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
+        asked for the difference, which goes as its chunks end; one that is to have more is given cores that are free then, in
+        the order of starts, and the rest after later passes, until another number is said.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs, or that is started in this pass.
+        cores : int
+            From its least to its most: :meth:`width`.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--resize decide``;
+            or the job or the number cannot be.
+        """
+        self._of_a_policy("resize")
+        if self._simulator.state.settings.item(b.RESIZE) != b.AS_DECIDED:
+            raise PluginError(
+                "resize() is for a batch policy that says directs = ('widths',), with --malleable --resize decide"
+            )
+        one = self._directable("resize", job)
+        least, most = self._simulator.width_range(one.row)
+        if least == most:
+            raise PluginError(
+                f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
+            )
+        try:
+            self._directions.resize(one, whole("cores", cores, least, most))
+        except InputError as error:
+            raise PluginError(f"resize() of job {one.job_id}: {error}") from None
 
     def _directed(self, what: str, name: str, part: int, job: object) -> SeenJob:
         self._may_direct(what, name, part)

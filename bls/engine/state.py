@@ -71,8 +71,10 @@ NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
 WAS_CORES = 52
 WAS_ESTIMATE = 53
 WAS_WALLTIME = 54
-# Where running jobs wish for cores:
-WISH = 55  # for how many it wished last, 0 if it has not: it is content with what it has
+# Where running jobs wish for cores, or a policy decides how many they have:
+WISH = (
+    55  # for how many it wished last, or how many the policy wants it to have; 0 if nobody has said: as many as it has
+)
 WISHED = 56  # behind its latest wish, of all that it is told to make from its start on
 WISHING_FIRST = 57  # where in the table of wishes those are that it is still to make
 WISHING_COUNT = 58
@@ -191,8 +193,8 @@ BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 
 # Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
-# wish.
-NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE = 0, 1, 2, 3, 4, 5
+# wish; as a policy decides.
+NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3, 4, 5, 6
 
 # Parts of DIRECTS: a policy scales the speeds of cores, ends jobs.
 SCALES, CUTS = 1, 2

@@ -169,7 +169,7 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
 
 #: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
-DIRECTIONS: Final = ("speeds", "ends")
+DIRECTIONS: Final = ("speeds", "ends", "widths")
 
 
 def directs(policy: object) -> frozenset[str]:

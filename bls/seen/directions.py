@@ -27,6 +27,7 @@ class Directions:
         self._of_all: dict[int, int] = {}  # the scales of all cores
         self._of_some: dict[int, dict[int, int]] = {}  # and those of single ones
         self._ends: dict[int, int] = {}
+        self._widths: dict[int, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._job_ids)
@@ -91,6 +92,10 @@ class Directions:
         self._ends[job.row] = state
         self._job_ids[job.row] = job.job_id
 
+    def resize(self, job: SeenJob, cores: int) -> None:
+        """Let a job have so many cores; what was said of it before in this pass does not count."""
+        self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
+
     def put(self, state: BatchState, running: Set[int], started: Sequence[int]) -> None:
         """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more.
 
@@ -102,11 +107,13 @@ class Directions:
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
+        if self._widths:
+            state.jobs[b.WISH, list(self._widths)] = list(self._widths.values())
         # First what is one scale of all cores and nothing else: a column each.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
         entries: list[tuple[int, int, int, int]] = []
-        for row in self._job_ids.keys() - alone:
+        for row in self._job_ids.keys() - alone - self._widths.keys():
             if row in self._of_all:
                 entries.append((row, b.SCALED, _ALL, self._of_all[row]))
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
@@ -119,5 +126,5 @@ class Directions:
         if entries:
             directed[:, n : n + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
         state.sizes[b.N_DIRECTED] = n + len(entries)
-        for told in (self._job_ids, self._of_all, self._of_some, self._ends):
+        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths):
             told.clear()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyNews",
+    "CoresGiven",
     "CoresReleased",
     "HostChanged",
     "JobEligible",
@@ -65,6 +66,13 @@ class CoresReleased(NamedTuple):
     cores: tuple[tuple[int, int], ...]
 
 
+class CoresGiven(NamedTuple):
+    """A running job has been given these cores."""
+
+    job: SeenJob
+    cores: tuple[tuple[int, int], ...]
+
+
 class JobEnded(NamedTuple):
     """A job has left, ``how`` by ``traces.ledger.STATES``: it has ended, or was withdrawn or rejected before it started."""
 
@@ -81,7 +89,9 @@ class HostChanged(NamedTuple):
     up_again_ns: int | None
 
 
-AnyNews: TypeAlias = JobSubmitted | JobEligible | JobStarted | JobExpected | CoresReleased | JobEnded | HostChanged
+AnyNews: TypeAlias = (
+    JobSubmitted | JobEligible | JobStarted | JobExpected | CoresReleased | CoresGiven | JobEnded | HostChanged
+)
 
 
 class News:
@@ -149,11 +159,17 @@ class News:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
-        for row in rows[jobs[b.HELD_CORES, rows] != had].tolist():
-            still = {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)}
-            gone = sorted(self._left[row] - still)
-            self._left[row] = still
-            yield CoresReleased(running[row], _intervals(gone))
+        resizes = self._view._simulator.resizes  # then as many may have come as have gone
+        for row in rows[(jobs[b.HELD_CORES, rows] != had) | resizes].tolist():
+            had_then, has = (
+                self._left[row],
+                {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)},
+            )
+            self._left[row] = has
+            if gone := sorted(had_then - has):
+                yield CoresReleased(running[row], _intervals(gone))
+            if came := sorted(has - had_then):
+                yield CoresGiven(running[row], _intervals(came))
 
     def _hosts(self) -> Iterator[AnyNews]:
         view = self._view

@@ -11,7 +11,7 @@ rows. What is done about them is one of
   then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
   less is given what is free now, when nobody waits; or
 - *evolve*: who has wished for fewer than it has is asked for the difference, and who has wished for more is given what is free
-  now, whoever waits (``bls.engine.features.wishes``).
+  now, whoever waits (``bls.engine.features.wishes``); *decide* likewise, where a policy has said how many a job is to have.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
@@ -360,11 +360,12 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
     """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
     sizes, when = state.sizes, state.settings[b.RESIZE]
     sizes[b.N_REACHED] = 0
+    if when == b.EVOLVE or when == b.AS_DECIDED:
+        _evolve(state, now)
+        return 0
     head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
     if when == b.EQUAL:
         _equal(state, head, now)
-    elif when == b.EVOLVE:
-        _evolve(state, now)
     elif head >= 0 and when != b.EXPAND:
         _shrink(state, head, now)
     elif sizes[b.N_WAITING] == 0 and sizes[b.FREE_CORES] > 0 and when != b.SHRINK:
