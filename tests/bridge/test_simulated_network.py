@@ -15,7 +15,7 @@ import random
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,10 @@ from traces.base.errors import TwolevelError
 
 #: How many seeds each kind of run tries: ``--hypothesis-profile``.
 SEEDS = {"check": 20, "test": 200, "soak": 100_000}
+
+#: Seeds of runs with other hosts, behind those, which take steps that hardly one in fifty takes: two for each such step, so
+#: that all are taken whatever else the seeds mean. Others must be looked for where a seed means something else than before.
+RARE = (203, 206, 209, 215, 269, 272, 296, 323, 326, 383, 563, 1013)
 
 #: So many at once in one process of a soak.
 _PORTION = 500
@@ -112,7 +116,7 @@ def _digest(value: object) -> bytes:
     return hashlib.blake2b(repr(value).encode(), digest_size=8).digest()
 
 
-def tried(seeds: range) -> Reached:
+def tried(seeds: Iterable[int]) -> Reached:
     """What these seeds come to."""
     reached = Reached()
     for seed in seeds:
@@ -140,7 +144,7 @@ def test_every_seed_gives_the_same_tables_or_says_why_not(
 ) -> None:
     profile = request.config.getoption("hypothesis_profile") or "test"
     count = SEEDS[profile]
-    reached = searched(count) if profile == "soak" else tried(range(count))
+    reached = searched(count) if profile == "soak" else tried([*range(count), *RARE])
     steps = len(reached.connection_steps) + len(reached.job_steps) + len(reached.host_steps)
     record_property(
         "found",
