@@ -288,9 +288,8 @@ class Application:
         state, asking = self.state, int(self.state.counters[s.ASKING])
         cores = state.ask_core[:asking]
         if self.in_graph:
-            ends = state.ask_ns[:asking][
-                cores < state.graph.cores.shape[1]
-            ]  # of tasks; the kind of an event is in its key
+            of_tasks = cores < state.graph.cores.shape[1]  # the kind of an event is in its key
+            ends = state.ask_ns[:asking][of_tasks]
             return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores[s.HELD_SIZE, cores] > 0
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]

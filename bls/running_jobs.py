@@ -257,9 +257,18 @@ class RunningJobs:
 
     @property
     def losses(self) -> dict[int, str]:
-        """Why jobs have ended whose cores were lost, by row."""
+        """Why jobs have ended whose cores were lost, or that a policy has ended, by row."""
         found = self.column(b.LAST_LOST)
-        return {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+        losses = {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+        return losses | dict.fromkeys(self._ended_by_policy(), "the batch policy ended it")
+
+    def _ended_by_policy(self) -> list[int]:
+        if not self.directs:
+            return []
+        state, end_ns = self.column(b.STATE), self.column(b.END)
+        at, how = self.state.scaling[[b.CUT_AT, b.CUT_STATE], : len(state)]
+        rows: list[int] = np.flatnonzero((at > 0) & (end_ns == at) & (state == how)).tolist()
+        return rows
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""

@@ -74,9 +74,8 @@ class View:
         self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        self._expected: OrderedDict[int, int] = (
-            OrderedDict()
-        )  # where running jobs promise their ends, or are scaled: when these are expected, as of _running
+        # Where running jobs promise their ends, or are scaled: when these are expected, as of _running.
+        self._expected: OrderedDict[int, int] = OrderedDict()
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -331,7 +330,9 @@ class View:
             If it is asked for by an observer, or by a policy whose ``directs`` does not name it; or the job, the factor or a
             core cannot be.
         """
-        if not isinstance(job, SeenJob) and cores is None and isinstance(job, Iterable):
+        if not isinstance(job, SeenJob | str) and isinstance(job, Iterable):
+            if cores is not None:
+                raise PluginError("scale() of several jobs: cores; allowed: none, all of their cores")
             self._may_direct("scale", "speeds", b.SCALES)
             self._directions.scale_all([self._directable("scale", one) for one in job], factor)
             return

@@ -364,7 +364,7 @@ class Ledger:
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
     no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
     ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
-    ``cut_because`` has, by row of ``jobs``, why those ended whose cores were all lost.
+    ``cut_because`` has, by row of ``jobs``, why those ended whose cores were all lost, or that a policy ended.
     """
 
     machine: Machine

@@ -170,6 +170,7 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
 #: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
 DIRECTIONS: Final = ("speeds", "ends", "widths")
+_DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
@@ -187,11 +188,11 @@ def directs(policy: object) -> frozenset[str]:
         raise PluginError(
             f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)"
         )
+    if not isinstance(named, str | tuple | list | set | frozenset):
+        raise PluginError(f"batch policy {policy.name}: directs: {shown(named)}; allowed: {_DIRECTED}")
     unknown = [one for one in ([named] if isinstance(named, str) else named) if one not in DIRECTIONS]
     if unknown:
-        raise PluginError(
-            f"batch policy {policy.name}: directs: {shown(unknown[0])}; allowed: a tuple of {', '.join(map(repr, DIRECTIONS))}"
-        )
+        raise PluginError(f"batch policy {policy.name}: directs: {shown(unknown[0])}; allowed: {_DIRECTED}")
     return frozenset([named] if isinstance(named, str) else named)
 
 

@@ -44,6 +44,8 @@ class Directions:
             self.scale_all([job], factor)
             return
         where = f"scale() of job {job.job_id}"
+        if not isinstance(cores, Iterable) or isinstance(cores, str):
+            raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
         try:
             scale = scale_of(factor)
             named = [whole("core", core, 0, 2**62) for core in cores]
@@ -77,6 +79,10 @@ class Directions:
         for job in jobs:
             if of_all.setdefault(job.row, 0):
                 raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
+            if job.row in self._of_some:
+                raise PluginError(
+                    f"scale() of job {job.job_id}: all of its cores behind some of them in one pass; allowed: all first"
+                )
             job_ids[job.row], of_all[job.row] = job.job_id, scale
 
     def end(self, job: SeenJob, state: int) -> None:

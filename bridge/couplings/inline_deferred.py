@@ -25,8 +25,9 @@ __all__ = ["hear_put_down", "look_ahead", "put_down"]
 _advance, _first_and_last_work = engine.advance, first_and_last_work
 _rescale_all, _set_scale = rescale_all, set_scale
 
-#: Each scale rounds what a core has left by less than a ns, and the sums here by less than such a part.
-_NS_A_SCALE, _PART = 2, 1e-12
+#: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
+#: is less than so much a task, and the sums here are right but for such a part of what there was at first.
+_NS_A_TASK, _PART = 3, 1e-12
 
 
 @compiled(inner=True)
@@ -34,6 +35,16 @@ def _begin_of_columns(inline: InlineState, job: int) -> int:
     """Where what was put down for a job is among the integers: ``PUT_DOWN`` instants, and behind them the scales."""
     saved = inline.saved
     return int(saved.first[SAVED_INTS, job] + saved.count[SAVED_INTS, job] - 2 * PUT_DOWN)
+
+
+@compiled(inner=True)
+def _surely(inline: InlineState, ns: int, scale: int) -> float:
+    """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
+    run, tasks = inline.app, 1
+    for at in range(run.counters[app.ASKING]):
+        c = run.ask_core[at]
+        tasks = max(tasks, 1 + run.cores[app.HELD_STOP, c] - run.cores[app.HELD_FIRST, c])
+    return float(ns * (scale / WHOLE) * (1.0 - _PART) - _NS_A_TASK * tasks)
 
 
 @compiled(inner=True)
@@ -48,7 +59,7 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
     if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0
-    until = now + int(left / (scale / WHOLE) * (1.0 - _PART)) - _NS_A_SCALE * (n + 2)
+    until = now + int(left / (scale / WHOLE)) - 1
     until = min(until, state.jobs[b.STOP, job] - 1)
     if until <= now:
         return 0
@@ -66,11 +77,11 @@ def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: i
     """
     run, factor = inline.app, inline.put_down.factor
     first = run.ask_ns[0] - at_ns[k] - run.counters[app.OVERHEAD] if run.counters[app.ASKING] > 0 else 0
-    left = first * (scale / WHOLE)
+    left = _surely(inline, first, scale)
     j = k + 1
     while j < n:
         left -= (at_ns[j] - at_ns[j - 1]) * factor[j - 1]
-        if left * (1.0 - _PART) <= _NS_A_SCALE * (j - k + 2) * factor[j - 1]:
+        if left <= 0.0:
             break
         j += 1
     return j - k
@@ -120,5 +131,5 @@ def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     first, last = _first_and_last_work(run, now)
     shows = first if inline.releasing.size > 0 else last
     if shows > 0:
-        put.scale[job], put.since_ns[job], put.left_ns[job] = scale, now, shows * (scale / WHOLE)
+        put.scale[job], put.since_ns[job], put.left_ns[job] = scale, now, _surely(inline, shows, scale)
         put.farthest_ns[job] = max(0, farthest - now) * (scale / WHOLE)

@@ -36,13 +36,6 @@ _whole_memo = app.whole_memo
 
 
 @compiled(inner=True)
-def _copy(target: Array, source: Array, n: int) -> None:
-    """Copy the first ``n`` numbers of a column."""
-    for k in range(n):
-        target[k] = source[k]
-
-
-@compiled(inner=True)
 def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> bool:
     """Find room for so much of a job in one of the stores, which has a size; False if there is none."""
     saved = inline.saved
@@ -144,54 +137,22 @@ def leave(inline: InlineState) -> None:
 
 
 @compiled(inner=True)
-def _to_store(inline: InlineState, job: int, n_cores: int) -> None:
-    """Copy the application that runs, of so many cores, into a job's columns."""
-    saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
-    slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
-    for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
-        _copy(ints[at:], column, column.size)
-        at += column.size
-    for column in (
-        run.core_number,
-        run.latency_ns,
-        run.ask_ns,
-        run.ask_core,
-        run.finish_ns,
-        run.busy_ns,
-        inline.next_ns,
-    ):
-        _copy(ints[at:], column, slots)
-        at += n_cores
-    for row in range(run.cores.shape[0]):
-        _copy(ints[at:], run.cores[row], slots)
-        at += n_cores
-    for column in (run.start_ns, run.end_ns):
-        _copy(ints[at:], column, records)
-        at += records
-    floats, at = saved.floats, saved.first[SAVED_FLOATS, job]
-    _copy(floats[at:], run.lengths, run.lengths.size)
-    at += run.lengths.size
-    for column in (run.speed, inline.base_gflops):
-        _copy(floats[at:], column, slots)
-        at += n_cores
-    for row in range(run.amounts.shape[0]):
-        _copy(floats[at:], run.amounts[row], slots)
-        at += n_cores
-    _copy(floats[at:], run.facts, run.facts.size)
-    _copy(floats[at + run.facts.size :], run.memo, run.memo.size)
-    at = saved.first[SAVED_SHORTS, job]
-    _copy(saved.shorts[at:], run.core, records)
-    _copy(saved.shorts[at + records :], run.chunk, records)
-    _copy(saved.bytes[saved.first[SAVED_BYTES, job] :], run.taken, run.lengths.size)
+def _move(store: Array, at: int, column: Array, n: int, saving: bool) -> None:
+    """Copy the first ``n`` numbers of a column into a store, from there on; or, if not ``saving``, back."""
+    for k in range(n):
+        if saving:
+            store[at + k] = column[k]
+        else:
+            column[k] = store[at + k]
 
 
 @compiled(inner=True)
-def _to_shared_room(inline: InlineState, job: int, n_cores: int) -> None:
-    """Copy a job's columns into the application that runs, which is in the room that all share."""
+def _move_all(inline: InlineState, job: int, n_cores: int, saving: bool) -> None:
+    """Copy the application that runs into a job's columns, of so many cores each, or what is there into it."""
     saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
     slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
     for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
-        _copy(column, ints[at:], column.size)
+        _move(ints, at, column, column.size, saving)
         at += column.size
     for column in (
         run.core_number,
@@ -202,29 +163,29 @@ def _to_shared_room(inline: InlineState, job: int, n_cores: int) -> None:
         run.busy_ns,
         inline.next_ns,
     ):
-        _copy(column, ints[at:], slots)
+        _move(ints, at, column, slots, saving)
         at += n_cores
     for row in range(run.cores.shape[0]):
-        _copy(run.cores[row], ints[at:], slots)
+        _move(ints, at, run.cores[row], slots, saving)
         at += n_cores
     for column in (run.start_ns, run.end_ns):
-        _copy(column, ints[at:], records)
+        _move(ints, at, column, records, saving)
         at += records
     floats, at = saved.floats, saved.first[SAVED_FLOATS, job]
-    _copy(run.lengths, floats[at:], run.lengths.size)
+    _move(floats, at, run.lengths, run.lengths.size, saving)
     at += run.lengths.size
     for column in (run.speed, inline.base_gflops):
-        _copy(column, floats[at:], slots)
+        _move(floats, at, column, slots, saving)
         at += n_cores
     for row in range(run.amounts.shape[0]):
-        _copy(run.amounts[row], floats[at:], slots)
+        _move(floats, at, run.amounts[row], slots, saving)
         at += n_cores
-    _copy(run.facts, floats[at:], run.facts.size)
-    _copy(run.memo, floats[at + run.facts.size :], run.memo.size)
+    _move(floats, at, run.facts, run.facts.size, saving)
+    _move(floats, at + run.facts.size, run.memo, run.memo.size, saving)
     at = saved.first[SAVED_SHORTS, job]
-    _copy(run.core, saved.shorts[at:], records)
-    _copy(run.chunk, saved.shorts[at + records :], records)
-    _copy(run.taken, saved.bytes[saved.first[SAVED_BYTES, job] :], run.lengths.size)
+    _move(saved.shorts, at, run.core, records, saving)
+    _move(saved.shorts, at + records, run.chunk, records, saving)
+    _move(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size, saving)
 
 
 @compiled(inner=True)
@@ -233,7 +194,7 @@ def keep(state: BatchState, inline: InlineState, job: int) -> bool:
     if inline.saved.first[SAVED_INTS, job] < 0 and not _find_room(state, inline, job):
         return False
     inline.saved.slots[job] = inline.app.speed.size
-    _to_store(inline, job, _widest(state, job))
+    _move_all(inline, job, _widest(state, job), True)
     return True
 
 
@@ -243,4 +204,4 @@ def copy_out(state: BatchState, inline: InlineState, job: int, keep_tasks: bool)
     bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
     show(inline, inline.saved.slots[job])
     _fill_keys(state, inline, job)
-    _to_shared_room(inline, job, _widest(state, job))
+    _move_all(inline, job, _widest(state, job), False)

@@ -49,8 +49,12 @@ _ENDS = {
     "requeued": "was cut: a host that it held was lost; put back into the queue",
 }
 
-#: The same of what was cut because its cores were lost, and the reason is said.
-_CUT = {"failed": "was cut: {}; not tried again", "requeued": "was cut: {}; put back into the queue"}
+#: The same of what was cut because its cores were lost, or a policy ended it, and the reason is said.
+_CUT = {
+    "failed": "was cut: {}; not tried again",
+    "requeued": "was cut: {}; put back into the queue",
+    "cancelled": "was cancelled: {}",
+}
 
 
 def _instant(ns: int) -> str:
@@ -172,19 +176,35 @@ class _Jobs:
         return lines
 
     def _scales(self, row: int) -> list[tuple[int, tuple[str, str]]]:
-        # As :meth:`_releases`.
-        mine = np.flatnonzero(self.scaled_row == row)
+        # As :meth:`_releases`; those that leave a speed as it was are not worth a line.
+        mine = np.array(self._telling_scales(row), np.int64)
         lines = []
         for k in mine[:_NAMED].tolist():
-            core = int(self.scaled_core[k])
-            which = "all of its cores run" if core < 0 else f"core {core} runs"
+            core, factor = int(self.scaled_core[k]), self.factor[k]
+            which, whose = ("all of its cores run", "their") if core < 0 else (f"core {core} runs", "its")
+            speed = f"{whose} own speed" if factor == 1.0 else f"{factor:g} times {whose} own speed"
             ns = int(self.scaled[k])
-            lines.append((ns, (_instant(ns), f"from here on {which} at {self.factor[k]:g} of full speed")))
+            lines.append((ns, (_instant(ns), f"from here on {which} at {speed}")))
         if len(mine) > _NAMED:
             last = int(self.scaled[mine[-1]])
             more = _counted(len(mine) - _NAMED, "time")
             lines.append((last, ("", f"scaled {more} more, the last at {_instant(last)}")))
         return lines
+
+    def _telling_scales(self, row: int) -> list[int]:
+        # Which rows of the scales change a speed of the job's.
+        of_all, of_core, found = 1.0, dict[int, float](), []
+        for k in np.flatnonzero(self.scaled_row == row).tolist():
+            core, factor = int(self.scaled_core[k]), float(self.factor[k])
+            before = {of_all, *of_core.values()} if core < 0 else {of_core.get(core, of_all)}
+            if before != {factor}:
+                found.append(k)
+            if core < 0:
+                of_all = factor
+                of_core.clear()
+            else:
+                of_core[core] = factor
+        return found
 
     def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
         # The first ones in a line each, and the others in one more; each with the instant by which it is placed.

@@ -72,6 +72,41 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
     assert len(reference.scales) > 20
 
 
+class Steps:
+    """First come, first served; all that runs is scaled every few minutes, now and then by very much."""
+
+    name, directs = "steps", ("speeds",)
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        chance, free = random.Random(f"{self.seed} {view.now_ns}"), view.free_cores
+        for job in view.waiting:
+            if job.cores > free:
+                break
+            free -= job.cores
+            yield job
+        view.scale(view.running, chance.choice((1.0, 0.75, 0.7, 0.6, 0.6, 0.001)))
+        if view.n_running:
+            view.wake_after(chance.choice((1, 50, 1000, S // 10, 7 * S)) + chance.randrange(1000))
+
+
+@pytest.mark.parametrize("als", ["static", "gss", "fac"])
+def test_many_tasks_of_a_chunk_are_rounded_each(als: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of a chunk of hundreds of equal tasks is known but for as many ns: no end is promised too late."""
+    for seed in range(6):
+        chance = random.Random(seed)
+        rows = [(k + 1, chance.randrange(40), 5, chance.choice((1, 2, 3, 8)), 60) for k in range(12)]
+        said: dict[str, Any] = {"als": als, "tasks_per_core": chance.choice((97, 300)), "keep_tasks": True}
+        said |= {"variation": chance.choice((0.0, 0.0, 0.3))}
+        kept = bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said))
+        assert len(kept.scales) > 40
+
+
 @pytest.mark.parametrize("als", ["heft", "ss"])
 def test_task_graphs_are_scaled_too(als: str, tmp_path: Path) -> None:
     applications = tmp_path / "graphs.toml"
@@ -143,7 +178,7 @@ def test_by_hand(als: str) -> None:
         "core": [-1, -1],
         "factor": [0.5, 1.0],
     }
-    assert "from here on all of its cores run at 0.5 of full speed" in result.story(7)
+    assert "from here on all of its cores run at 0.5 times their own speed" in result.story(7)
 
 
 class Ends:
@@ -171,6 +206,11 @@ def test_jobs_are_ended(how: str, state: str, als: str) -> None:
     again = [10 * S + 3 * S + 1] if how == "requeue" else []
     assert result.jobs.end_ns.tolist() == [3 * S + 1, *again]
     assert result.jobs.state.tolist() == [state, *(["completed"] if again else [])]
+    assert result.jobs.cut_because.tolist() == ["the batch policy ended it", *([""] if again else [])]
+    words = (
+        "was cut: the batch policy ended it; put back into the queue" if again else "was cancelled: the batch policy"
+    )
+    assert words in result.story(7)
 
 
 class Does:
@@ -203,6 +243,18 @@ class Does:
         (Does(lambda view, job: [view.scale(job, 1), view.scale(job, 1)]), "all of its cores twice in one pass$"),
         (Does(lambda view, job: [view.scale(job, 1, [1, 1])]), "core 1 twice in one pass$"),
         (Does(lambda view, job: [view.cancel(job), view.requeue(job)]), "job 7 is ended twice in one pass; allowed: "),
+        (
+            Does(lambda view, job: view.scale(job, 1, 3)),
+            r"scale\(\) of job 7: cores: 3; allowed: numbers of cores, as \[3, 4\]$",
+        ),
+        (
+            Does(lambda view, job: view.scale([job], 1, [0])),
+            r"scale\(\) of several jobs: cores; allowed: none, all of ",
+        ),
+        (
+            Does(lambda view, job: [view.scale(job, 1, [0]), view.scale(job, 1)]),
+            "all of its cores behind some of them in one pass; allowed: all first$",
+        ),
         (Does(lambda view, job: view.cancel(7)), r"cancel\(\) was given 7; allowed: jobs of view.running"),
         (
             Does(lambda view, job: view.scale(next(iter(view.waiting)), 1)),
@@ -212,7 +264,8 @@ class Does:
             Does(lambda view, job: view.scale(job, 1), directs=("ends",)),
             r"scale\(\) is for a batch policy that says directs = ",
         ),
-        (Does(None, directs=("power",)), "batch policy does: directs: 'power'; allowed: a tuple of 'speeds', 'ends'$"),
+        (Does(None, directs=("power",)), "batch policy does: directs: 'power'; allowed: one of 'speeds', 'ends', 'wid"),
+        (Does(None, directs=5), "batch policy does: directs: 5; allowed: one of 'speeds', "),
     ],
 )
 def test_what_cannot_be(policy: Any, message: str) -> None:
