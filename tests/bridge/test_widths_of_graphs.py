@@ -176,3 +176,26 @@ def test_so_it_is_in_every_coupling(coupling: str, tmp_path: Any) -> None:
     for seed in range(100, 112) if coupling == "pool" else range(140, 144):
         result = simulated(seed, tmp_path, coupling=coupling, workers=2)
         assert_one_result(result, simulated(seed, tmp_path))
+
+
+_EVOLVING = """
+[default]
+steps = 2
+phases = [{ kind = "loop", cores = 2 }, { kind = "graph", graph = "cholesky:tiles=4", als = "%s", cores = 0.5 }]
+"""
+
+
+@pytest.mark.parametrize("als", ["ss", "heft"])
+def test_applications_wish_as_graphs_begin(als: str, tmp_path: Any) -> None:
+    path = tmp_path / "evolving.toml"
+    path.write_text(_EVOLVING % als)
+    chance = random.Random(als)
+    rows = [(k, chance.randint(0, 30), chance.randint(1, 20), chance.randint(1, 6), 40) for k in range(1, 13)]
+    options: dict[str, Any] = {"als": "gss", "rules": Rules("easy", resize="evolve"), "keep_tasks": True}
+    options |= {"surroundings": Surroundings(malleable="1:0.25:3"), "level": ApplicationLevel(applications=path)}
+    platform = Platform((HostGroup(4, 4, 2.0),))
+    result = bridge.simulate(Workload.from_jobs(rows), platform, **options)
+    check_ledger(result.ledger)
+    assert set(result.widths.change) == {-1, 0, 1}
+    other = bridge.simulate(Workload.from_jobs(rows), platform, coupling="pool", workers=2, **options)
+    assert_one_result(result, other)
