@@ -119,6 +119,39 @@ def test_task_graphs_are_scaled_too(als: str, tmp_path: Path) -> None:
     assert len(reference.scales) > 10
 
 
+class AtItsStart:
+    """Starts what fits, at half its speed; a first attempt that is a second old is queued again."""
+
+    name, directs = "at-its-start", ("speeds", "ends")
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        for job in [*view.running, *view.waiting]:
+            view.scale(job, 0.5)
+        yield from view.waiting
+        for job in view.running:
+            if job.attempt == 0 and view.now_ns >= job.start_ns + S:
+                view.requeue(job)
+        if view.n_running or view.n_waiting:
+            view.wake_after(S)
+
+
+def test_what_is_released_as_a_job_starts_may_be_taken_back_there_and_then(tmp_path: Path) -> None:
+    """Five cores have nothing to do, and are released at the instant at which their job starts, and is scaled."""
+    applications = tmp_path / "three.toml"
+    applications.write_text('[default]\nphases = [{ kind = "loop", tasks = 3 }]\n')
+    result = bridge.simulate(
+        Workload.from_jobs([(7, 0, 10, 8, 100)]),
+        PLATFORM,
+        bls=AtItsStart(),
+        als="ss",
+        level=ApplicationLevel(applications=applications),
+        rules=Rules(coordination="release"),
+    )
+    check_ledger(result.ledger)
+    assert (result.releases.released_ns == result.jobs.start_ns.iloc[0]).sum() == 5
+    assert result.jobs.state.tolist() == ["requeued", "completed"]
+
+
 def replayed_end(start: int, run: int, events: list[tuple[int, float | str]]) -> int:
     """When a job that is only replayed ends, by exact fractions."""
     left, scale, since = Fraction(run) * S, S, start

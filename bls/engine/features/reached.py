@@ -116,23 +116,35 @@ def walltime_end(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
+def _is_to_come(state: BatchState, key: int, at_ns: int) -> bool:
+    """Whether a release is in the heap, at that instant."""
+    k = 0
+    while k < state.sizes[b.N_RELEASING] and (state.releasing_key[k] != key or state.releasing_ns[k] != at_ns):
+        k += 1
+    return bool(k < state.sizes[b.N_RELEASING])
+
+
+@compiled(inner=True)
 def _drop_releases(state: BatchState, job: int) -> None:
     """Forget what a job was to release from now on."""
     sizes, n_cores, now = state.sizes, state.host_of.size, state.clock[b.NOW]
     left = state.jobs[b.TO_RELEASE, job]
     if left == 0:
         return
-    sizes[b.N_RELEASING] = heap_remove_keys(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
-    )
     told, k = state.releases, sizes[b.N_RELEASED]
     while left > 0:  # they were told not long ago; the table's order says nothing
         k -= 1
-        if told[0, k] == job and told[2, k] > now and state.holder[told[1, k]] == job:
+        if told[0, k] != job or told[2, k] < now or state.holder[told[1, k]] != job:
+            continue
+        # Of this very instant one may have happened, and its core been given back; or it is still to come.
+        if told[2, k] > now or _is_to_come(state, job * n_cores + told[1, k], now):
             last = sizes[b.N_RELEASED] - 1
             told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
             sizes[b.N_RELEASED] = last
             left -= 1
+    sizes[b.N_RELEASING] = heap_remove_keys(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
+    )
     state.jobs[b.TO_RELEASE, job] = 0
 
 
