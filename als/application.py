@@ -17,8 +17,11 @@ from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
 from als.engine.rule_table import Rules
+from als.engine.scaling import come_scaled, rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
+from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NO_NETWORK, NetworkState
+from als.network.state import NONE as NO_DELAY
 from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.planners.mapped import MAPPED, Mapped
@@ -28,6 +31,7 @@ from als.techniques import TECHNIQUES
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
+from traces.base.scale import scale_of
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
@@ -89,6 +93,9 @@ class Application:
         Whether cores that it does not need any more are released, :attr:`released_ns`; they never come back to it.
     max_cores : int, optional
         The most cores that it has at once, or had and has released, where cores come to it (:meth:`resize`); default P.
+    wishes : sequence of int, optional
+        For each phase, for how many cores it wishes as a part of that phase begins, :attr:`wishes`; 0 for no wish. The part
+        begins 1 ns later, so that there is time for :meth:`resize`. Default: it never wishes.
 
     Raises
     ------
@@ -131,6 +138,7 @@ class Application:
         network: NetworkState = NO_NETWORK,
         releases: bool = False,
         max_cores: int | None = None,
+        wishes: Sequence[int] | None = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -153,12 +161,13 @@ class Application:
             raise InputError("technique: allowed: a technique, or phases that have their own")
         part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = _rules(tuple(_key(kind) for kind in kinds))
+        wanted = None if wishes is None else _wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, MAX_CORES)
         graph = g.NO_GRAPH
         if has_graph:
             given = edges_of_parts(edges, kinds, part_first)
-            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules)
+            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
@@ -174,11 +183,14 @@ class Application:
             selects=self._rules.selects,
             changes=False,
             graph=graph,
+            wishes=wanted,
         )
         self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
         if room > n_cores:
             self._show(n_cores)
+        self._rigid = _why_rigid(kinds, network)
         self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
+        self._own_gflops = np.pad(speed, (0, room - n_cores))  # of each slot, as it is before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
@@ -211,6 +223,14 @@ class Application:
         instants = self.state.cores[s.RELEASED_NS, : len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
         return released
+
+    @property
+    def wishes(self) -> list[tuple[int, int]]:
+        """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
+        first for another one than it began with."""
+        parts = np.flatnonzero(self.state.wished_ns < s.NEVER)
+        cores = self.state.wishes[parts % len(self.state.phases)]
+        return list(zip(self.state.wished_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
     def stopped(self) -> bool:
@@ -268,7 +288,8 @@ class Application:
         state, asking = self.state, int(self.state.counters[s.ASKING])
         cores = state.ask_core[:asking]
         if self.in_graph:
-            ends = state.ask_ns[:asking][cores < len(state.speed)]  # of tasks; the kind of an event is in its key
+            of_tasks = cores < state.graph.cores.shape[1]  # the kind of an event is in its key
+            ends = state.ask_ns[:asking][of_tasks]
             return max(self.now_ns, int(ends.max(initial=0)))
         held = state.cores[s.HELD_SIZE, cores] > 0
         ends = state.ask_ns[:asking][held] - state.latency_ns[cores[held]]
@@ -317,7 +338,40 @@ class Application:
             raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
         self._allow_changes()
         for c in range(n_cores) if core is None else (core,):
-            self._settle(engine.set_speed(self.state, c, speed_gflops))
+            self._own_gflops[c] = speed_gflops
+            self._settle(engine.set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
+
+    def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
+        """From now on ``cores`` (default: every core, and those that come) run at ``factor`` times their own speeds.
+
+        Their own speeds are those at the start, or since :meth:`set_speed`, which a later one scales, too.
+
+        Parameters
+        ----------
+        factor : float
+            0.001 to 2; rounded to nine places.
+        cores : iterable of int, optional
+            Counted within the application.
+        at_ns : int, optional
+            Since when: :attr:`now_ns`, the default, or one ns before, behind the requests that arrived then.
+
+        Raises
+        ------
+        InputError
+            If the factor or the instant is out of range, or there is no such core.
+        """
+        state, now = self.state, self.now_ns
+        scale = scale_of(factor)
+        if at_ns is not None and not (max(now - 1, int(state.counters[s.START])) <= at_ns <= now):
+            raise InputError(f"at_ns: {shown(at_ns)}; allowed: {now}, or one ns before, from the start on")
+        named = [-1] if cores is None else list(cores)
+        for core in named:
+            if cores is not None and not 0 <= core < len(state.speed):
+                raise InputError(f"core: {shown(core)}; allowed: 0 to {len(state.speed) - 1}")
+        self._allow_changes()
+        for core in named:
+            set_scale(state, core, scale)
+        self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
 
     def lose(self, core: int | None = None) -> None:
         """``core`` (default: every core), there or not, is lost for good: it does not come back.
@@ -396,12 +450,12 @@ class Application:
         Raises
         ------
         InputError
-            If there is a graph, or a choice among techniques; or a core that is to leave is not there, or leaves
-            already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
+            If there is a graph whose data take time, or whose tasks are mapped; or a core that is to leave is not there, or
+            leaves already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
         """
         state, room = self.state, len(self._wide["speed"])
-        if self._rules.selects or any(kind == s.GRAPH for kind in state.phases[:, s.KIND].tolist()):
-            raise InputError("resize: a graph, or a choice among techniques; allowed: loops and serial parts")
+        if self._rigid:
+            raise InputError(f"resize: {self._rigid}")
         whole("cost_ns", cost_ns, 0, MAX_NS)
         n, stay = len(state.speed), self.staying
         if len(set(taken)) < len(taken) or not set(taken) <= set(stay) or len(taken) == len(stay):
@@ -420,6 +474,7 @@ class Application:
         if not self._resizes:
             self._resizes = True
             self._fill_hooks()
+            self._make_room()
         for core in taken:
             take(state, core)
         for number, gflops, latency in given:
@@ -427,10 +482,22 @@ class Application:
             if slot == len(state.speed):
                 self._show(slot + 1)
                 open_slot(state, slot)
-            give(state, slot, number, gflops, latency)
+            self._own_gflops[slot] = gflops
+            give(state, slot, number, come_scaled(state, slot, gflops), latency)
             slots.append(slot)
         resize(state, cost_ns)
         return slots
+
+    def _make_room(self) -> None:
+        # For what is planned anew, where there are graphs.
+        state = self.state
+        if state.graph is g.NO_GRAPH:
+            return
+        plans = bool(self._rules.planners)
+        longest = int(np.diff(state.part_first).max()) if plans else 0
+        edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
+        for name, column in g.anew_room(longest, edges, len(self._wide["speed"])).items():
+            setattr(state.graph, name, column)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.
@@ -486,6 +553,7 @@ class Application:
             changes=self._changes,
             hints=self._hints,
             resizes=self._resizes,
+            wishes=len(self.state.wishes) > 0,
         )
 
     def _settle(self, status: int) -> bool:
@@ -523,6 +591,25 @@ def _rules(keys: tuple[_PhaseKey, ...]) -> tuple[Rules, Array]:
         for scheduler, is_graph, mode, order in keys
     ]
     return rules, np.array(columns, np.int64)
+
+
+def _why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
+    # Why it cannot have other cores while it runs; "" if it can.
+    for kind in kinds:
+        if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
+            return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
+    graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
+    if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
+        return "a graph whose data take time on a network; allowed: no network"
+    return ""
+
+
+def _wishes(given: Sequence[int], n_phases: int) -> Array:
+    if len(given) != n_phases:
+        raise InputError(f"wishes: {len(given)} numbers; allowed: one for each of {n_phases} phases")
+    for place, cores in enumerate(given):
+        whole(f"wishes[{place}]", cores, 0, MAX_CORES)
+    return np.array(given, np.int64)
 
 
 def _part_first(

@@ -9,13 +9,14 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
-from bls.engine.hooks import HINT
+from bls.engine.hooks import DIRECT, HINT
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
+from bls.policies.contract import directs
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -143,7 +144,8 @@ def given_for(
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
-        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded),
+        settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
+        | _directing(rules, policy),
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -209,6 +211,28 @@ def _settings(
     }
 
 
+def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
+    # The settings of a policy that directs running jobs.
+    found = directs(policy)
+    if not found:
+        return {b.DIRECTS: 0}
+    what = f"batch policy {policy.name} directs running jobs"
+    if rules.charge_decisions:
+        raise InputError(f"--charge-decisions: {what}, which takes no time; allowed: policies that only start jobs")
+    if isinstance(estimator(rules.estimates), Promised):
+        raise InputError(
+            f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
+        )
+    if "widths" in found:
+        if len(found) > 1:
+            raise InputError(
+                f"directs: {what}: 'widths' beside {' and '.join(map(repr, sorted(found - {'widths'})))}; allowed: 'widths' "
+                "alone, or 'speeds' and 'ends'"
+            )
+        return {b.DIRECTS: 0}
+    return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
+
+
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:
     # A core alone goes back only where it can be given to another job as it is.
     asked = around.requests
@@ -232,20 +256,29 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
 def _check_resizing(
     rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool
 ) -> None:
-    # Nothing but cores, one like another, comes to jobs that run, and nothing but time keeps them from anything.
+    # What comes to jobs that run are single cores, with their amounts.
+    asked = around.requests
     for there, what in (
         (recorded, "recorded run times, which no width changes"),
-        (allocator.whole_hosts, f"--allocator {allocator.name}, which does not share hosts"),
+        (allocator.whole_hosts, f"--allocator {allocator.name}, as a job has more cores of a host than it computes on"),
         (allocator.name == "given", "--allocator given, as jobs ask for cores by number"),
         (
-            around.requests is not None and not around.requests.plain,
-            "jobs that ask for more than cores, or for switches",
+            asked is not None and bool((asked.unit_cores > 1).any()),
+            "jobs of units of several cores, of which one could leave without the others",
         ),
+        (
+            asked is not None and bool(asked.switches.any()),
+            "jobs that ask for few switches, as nobody says on how many they are then",
+        ),
+        (
+            rules.molds and asked is not None and not asked.plain,
+            "jobs that ask for more than cores",
+        ),
+        (rules.molds and around.windows is not None and len(around.windows) > 0, "--windows"),
         (
             rules.molds and not countable,
             f"--allocator {allocator.name} and these partitions, to which cores are not all alike",
         ),
-        (around.windows is not None and len(around.windows) > 0, "--windows"),
     ):
         if there:
             raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")

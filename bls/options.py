@@ -115,9 +115,10 @@ COORDINATION = Choice(
 RESIZED = "expand+shrink"
 RESIZE = Choice(
     name="--resize", panel=Panel.AROUND, default="none", what="change of widths",
-    choices=("none", "mold", "expand", "shrink", RESIZED, "equal"), metavar="WHEN",
+    choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
     help="When malleable jobs are given cores, or asked for some: none (never), mold (as they start), expand (nobody waits), "
-    f"shrink (the head of the queue lacks cores), {RESIZED}, or equal (so that all have as many)",
+    f"shrink (the head of the queue lacks cores), {RESIZED}, equal (so that all have as many), evolve (as their "
+    "applications wish), or decide (as the batch policy, one in Python, says)",
     rule=f"none; {RESIZED} with --malleable",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(

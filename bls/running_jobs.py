@@ -12,6 +12,7 @@ from bls.engine import state as b
 from bls.engine.features.losses import tell_loss
 from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
+from bls.engine.features.wishes import tell_wishes
 from bls.engine.hooks import HINT
 from bls.engine.state import BatchState
 from traces.compiled import Array
@@ -60,7 +61,7 @@ class RunningJobs:
     @property
     def awaits_outcomes(self) -> bool:
         """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
-        return self.releases or bool(self.state.settings[b.PROMISES] == 1)
+        return self.releases or self.directs or bool(self.state.settings[b.PROMISES] == 1)
 
     @property
     def releases(self) -> bool:
@@ -97,6 +98,44 @@ class RunningJobs:
         return bool(self.state.settings[b.RESIZE] != b.NO_RESIZE)
 
     @property
+    def evolves(self) -> bool:
+        """Whether running jobs are given cores, or asked for some, as they wish."""
+        return bool(self.state.settings[b.RESIZE] == b.EVOLVE)
+
+    def width_range(self, row: int) -> tuple[int, int]:
+        """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
+        least, most = self.state.jobs[[b.MIN_CORES, b.MAX_CORES], self.origin(row)].tolist()
+        return int(least), int(most)
+
+    def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
+        """Tell for how many cores a job that has started wishes, before its outcome is told; False if that cannot be.
+
+        Parameters as of ``bls.engine.features.wishes.tell_wishes``.
+        """
+        while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
+            self.grow_wishes(len(wished_ns))
+        return answer == TOLD
+
+    def grow_wishes(self, more: int) -> None:
+        """Make room for so many more wishes, where there is too little."""
+        self.state = first_state.grow_wishes(self.state, more)
+
+    @property
+    def directs(self) -> bool:
+        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        return bool(self.state.settings[b.DIRECTS] != 0)
+
+    @property
+    def scales(self) -> bool:
+        """Whether a policy scales the speeds of cores."""
+        return bool(self.state.settings[b.DIRECTS] & b.SCALES)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether running jobs are told anything."""
+        return bool(self.state.settings[b.AFTER_PASS] != 0)
+
+    @property
     def molds(self) -> bool:
         """Whether jobs may start with other numbers of cores than they ask for."""
         return bool(self.state.settings[b.MOLDS] == 1)
@@ -115,9 +154,31 @@ class RunningJobs:
 
     def width_columns(self) -> tuple[Array, ...]:
         """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
-        ``ASKED_FOR`` of ``bls.engine.state``."""
-        told = self.state.told[:4, : int(self.state.sizes[b.N_TOLD])]
-        return tuple(told[:, np.argsort(told[0], kind="stable")])
+        ``ASKED_FOR`` of ``bls.engine.state``; and what they have wished for: how many cores, and 0."""
+        sizes = self.state.sizes
+        told = self.state.told[:4, : int(sizes[b.N_TOLD])]
+        if not self.evolves:
+            return tuple(told[:, np.argsort(told[0], kind="stable")])
+        wishes = self.state.wishes[:4, : int(sizes[b.N_WISHES])]
+        wishes = wishes[:, (wishes[0] >= 0) & (wishes[1] <= self.state.clock[b.NOW])]
+        both = np.concatenate([wishes, told], axis=1)
+        both[3, : wishes.shape[1]] = 0
+        return tuple(both[:, np.lexsort((both[1], both[0]))])
+
+    def scaled(self, row: int) -> list[tuple[int, int]]:
+        """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
+        and by what, parts per billion."""
+        first = int(self.state.jobs[b.TOLD_FIRST, row])
+        told = self.state.told[2:5, first : first + int(self.state.jobs[b.TOLD_COUNT, row])]
+        return [(core, scale) for core, what, scale in told.T.tolist() if what == b.SCALED]
+
+    def scale_columns(self) -> tuple[Array, ...]:
+        """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
+        billion."""
+        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
+        told = told[:, told[3] == b.SCALED]
+        row, instant, core, _, scale = told[:, np.argsort(told[0], kind="stable")]
+        return row, instant, core, scale
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -172,7 +233,7 @@ class RunningJobs:
     def cuts(self) -> bool:
         """Whether a job may be cut before its end: at its walltime, by its user, as a host is lost."""
         state = self.state
-        return bool(state.settings[b.KILL] == 1 or state.cancel_order.size or state.host_ns.size)
+        return bool(state.settings[b.KILL] == 1 or self.directs or state.cancel_order.size or state.host_ns.size)
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
@@ -196,9 +257,18 @@ class RunningJobs:
 
     @property
     def losses(self) -> dict[int, str]:
-        """Why jobs have ended whose cores were lost, by row."""
+        """Why jobs have ended whose cores were lost, or that a policy has ended, by row."""
         found = self.column(b.LAST_LOST)
-        return {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+        losses = {row: _loss(int(found[row])) for row in np.flatnonzero(found).tolist()}
+        return losses | dict.fromkeys(self._ended_by_policy(), "the batch policy ended it")
+
+    def _ended_by_policy(self) -> list[int]:
+        if not self.directs:
+            return []
+        state, end_ns = self.column(b.STATE), self.column(b.END)
+        at, how = self.state.scaling[[b.CUT_AT, b.CUT_STATE], : len(state)]
+        rows: list[int] = np.flatnonzero((at > 0) & (end_ns == at) & (state == how)).tolist()
+        return rows
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""

@@ -8,7 +8,7 @@ from typing import Any
 from bls import options as o
 from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
 from bls.estimates import AnyEstimator, Promised, estimator
-from bls.policies.contract import AnyPolicy, DecidingPolicy
+from bls.policies.contract import AnyPolicy, DecidingPolicy, directs
 from bls.policies.reject import Reject
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
@@ -17,7 +17,7 @@ from traces.base.time import MAX_NS
 __all__ = ["BACKFILL", "Rules"]
 
 #: The values of the engine's setting ``RESIZE``, in their order.
-RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal")
+RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
 
 #: Depth of reservations by the name that the literature gives it.
 BACKFILL = {"none": 0, "easy": 1, "conservative": UNBOUNDED}
@@ -44,10 +44,10 @@ class Rules:
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
         the head of the queue waits.
-    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal"}
+    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
-        queue lacks cores, both, or so that all have as many (``bls.engine.features.widths``); or ``mold``: only the head of
-        the queue, as it starts (``bls.engine.features.molding``).
+        queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.widths``); or ``mold``: only
+        the head of the queue, as it starts (``bls.engine.features.molding``).
     max_attempts : int
         A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
         failed.
@@ -126,6 +126,11 @@ class Rules:
         return self.resize == "mold"
 
     @property
+    def evolves(self) -> bool:
+        """Whether running jobs are given cores, or asked for some, as their applications wish."""
+        return self.resize == "evolve"
+
+    @property
     def hints(self) -> bool:
         """Whether running jobs are told for which of their cores the head of the queue waits."""
         return self.coordination.startswith("hint")
@@ -163,8 +168,6 @@ class Rules:
             )
 
     def _check_resizing(self, policy: AnyPolicy) -> None:
-        if self.molds and self.depth > 1:
-            raise InputError(f"--resize mold: not with --backfill {self.backfill}; allowed: none, easy")
         if not self.molds and (self.releases == BY_HOST or self.hints):
             raise InputError(
                 f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core"
@@ -174,10 +177,18 @@ class Rules:
                 f"--resize {self.resize}: not with --estimates application, as what a job whose width changes has promised is "
                 "void; allowed: other estimates"
             )
+        if self.resize == "decide":
+            if "widths" not in directs(policy):
+                raise InputError(
+                    f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
+                    "that says directs = ('widths',)"
+                )
+            return
         if isinstance(policy, DecidingPolicy | Reject):
+            allowed = "decide, none" if "widths" in directs(policy) else "none"
             raise InputError(
                 f"--resize {self.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
-                "head; allowed: none"
+                f"head; allowed: {allowed}"
             )
 
     def names(self) -> dict[str, Any]:

@@ -339,6 +339,8 @@ class BatchSimulator(RunningJobs):
             if not hasattr(answer, "__iter__"):
                 raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
+            if view._directions:
+                view._directions.put(self.state, view._running.keys(), rows)
         except AnswerError as error:
             raise view._failed or self._wrong(error.did) from error
         except PluginError as error:

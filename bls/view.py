@@ -19,7 +19,8 @@ from bls.machine.platform import Platform
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
 from bls.seen.answers import AnswerError, Cores, check_apart, placed
-from bls.seen.jobs import JobFacts, SeenJob
+from bls.seen.directions import Directions
+from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
     Present,
     SeenHost,
@@ -48,6 +49,8 @@ _LONGEST_REASON = 200
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
 
+_ESTIMATE = SeenJob._fields.index("estimate_ns")
+
 
 class View:
     """The batch level at one instant. It only shows: nothing that is done to it changes the run.
@@ -63,6 +66,7 @@ class View:
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
+        self._directions = Directions()
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
         self._windows: tuple[SeenWindow, ...] | None = None
@@ -70,6 +74,8 @@ class View:
         self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
+        # Where running jobs promise their ends, or are scaled: when these are expected, as of _running.
+        self._expected: OrderedDict[int, int] = OrderedDict()
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -301,6 +307,127 @@ class View:
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
         self._rejected[job.row] = printable(reason.strip())
 
+    def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
+
+        From this instant on, behind all that happens at it, in the middle of tasks too, until it is scaled again. What changes
+        the speeds of cores by itself (``--speeds``) is scaled with them. The end that is expected of the job moves; its
+        walltime does not.
+
+        Parameters
+        ----------
+        job : SeenJob, or iterable of them
+            One that runs, or that is started in this pass; or several, as :attr:`running`, all of whose cores get this scale.
+        factor : float
+            0.001 to 2, rounded to nine places.
+        cores : iterable of int, optional
+            Of those that it holds, by their numbers in the machine; default: all, and those that it is given later. All of them
+            where jobs are only replayed, or the job is started in this pass.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, or by a policy whose ``directs`` does not name it; or the job, the factor or a
+            core cannot be.
+        """
+        if not isinstance(job, SeenJob | str) and isinstance(job, Iterable):
+            if cores is not None:
+                raise PluginError("scale() of several jobs: cores; allowed: none, all of their cores")
+            self._may_direct("scale", "speeds", b.SCALES)
+            self._directions.scale_all([self._directable("scale", one) for one in job], factor)
+            return
+        one = self._directed("scale", "speeds", b.SCALES, job)
+        if cores is not None and self._simulator.state.jobs.item(b.RUN, one.row) >= 0:
+            raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
+        held: set[int] | None = None
+        if cores is not None and one.row in self._running:
+            held = {core for lo, hi in self.allocation(one) for core in range(lo, hi)}
+        self._directions.scale(one, factor, cores, held)
+
+    def cancel(self, job: SeenJob) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"ends"``: a running job is ended one nanosecond later.
+
+        What it has done is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs, or that is started in this pass.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`scale`.
+        """
+        self._directions.end(self._directed("cancel", "ends", b.CUTS, job), b.CANCELLED)
+
+    def requeue(self, job: SeenJob) -> None:
+        """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
+
+        Its ``state`` is ``requeued``. ``--max-attempts`` counts it.
+        """
+        self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
+
+    def width(self, job: SeenJob) -> JobWidth:
+        """How many cores a job has, and may have, where widths of running jobs change (``--malleable``)."""
+        state = self._simulator.state
+        least, most = (job.cores, job.cores)
+        if state.settings.item(b.RESIZE) != b.NO_RESIZE:
+            least, most = self._simulator.width_range(job.row)
+        held = state.jobs.item(b.HELD_CORES, job.row) if job.row in self._running else 0
+        return JobWidth(least, most, held, state.jobs.item(b.ASKED, job.row) if held else 0)
+
+    def resize(self, job: SeenJob, cores: int) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
+
+        With ``--resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
+        asked for the difference, which goes as its chunks end; one that is to have more is given cores that are free then, in
+        the order of starts, and the rest after later passes, until another number is said.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs, or that is started in this pass.
+        cores : int
+            From its least to its most: :meth:`width`.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--resize decide``;
+            or the job or the number cannot be.
+        """
+        self._of_a_policy("resize")
+        if self._simulator.state.settings.item(b.RESIZE) != b.AS_DECIDED:
+            raise PluginError(
+                "resize() is for a batch policy that says directs = ('widths',), with --malleable --resize decide"
+            )
+        one = self._directable("resize", job)
+        least, most = self._simulator.width_range(one.row)
+        if least == most:
+            raise PluginError(
+                f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
+            )
+        try:
+            self._directions.resize(one, whole("cores", cores, least, most))
+        except InputError as error:
+            raise PluginError(f"resize() of job {one.job_id}: {error}") from None
+
+    def _directed(self, what: str, name: str, part: int, job: object) -> SeenJob:
+        self._may_direct(what, name, part)
+        return self._directable(what, job)
+
+    def _may_direct(self, what: str, name: str, part: int) -> None:
+        self._of_a_policy(what)
+        if not self._simulator.state.settings.item(b.DIRECTS) & part:
+            raise PluginError(f"{what}() is for a batch policy that says directs = ({name!r},)")
+
+    def _directable(self, what: str, job: object) -> SeenJob:
+        if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
+            named = f"job {job.job_id}, which neither runs nor waits" if isinstance(job, SeenJob) else shown(job)
+            raise PluginError(f"{what}() was given {named}; allowed: jobs of view.running, and those that it starts")
+        return job
+
     def _let_decide(self) -> None:
         self._deciding = True
 
@@ -309,6 +436,7 @@ class View:
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
         n = sizes.item(b.N_LOG)
+        promises = state.settings.item(b.PROMISES) == 1 or state.settings.item(b.DIRECTS) & b.SCALES != 0
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -316,11 +444,13 @@ class View:
             elif kind == b.LOG_STARTED:
                 start = jobs.item(b.START, row)
                 began = _new(SeenJob, (*self._waiting.pop(row)[:-1], start))
-                if state.settings.item(b.PROMISES) == 1:
-                    began = began._replace(estimate_ns=jobs.item(b.EXPECTED, row) - start)
+                if promises:
+                    self._expected[row] = jobs.item(b.EXPECTED, row)
+                    began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
             elif row in self._running:
                 left = self._running.pop(row)
+                self._expected.pop(row, None)
             else:
                 left = self._waiting.pop(row)
             if self._news is None:
@@ -332,9 +462,26 @@ class View:
             else:
                 self._news.left(left, jobs)
         sizes[b.N_LOG] = 0
+        if promises:
+            self._look_at_promises(jobs)
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
         self._present = None
+
+    def _look_at_promises(self, jobs: Array) -> None:
+        # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
+        promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
+        if promised == list(self._expected.values()):
+            return
+        running, expected, news = self._running, self._expected, self._news
+        for (row, before), end_ns in zip(list(expected.items()), promised, strict=True):
+            if end_ns != before:
+                job = running[row]
+                expected[row] = end_ns
+                # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
+                running[row] = changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
+                if news is not None:
+                    news.expected(changed)
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0

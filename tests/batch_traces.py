@@ -67,7 +67,8 @@ def expected_spans(of: Ledger) -> list[Span]:
             found.append(("held", begin, told["eligible"], told))
         found.append(("queued", told["eligible"], leaves, told))
         if start >= 0:
-            found.append(("running", start, end, told))
+            because = {"cut because": of.cut_because[row]} if row in of.cut_because else {}
+            found.append(("running", start, end, told | because))
     return found
 
 

@@ -38,8 +38,19 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 9, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(**{**given_fields, "conserves_work": True, "releases": True, "hints": True, "resizes": True, **fields})
+    given_fields = {"version": 10, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    return Hello(
+        **{
+            **given_fields,
+            "conserves_work": True,
+            "releases": True,
+            "hints": True,
+            "resizes": True,
+            "wishes": True,
+            "scales": True,
+            **fields,
+        }
+    )
 
 
 def recipe(**fields: Any) -> Recipe:
@@ -76,6 +87,8 @@ def start(how: str = "lengths", /, **fields: Any) -> Start:
         "changes": (),
         "hints": (),
         "resizes": None,
+        "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }
@@ -140,10 +153,10 @@ def change(at_ns: int, core: int = 0, speed_gflops: float | None = 2.0) -> Chang
 
 
 def loop(tasks: int, technique: str = "ss", edges: int = 0, order: Literal["index", "rank"] = "index") -> Part:
-    return Part(tasks=tasks, technique=technique, order=order, edges=edges)
+    return Part(tasks=tasks, technique=technique, order=order, edges=edges, cores=None)
 
 
-SERIAL = Part(tasks=1, technique=None, order="index", edges=0)
+SERIAL = Part(tasks=1, technique=None, order="index", edges=0, cores=None)
 
 
 def network(**fields: Any) -> Network:
@@ -184,7 +197,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=9, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=10, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -75,6 +75,8 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "changes": (),
         "hints": (),
         "resizes": None,
+        "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "stop_ns": None,
     }

@@ -39,6 +39,7 @@ from bridge.scenarios.scenario import Options, Scenario, load_workload
 from tools.bench_batch import batch_engine, python_policy
 from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
+from tools.bench_reaches import all_at_every_event
 from tools.bench_rows import CURIE, ROOT, THUNDER, Row, command, log, page, row, timed
 from tools.bench_simgrid import beside_simgrid
 from tools.bench_start import cold_and_warm, everything, first_use
@@ -226,6 +227,7 @@ def main() -> int:
         "graphs": graph_engine,
         "links": shared_links,
         "graph-day": graph_day,
+        "reaches": all_at_every_event,
         "simgrid": beside_simgrid,
         "otf2": otf2_writer,
         "help": start_up,

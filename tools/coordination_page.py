@@ -3,8 +3,8 @@
     twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
     python -m tools.coordination_page DIR --page docs/coordination.md
 
-Likewise of ``tools/studies/hints.toml``, and of ``tools/studies/malleable.toml`` for the other page. A page's generated parts
-are written into the page, the pictures into ``images`` beside it.
+Likewise of ``tools/studies/hints.toml``, and of ``tools/studies/malleable.toml`` and ``tools/studies/evolving.toml`` for the
+other page. A page's generated parts are written into the page, the pictures into ``images`` beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from traces.figures.drawing.canvas import save
 from traces.figures.study.comparison import comparison_figure
 from traces.metric_units import interval_text
 
-__all__ = ["PARTS", "PICTURES", "main", "table"]
+__all__ = ["EVOLVING", "PARTS", "PICTURES", "main", "table"]
 
 #: By the option that a study compares, and the value that it compares with: the page's parts, and the metric that each is of.
 PARTS = {
@@ -31,7 +31,15 @@ PARTS = {
     ("resize", "none"): {"makespans": "makespan_ns", "waits": "mean_wait_ns", "slowdowns": "mean_bounded_slowdown"},
 }
 
-#: Likewise: the workloads of which there is a picture, and what it is called.
+#: Instead of those of a study of ``resize``, where in some cells jobs evolve; of these there are no pictures.
+EVOLVING = {
+    "evolving makespans": "makespan_ns",
+    "evolving waits": "mean_wait_ns",
+    "evolving slowdowns": "mean_bounded_slowdown",
+    "evolving utilisations": "utilisation",
+}
+
+#: As in :data:`PARTS`: the workloads of which there is a picture, and what it is called.
 PICTURES = {
     ("coordination", "none"): {"W2": "coordination-W2", "CEA-Curie": "coordination-CEA-Curie"},
     ("coordination", "release"): {"W2": "coordination-hints-W2"},
@@ -82,10 +90,13 @@ def write(folder: Path, page: Path) -> None:
     if (option, base) not in PARTS:
         allowed = ", ".join(" ".join(pair) for pair in PARTS)
         raise InputError(f"a comparison of {option} with {base}; allowed: {allowed}")
-    parts = {part: table(comparisons, metric) for part, metric in PARTS[option, base].items()}
+    parts_of, pictures = PARTS[option, base], PICTURES[option, base]
+    if "evolve" in set(comparisons["value"]):
+        parts_of, pictures = EVOLVING, {}
+    parts = {part: table(comparisons, metric) for part, metric in parts_of.items()}
     page.write_text(filled(page.read_text("utf-8"), parts), encoding="utf-8")
     (page.parent / "images").mkdir(exist_ok=True)
-    for workload, name in PICTURES[option, base].items():
+    for workload, name in pictures.items():
         save(
             comparison_figure(comparisons, workload=workload, title=f"{TITLES[option]}, {workload}"),
             page.parent / "images" / f"{name}.png",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from traces.kernels import signatures as types
-from traces.kernels.declared import Caller, CFunction, Kernel, jit_enabled
+from traces.kernels.declared import Caller, CFunction, Kernel, Rows, jit_enabled
 from traces.kernels.signatures import Array, FunctionKind, Signature
 from traces.kernels.state import State
 from traces.kernels.store import cache_directory
@@ -30,6 +30,7 @@ __all__ = [
     "function_type",
     "jit_enabled",
     "own",
+    "rows_of",
     "types",
     "value_from",
 ]
@@ -174,3 +175,7 @@ def value_from(signature: Signature) -> Any:
         ``value(entry)``: what kernels that take a function of this signature are called with.
     """
     return Caller(signature, makes=True)
+
+
+#: ``rows_of(column, rows, length)``: within a kernel, the front of a column as rows of a length, in place.
+rows_of = Rows()

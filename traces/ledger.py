@@ -5,7 +5,7 @@ A ledger is frozen: its arrays are read-only, and exporters only look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -304,7 +304,8 @@ class HintRecords(Columns):
 
 @dataclass(frozen=True)
 class WidthRecords(Columns):
-    """One row each time a running job is given a core, or asked for one, in the order of ``JobRecords``, then of instants.
+    """One row each time a running job is given a core, or asked for one, or wishes for another number of them, in the order of
+    ``JobRecords``, then of instants, wishes first.
 
     What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
 
@@ -315,9 +316,9 @@ class WidthRecords(Columns):
     told_ns : ndarray of int64, shape (k,)
         Instant, ns since the workload's time 0; after the job's start or at it, and before its end.
     core : ndarray of int64, shape (k,)
-        Global core number.
+        Global core number; of a wish how many cores it is for.
     change : ndarray of int64, shape (k,)
-        1 where it is given the core, -1 where it is asked for it.
+        1 where it is given the core, -1 where it is asked for it, 0 where it wishes for so many.
     """
 
     job: Array
@@ -330,13 +331,40 @@ class WidthRecords(Columns):
 
 
 @dataclass(frozen=True)
+class ScaleRecords(Columns):
+    """One row each time the speed of a running job's core was scaled, or of all of them, in the order of ``JobRecords``, then
+    of instants.
+
+    Attributes
+    ----------
+    job : ndarray of int64, shape (k,)
+        Row of ``JobRecords``.
+    told_ns : ndarray of int64, shape (k,)
+        Instant, ns since the workload's time 0, from which on; after the job's start or at it, and before its end.
+    core : ndarray of int64, shape (k,)
+        Global core number; -1 for all of the job's.
+    scale : ndarray of int64, shape (k,)
+        Of its own speed, in parts per billion.
+    """
+
+    job: Array
+    told_ns: Array
+    core: Array
+    scale: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes.
-    Jobs are ``moldable`` where they may start with fewer cores than they ask for.
+    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
+    ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
+    ``cut_because`` has, by row of ``jobs``, why those ended whose cores were all lost, or that a policy ended.
     """
 
     machine: Machine
@@ -348,3 +376,5 @@ class Ledger:
     hints: HintRecords | None = None
     widths: WidthRecords | None = None
     moldable: bool = False
+    scales: ScaleRecords | None = None
+    cut_because: Mapping[int, str] = field(default_factory=dict)

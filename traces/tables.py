@@ -270,8 +270,8 @@ def releases_frame(ledger: Ledger) -> pd.DataFrame:
 
 
 def widths_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row each time a running job was given a core (``change`` 1), or asked for one (-1), columns ``WIDTH_COLUMNS``, in the
-    order of ``jobs_frame``, then of instants; ``row`` is the job's in that table.
+    """One row each time a running job was given a core (``change`` 1), or asked for one (-1), or wished for so many (0),
+    columns ``WIDTH_COLUMNS``, in the order of ``jobs_frame``, then of instants; ``row`` is the job's in that table.
 
     Raises
     ------

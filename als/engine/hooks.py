@@ -17,7 +17,7 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 call_hook = caller(HOOK)
 
-SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK = range(7)
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH, WISH = range(10)
 
 HOOKS = Hooks(
     "application engine",
@@ -30,20 +30,26 @@ HOOKS = Hooks(
         STOP_GRAPH: ("a graph that is stopped", "als.engine.features.graph_changes:stop_part"),
         SERVE_LAST: ("cores that other jobs wait for, or that are to leave", "als.engine.features.hints:serve_last"),
         RANK: ("a width that changes", "als.engine.features.width:rank"),
+        RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.features.graph_widths:resize_part"),
+        LEAVE_GRAPH: ("cores that are to leave a graph", "als.engine.features.graph_widths:leave_part"),
+        WISH: ("phases that wish for cores", "als.engine.features.wishes:wish"),
     },
 )
 
 
 @functools.cache
-def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: bool) -> Array:
+def _table(has_graph: bool, selects: bool, changes: bool, hints: bool, resizes: bool, wishes: bool) -> Array:
     wanted = ({SELECT} if selects else set()) | ({SERVE_LAST} if hints or resizes else set())
-    wanted |= {RANK} if resizes else set()
+    wanted |= ({RANK} if resizes else set()) | ({WISH} if wishes else set())
     if has_graph:
         wanted |= {OPEN_GRAPH, SERVE_GRAPH} | ({CHANGE_GRAPH, STOP_GRAPH} if changes else set())
+        wanted |= {RESIZE_GRAPH, LEAVE_GRAPH} if resizes else set()
     return HOOKS.filled(wanted)
 
 
-def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False) -> Array:
+def table(
+    phases: Array, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False, wishes: bool = False
+) -> Array:
     """The table of an application.
 
     Parameters
@@ -57,5 +63,7 @@ def table(phases: Array, *, selects: bool, changes: bool, hints: bool = False, r
         Whether the application is told for which of its cores others wait.
     resizes : bool
         Whether cores come to it and leave it while it runs.
+    wishes : bool
+        Whether it wishes for cores as parts begin.
     """
-    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints, resizes)
+    return _table(bool((phases[:, KIND] == GRAPH).any()), selects, changes, hints, resizes, wishes)

@@ -16,10 +16,13 @@ from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["MOST_FRUITLESS", "lose_for_good", "set_speed", "stop"]
+__all__ = ["IDLES", "MOST_FRUITLESS", "OVERFLOWS", "do_held", "go_on", "lose_for_good", "set_speed", "stop"]
 
 #: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
 MOST_FRUITLESS = 100_000
+
+#: What :func:`go_on` returns where there is no instant.
+IDLES, OVERFLOWS = -1, -2
 
 
 @compiled(inner=True)
@@ -148,15 +151,36 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
             else:
                 _come(state, c, speed_gflops)
         return SUSPENDED
+    t = go_on(state, c, speed_gflops)
+    if t == OVERFLOWS:
+        return OVERFLOW
+    if t != IDLES:
+        at = _place_in_heap(state, c)
+        heap_settle(state.ask_ns, state.ask_core, counters[s.ASKING], at, arrival_ns(state, t, c))
+    return SUSPENDED
+
+
+@compiled(inner=True)
+def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
+    """Core ``c``, which is there and stays, goes on with what it has at another speed; returns when it will have done it.
+
+    ``IDLES`` if it has nothing: its next request finds the new speed. ``OVERFLOWS`` if that is beyond the last instant. The
+    heap is as it was.
+    """
     _settle_held(state, c)
     state.speed[c] = speed_gflops
-    k, stop_at, t = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c], cores[s.HELD_FROM_NS, c]
+    k, t, work = state.cores[s.HELD_FIRST, c], state.cores[s.HELD_FROM_NS, c], state.amounts[s.HELD_WORK, c]
+    return int(do_held(state, c, k, t, abs(work), work < 0.0))
+
+
+@compiled(inner=True)
+def do_held(state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool) -> int:
+    """When core ``c`` will have done its chunk from task ``k`` on, of which it has ``work`` left at ``t``; as :func:`go_on`."""
+    counters, cores, speed_gflops, stop_at = state.counters, state.cores, state.speed[c], state.cores[s.HELD_STOP, c]
     if k == stop_at:
-        return SUSPENDED  # idle: its next request finds the new speed
+        return IDLES
     keep = state.start_ns.size > 0
     now = counters[s.NOW]
-    work = abs(state.amounts[s.HELD_WORK, c])
-    begun = state.amounts[s.HELD_WORK, c] < 0.0
     squares = state.amounts[s.DONE_SQUARES, c]
     for task in range(k, stop_at):
         if task > k:
@@ -169,13 +193,11 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
         squares += beyond * beyond
         if t >= MAX_NS - state.latency_ns[c]:
             counters[s.STATUS] = OVERFLOW
-            return OVERFLOW
+            return OVERFLOWS
         if keep:
             state.end_ns[task] = t
     state.amounts[s.SQUARES, c] = squares
-    at = _place_in_heap(state, c)
-    heap_settle(state.ask_ns, state.ask_core, counters[s.ASKING], at, arrival_ns(state, t, c))
-    return SUSPENDED
+    return int(t)
 
 
 @compiled()

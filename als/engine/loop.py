@@ -19,7 +19,7 @@ from __future__ import annotations
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.dag import state as g
-from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, call_hook
+from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.releases import begin_releases
 from als.engine.rule_selection import prepare
@@ -80,7 +80,9 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 
 @compiled(inner=True)
 def _open(state: ApplicationState, t: int) -> None:
-    """Let the part that is due begin at ``t``."""
+    """Let the part that is due begin at ``t``, or, where it wishes for cores then, when it has heard what came of it."""
+    if state.wishes.size > 0:
+        t = call_hook(state.hooks[WISH], (state, t, 0.0))
     if _is_graph(state):
         call_hook(state.hooks[OPEN_GRAPH], (state, t, 0.0))
     else:

@@ -52,7 +52,9 @@ HINTED = 34  # how many cores are wanted by others
 LEAVING = 35  # how many cores are to leave as they ask next
 WIDTH = 36  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
 START = 37
-COUNTERS = 38
+WISH = 38  # how many cores it wished for last; before, how many it began with
+SCALE = 39  # what part of its speed a core that comes runs at, in parts per billion; 0 as long as no core's speed was scaled
+COUNTERS = 40
 
 # Rows of ApplicationState.cores.
 AWAY = 0  # whether this core was sent away, and waits for the barrier
@@ -71,7 +73,8 @@ WANTED = (
 )
 RANK = 12  # its place among the WIDTH cores
 OWES_NS = 13  # what the changes of width cost it, and it has not paid yet
-CORE_ROWS = 14
+SCALED = 14  # where speeds were scaled: what part of its speed it runs at, in parts per billion
+CORE_ROWS = 15
 
 # Values of WANTED.
 FOR_ANOTHER, TO_LEAVE = 1, 2
@@ -161,6 +164,10 @@ class ApplicationState(State):
         Likewise.
     graph : GraphState
         Beside it, where a part is a graph.
+    wishes : int64 (F,) or (0,)
+        For how many cores it wishes as a part of each phase begins, 0 for none; empty if it never wishes.
+    wished_ns : int64 (I,) or (0,)
+        When each part wished, ``NEVER`` if it did not.
     hooks : int64
         ``als.engine.hooks``.
     """
@@ -191,6 +198,8 @@ class ApplicationState(State):
     core: Shorts
     chunk: Shorts
     graph: GraphState
+    wishes: Ints
+    wished_ns: Ints
     hooks: Ints
 
 
@@ -210,6 +219,7 @@ def new_state(
     hints: bool = False,
     resizes: bool = False,
     graph: GraphState = NO_GRAPH,
+    wishes: Array | None = None,
 ) -> ApplicationState:
     """A state with arrays of its own; ``memo`` numbers of memo for all phases, the rest of ``als.engine.hooks.table``."""
     from als.engine import hooks  # which know of states
@@ -242,7 +252,11 @@ def new_state(
         core=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         chunk=np.full(n_tasks, -1, np.int32) if keep_tasks else _NO_NUMBERS,
         graph=graph,
-        hooks=hooks.table(phases, selects=selects, changes=changes, hints=hints, resizes=resizes),
+        wishes=_NO_INSTANTS if wishes is None else own(wishes, np.int64),
+        wished_ns=_NO_INSTANTS if wishes is None else np.full(len(part_first) - 1, NEVER),
+        hooks=hooks.table(
+            phases, selects=selects, changes=changes, hints=hints, resizes=resizes, wishes=wishes is not None
+        ),
     )
 
 

@@ -93,11 +93,12 @@ class _Application:
         if not 0 <= n <= n_cores:
             self.fault(f"{n} cores ask; there are {n_cores}")
         ns, key = state.ask_ns[:n], state.ask_core[:n]
+        core = key % state.graph.cores.shape[1] if self.kind == s.GRAPH else key
         if (at := first_out_of_order(ns, key)) >= 0:
             self.fault(f"heap of requests: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
         if len(bad := np.flatnonzero(ns < self.now)):
-            self.fault(f"core {key[bad[0]] % n_cores} should have been served at {ns[bad[0]]} ns")
-        times = np.bincount(key % n_cores, minlength=n_cores)
+            self.fault(f"core {core[bad[0]]} should have been served at {ns[bad[0]]} ns")
+        times = np.bincount(core, minlength=n_cores)
         if len(bad := np.flatnonzero(times > (state.speed > 0))):
             self.fault(f"core {bad[0]}, of speed {state.speed[bad[0]]}, is {times[bad[0]]} times among those that ask")
         if self.kind != s.GRAPH:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from als.core_speeds.state import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import loop as engine
+from als.engine.scaling import scaled
 from als.engine.state import NEVER, NOW, ApplicationState
 from als.engine.status import SUSPENDED
 from traces.compiled import Array, compiled
@@ -25,7 +26,7 @@ def run_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_n
     speeds : SpeedState
         By the numbers that ``state.core_number`` gives.
     base : float64 (P,)
-        GFLOP/s of each core at factor 1.
+        GFLOP/s of each core at factor 1; what the batch level scales comes on top.
     next_ns : int64 (P,)
         Work space.
     stop_ns : int
@@ -74,7 +75,7 @@ def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, ne
             return int(status)
         for c in range(n):
             if next_ns[c] == now:
-                gflops = base[c] * factor(speeds, state.core_number[c], now)
+                gflops = scaled(state, c, base[c] * factor(speeds, state.core_number[c], now))
                 if gflops != state.speed[c]:
                     if gflops == 0.0 and comes_ns(speeds, state.core_number[c], now) == NEVER:
                         status = _lose_for_good(state, c)

@@ -52,6 +52,8 @@ class ProgramTable(State):
         The phases of all programs; the engine looks at the first columns.
     shares : float64 (F,)
         Each phase's share of the job.
+    wishes : float64 (F,)
+        For how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish.
     rules : RuleTable
     lengths : int64 (L, LENGTHS_COLUMNS)
     calls : int64 (L,)
@@ -66,6 +68,7 @@ class ProgramTable(State):
     programs: Ints2
     phases: Ints2
     shares: Floats
+    wishes: Floats
     rules: RuleTable
     lengths: Ints2
     calls: Ints

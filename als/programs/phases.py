@@ -35,6 +35,17 @@ def _share(where: str, value: object) -> float:
     return share
 
 
+#: The most times as many cores as its job asked for that a phase may wish for.
+_MOST_CORES = 1e6
+
+
+def _cores(where: str, value: object) -> float:
+    cores = real(where, value, 0.0, _MOST_CORES)
+    if cores == 0.0:
+        raise InputError(f"{where}: {shown(value)}; allowed: above 0, as 0.5 for half the cores that the job asks for")
+    return cores
+
+
 @dataclass(frozen=True)
 class Serial:
     """A serial part: one task, on one core of the job.
@@ -43,18 +54,22 @@ class Serial:
     ----------
     share : float
         Its share of the recorded run time, above 0. The shares of a program are divided by their sum.
+    cores : float or None
+        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
 
     Raises
     ------
     InputError
-        If it is no such number; the message begins with ``where``.
+        If one is no such number; the message begins with ``where``.
     """
 
     share: float
+    cores: float | None = None
     where: InitVar[str] = "serial"
 
     def __post_init__(self, where: str) -> None:
         object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
+        _check_cores(self, where)
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,8 @@ class Loop:
         a file, decide it themselves.
     share : float
         Its share of the job's work, above 0. The shares of a program are divided by their sum.
+    cores : float or None
+        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
     count : int or None
         The number of tasks that the lengths have of their own; found, not given.
 
@@ -92,6 +109,7 @@ class Loop:
     tasks_per_core: int | None = None
     tasks: int | None = None
     share: float = 1.0
+    cores: float | None = None
     count: int | None = field(init=False, default=None, repr=False, compare=False)
     where: InitVar[str] = "loop"
 
@@ -102,6 +120,7 @@ class Loop:
         if self.tasks is not None and self.tasks_per_core is not None:
             raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
         object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
+        _check_cores(self, where)
         _check_scheduler(self.technique, where)
         if not isinstance(self.lengths, str):
             raise InputError(
@@ -150,6 +169,8 @@ class Graph:
         About their number, whatever the number of cores; None: P·K, or the graph's own.
     share : float
         Its share of the job's work, above 0. The shares of a program are divided by their sum.
+    cores : float or None
+        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
     models : dict of float: GraphModel
         The graph, by the run's variation; found, not given.
 
@@ -167,6 +188,7 @@ class Graph:
     tasks_per_core: int | None = None
     tasks: int | None = None
     share: float = 1.0
+    cores: float | None = None
     models: dict[float, GraphModel] = field(init=False, default_factory=dict, repr=False, compare=False)
     where: InitVar[str] = "graph"
 
@@ -177,6 +199,7 @@ class Graph:
         if self.tasks is not None and self.tasks_per_core is not None:
             raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
         object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
+        _check_cores(self, where)
         _check_scheduler(self.technique, where)
         if not isinstance(self.graph, str) or not self.graph:
             raise InputError(
@@ -241,6 +264,11 @@ class Graph:
 
 
 Phase = Serial | Loop | Graph
+
+
+def _check_cores(phase: Phase, where: str) -> None:
+    if phase.cores is not None:
+        object.__setattr__(phase, "cores", _cores(key_of(where, "cores"), phase.cores))
 
 
 def _check_scheduler(given: object, where: str) -> None:

@@ -101,6 +101,18 @@ class Program:
         total = math.fsum(phase.share for phase in self.phases)
         return tuple(phase.share / total for phase in self.phases)
 
+    @property
+    def wishes(self) -> tuple[float, ...]:
+        """For how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish."""
+        return tuple(phase.cores or 0.0 for phase in self.phases)
+
+    def wishes_of(self, asked: int, least: int, most: int) -> list[int]:
+        """For how many cores each phase wishes, in a job that asked for so many and may have from ``least`` to ``most``; 0 for
+        no wish."""
+        from als.engine.features.wishes import wished_cores  # which a program without wishes need not load
+
+        return [wished_cores(share, asked, least, most) for share in self.wishes]
+
     def filled(self, run: Loop, where: str = "program") -> Program:
         """The program with what its loops leave out taken from ``run``: technique, lengths, number of tasks."""
         phases = tuple(filled_phase(phase, run, f"{where}.phases[{place}]") for place, phase in enumerate(self.phases))

@@ -95,6 +95,7 @@ class Programs:
             np.array(places, np.int64).reshape(-1, drawing.PROGRAM_COLUMNS),
             np.array(rows, np.int64).reshape(-1, drawing.PHASE_ROW),
             np.array([share for program in programs for share in program.shares]),
+            np.array([cores for program in programs for cores in program.wishes]),
             self.rules.table,
             _lengths_rows(models, params, patterns),
             function_table(self._kept),

@@ -23,9 +23,9 @@ __all__ = ["KINDS", "absolute_name", "from_json", "program_of", "to_json"]
 #: The kinds of phases, as a table names them.
 KINDS = ("serial", "loop", "graph")
 
-_LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "share")
-_GRAPH_KEYS = ("als", "graph", "order", "tasks_per_core", "tasks", "share")
-_PHASE_KEYS = {"serial": ("kind", "share"), "loop": ("kind", *_LOOP_KEYS), "graph": ("kind", *_GRAPH_KEYS)}
+_LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "cores", "share")
+_GRAPH_KEYS = ("als", "graph", "order", "tasks_per_core", "tasks", "cores", "share")
+_PHASE_KEYS = {"serial": ("kind", "cores", "share"), "loop": ("kind", *_LOOP_KEYS), "graph": ("kind", *_GRAPH_KEYS)}
 _PROGRAM_KEYS = ("name", "phases", "steps", "redraw")
 
 _FILE_OF_LENGTHS = re.compile(r"file:(.*?)(,\s*[A-Za-z_]\w*\s*=.*)?", re.DOTALL)
@@ -52,7 +52,7 @@ def from_json(text: str) -> Program:
 
 def _phase_table(phase: Phase) -> dict[str, Any]:
     if isinstance(phase, Serial):
-        return {"kind": "serial", "share": phase.share}
+        return {"kind": "serial", "share": phase.share} | _wish(phase)
     if isinstance(phase, Graph):
         values = {
             "als": _technique_name(phase.technique),
@@ -62,7 +62,9 @@ def _phase_table(phase: Phase) -> dict[str, Any]:
             "tasks": phase.tasks,
             "share": phase.share,
         }
-        return {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")}
+        return (
+            {"kind": "graph"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
+        )
     values = {
         "als": _technique_name(phase.technique),
         "lengths": absolute_name(phase.lengths),
@@ -70,7 +72,11 @@ def _phase_table(phase: Phase) -> dict[str, Any]:
         "tasks": phase.tasks,
         "share": phase.share,
     }
-    return {"kind": "loop"} | {key: value for key, value in values.items() if value not in (None, "")}
+    return {"kind": "loop"} | {key: value for key, value in values.items() if value not in (None, "")} | _wish(phase)
+
+
+def _wish(phase: Phase) -> dict[str, Any]:
+    return {} if phase.cores is None else {"cores": phase.cores}
 
 
 def _technique_name(given: str | AnyScheduler) -> str:
@@ -154,7 +160,7 @@ def _phase_of(table: Mapping[str, Any], path: str) -> Phase:
         return _graph_of(table, path)
     if "share" not in table:
         raise InputError(f"{path}.share: missing; allowed: above 0")
-    return Serial(table["share"], where=path)
+    return Serial(table["share"], table.get("cores"), where=path)
 
 
 def _loop_of(table: Mapping[str, Any], path: str) -> Loop:

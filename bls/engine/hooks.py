@@ -31,7 +31,11 @@ HEAR = 22
 # Running jobs that are told something after a pass:
 HINT, RESIZE = 23, 24
 # The width with which a job starts:
-MOLD = 25
+MOLD, MOLD_BESIDE = 25, 26
+# Cores that running jobs wish for:
+WISH = 27
+# Running jobs that a policy directs:
+DIRECT = 28
 
 HOOKS = Hooks(
     "batch engine",
@@ -63,6 +67,9 @@ HOOKS = Hooks(
         HINT: ("what the head of the queue waits for", "bls.engine.features.hints:hint_running"),
         RESIZE: ("running jobs whose width changes", "bls.engine.features.widths:resize_running"),
         MOLD: ("the width with which a job starts", "bls.engine.features.molding:mold"),
+        MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
+        WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
+        DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
     },
 )
 
@@ -76,7 +83,7 @@ def wanted(state: BatchState) -> set[int]:
         found |= {HOLD_POOL, HOLD_KEPT, HOLD_HOST, MOVE_PROFILE, EARLIEST, ROOM}
     if hosts:
         found |= {HOST_EVENTS, OUTAGES_SHORT, AGAIN}
-    if settings[b.LOSES] == 1:
+    if settings[b.LOSES] == 1 or settings[b.DIRECTS] & b.CUTS:
         found.add(AGAIN)
     if settings[b.HAS_OTHERS] == 1:
         found |= {OTHERS, NEXT_OTHER}
@@ -91,7 +98,9 @@ def wanted(state: BatchState) -> set[int]:
     if settings[b.AFTER_PASS] != 0:
         found.add(int(settings[b.AFTER_PASS]))
     if settings[b.MOLDS] == 1:
-        found.add(MOLD)
+        found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
+    if settings[b.RESIZE] == b.EVOLVE:
+        found.add(WISH)
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

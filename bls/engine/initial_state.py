@@ -10,7 +10,7 @@ import numpy as np
 from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
-from bls.engine.hooks import HINT, HOOKS, RESIZE, wanted
+from bls.engine.hooks import DIRECT, HINT, HOOKS, RESIZE, wanted
 from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, own
@@ -22,6 +22,7 @@ __all__ = [
     "grow_profile",
     "grow_rows",
     "grow_told",
+    "grow_wishes",
     "intervals_of",
     "kept_reservations",
     "new_state",
@@ -137,6 +138,8 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     settings[b.TOLD_AT_MOST] = (
         given.host_first[-1] if settings[b.RESIZE] else min(jobs.shape[1], int(given.host_first[-1]))
     )
+    if settings[b.DIRECTS]:
+        settings[b.TOLD_AT_MOST] = 3 * given.host_first[-1]  # each core of a job, all of them, and its end
     if settings[b.RESIZE]:
         settings[b.AFTER_PASS] = RESIZE
     settings[b.PLANS] = settings[b.DEPTH] > 0
@@ -241,20 +244,30 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
     )
 
 
-def _releases(n_cores: int) -> dict[str, Array]:
-    names = ("releasing_ns", "releasing_key", "left_lo", "left_hi")
-    space = {name: np.zeros(n_cores, np.int64) for name in names}
-    return {**space, "holder": np.full(n_cores, -1, np.int64), "releases": np.zeros((3, 4 * n_cores), np.int64)}
-
-
-def _told(n_cores: int, most_running: int, after_pass: int) -> dict[str, Array]:
-    # What is known of cores of running jobs that are told something.
-    hinted, resized = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE))
-    sizes = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized, "reached": hinted + resized}
+def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
+    sizes = {"left_lo": n_cores, "left_hi": n_cores}
+    sizes |= dict.fromkeys(("releasing_ns", "releasing_key"), 2 * n_cores if wishes else n_cores)
     return {
         **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
-        "told": np.zeros((5, 4 * most_running if hinted else 4 * resized), np.int64),
+        "holder": np.full(n_cores, -1, np.int64),
+        "releases": np.zeros((3, 4 * n_cores), np.int64),
+        "wishes": np.zeros((4, 4 * n_cores if wishes else 0), np.int64),
+    }
+
+
+def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: Array) -> dict[str, Array]:
+    # What is known of cores of running jobs that are told something.
+    hinted, resized, directed = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE, DIRECT))
+    lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
+    lengths |= {"reached": hinted + resized + directed}
+    return {
+        **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
+        "told": np.zeros((5, 4 * most_running if hinted else 4 * (resized + directed)), np.int64),
         "resizing": np.zeros((5, resized), np.int64),
+        "totals": own(amounts, np.int64).copy() if resized else _none(),
+        "directed": np.zeros((b.DIRECTED_ROWS, 3 * directed), np.int64),
+        "scaling": np.zeros((b.SCALING_ROWS, rows if directed else 0), np.int64),
+        "core_scale": np.zeros((2, directed), np.int64),
     }
 
 
@@ -330,8 +343,8 @@ def new_state(given: Given) -> BatchState:
         decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
-        **_releases(n_cores if settings[b.RELEASES] else 0),
-        **_told(n_cores, most_running, int(settings[b.AFTER_PASS])),
+        **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
+        **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), jobs.shape[1], given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
@@ -397,6 +410,7 @@ def grow_rows(state: BatchState) -> BatchState:
         jobs=np.concatenate([state.jobs, unused_rows(size - rows)], axis=1),
         numbers=_longer(state.numbers, size),
         needs=_longer(state.needs, size),
+        scaling=_longer(state.scaling, size) if state.scaling.shape[1] else state.scaling,
         **columns,
     )
 
@@ -420,6 +434,14 @@ def grow_releases(state: BatchState) -> BatchState:
     """More room for the table of releases, and for those of one more job."""
     size = 2 * state.releases.shape[1] + len(state.holder)
     return state._replace(releases=_longer(state.releases, size))
+
+
+def grow_wishes(state: BatchState, more: int) -> BatchState:
+    """Room for so many more wishes, where there is too little, and for as many again as there are."""
+    needed = int(state.sizes[b.N_WISHES]) + more
+    if needed <= state.wishes.shape[1]:
+        return state
+    return state._replace(wishes=_longer(state.wishes, needed + state.wishes.shape[1]))
 
 
 def grow_decisions(state: BatchState) -> BatchState:

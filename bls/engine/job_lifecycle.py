@@ -27,6 +27,7 @@ __all__ = [
     "take_cores",
     "tally",
     "tally_cores",
+    "tried_again",
 ]
 
 
@@ -204,6 +205,12 @@ def send_away(state: BatchState, job: int) -> None:
 
 
 @compiled(merged=True)
+def tried_again(state: BatchState, reason: int) -> bool:
+    """Whether a job that is cut for a reason is tried again."""
+    return bool(reason == b.REQUEUED or (reason == b.FAILED and state.settings[b.REQUEUE] == 1))
+
+
+@compiled(merged=True)
 def end_job(state: BatchState, job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
     jobs, settings, clock, sizes = state.jobs, state.settings, state.clock, state.sizes
@@ -239,7 +246,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     log_job(state, job, b.LOG_LEFT)
     cut = jobs[b.CUT, job]
     state_now = jobs[b.REASON, job] if cut != b.BY_ITSELF else b.COMPLETED
-    if state_now == b.FAILED and cut == b.BY_OTHERS and settings[b.REQUEUE] == 1:
+    if cut == b.BY_OTHERS and tried_again(state, state_now):
         jobs[b.STATE, job] = b.REQUEUED
         call_hook(state.hooks[AGAIN], (state, job, now, now, 0))
     else:

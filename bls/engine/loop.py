@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import HEAR, NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
-from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop
+from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop, tried_again
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
 from bls.engine.scheduling_pass import make_pass, move_on, prepare
@@ -210,7 +210,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
         if later > t:
             heap_replace_top(running_ns, running_job, sizes[b.N_RUNNING], later, job)
             continue
-        if jobs[b.CUT, job] == b.BY_OTHERS and jobs[b.REASON, job] == b.FAILED and state.settings[b.REQUEUE] == 1:
+        if jobs[b.CUT, job] == b.BY_OTHERS and tried_again(state, jobs[b.REASON, job]):
             clock[b.DUE_JOB] = job
             if sizes[b.N_ROWS] == jobs.shape[1]:
                 return BatchStatus.ROWS_FULL
@@ -338,7 +338,9 @@ def advance(state: BatchState, max_ends: int) -> int:
             return status
         clock[b.IN_PASS] = 0
         if state.settings[b.AFTER_PASS] != 0:
-            call_hook(state.hooks[state.settings[b.AFTER_PASS]], (state, -1, clock[b.NOW], 0, 0))
+            status = call_hook(state.hooks[state.settings[b.AFTER_PASS]], (state, -1, clock[b.NOW], 0, 0))
+            if status != 0:
+                return int(status)
         if sizes[b.N_STARTED] > 0:
             return BatchStatus.STARTED
         if sizes[b.N_REACHED] > 0:

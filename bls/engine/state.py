@@ -71,7 +71,14 @@ NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
 WAS_CORES = 52
 WAS_ESTIMATE = 53
 WAS_WALLTIME = 54
-COLUMNS = 55
+# Where running jobs wish for cores, or a policy decides how many they have:
+WISH = (
+    55  # for how many it wished last, or how many the policy wants it to have; 0 if nobody has said: as many as it has
+)
+WISHED = 56  # behind its latest wish, of all that it is told to make from its start on
+WISHING_FIRST = 57  # where in the table of wishes those are that it is still to make
+WISHING_COUNT = 58
+COLUMNS = 59
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -105,7 +112,8 @@ AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running
 TOLD_AT_MOST = 28  # so much may be told after one pass
 RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
 MOLDS = 30  # 1 where jobs may start with another width than they ask for
-SETTINGS = 31
+DIRECTS = 31  # what a policy that decides does to running jobs, the sum of those below
+SETTINGS = 32
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -171,7 +179,9 @@ N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that 
 N_REACHED = 26  # running jobs that the latest pass has something to tell
 N_TOLD = 27  # columns of the table of what was told in use
 N_HINTED = 28  # cores of running jobs that are known to be wanted
-SIZES = 29
+N_WISHES = 29  # columns of the table of wishes in use
+N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
+SIZES = 31
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -182,11 +192,30 @@ BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 # Values of RELEASES:
 NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 
-# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can.
-NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL = 0, 1, 2, 3, 4
+# Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
+# wish; as a policy decides.
+NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3, 4, 5, 6
 
-# Row 3 of BatchState.told where widths change: a core is asked for, or given.
-ASKED_FOR, GIVEN = -1, 1
+# Parts of DIRECTS: a policy scales the speeds of cores, ends jobs.
+SCALES, CUTS = 1, 2
+
+# Row 3 of BatchState.told where widths change: a core is asked for, or given; where a policy directs jobs: their speeds are
+# scaled, row 4 by what; or they are ended.
+ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
+
+# Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state.
+DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
+DIRECTED_ROWS = 4
+
+# Rows of BatchState.scaling, by jobs' rows: the scale of all cores that was told last, 0 none, and whether some have been told
+# another one since; the instant at which the job is ended for its policy, 0 none, and the state that it has then. And of those
+# that are only replayed: what was left to run at scale 1 at an instant, ns and parts per billion of one; that instant, plus 1;
+# and when it ends by that, 0 as recorded.
+SCALE_OF_ALL, SCALED_APART, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(8)
+SCALING_ROWS = 8
+
+# A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
+WISH_KEY = 2**62
 
 # Values of REFUSED: why a job cannot have the cores that a policy named, and what REFUSED_AT and REFUSED_OF are.
 HELD_BACK = 1  # by a limit of its partition
@@ -364,8 +393,8 @@ class BatchState(State):
         What the allocator is shown.
     holder : int64 (M,)
         Where cores are released: the row of the job that holds each, -1 none.
-    releasing_ns, releasing_key : int64 (M,)
-        Heap of the releases to come: row · M + core.
+    releasing_ns, releasing_key : int64 (M,), or (2·M,) where jobs wish for cores
+        Heap of the releases to come: row · M + core; and of the next wish of each job: ``WISH_KEY`` + row.
     releases : int64 (3, …)
         Those that were told: row, core, instant.
     left_lo, left_hi : int64 (M,)
@@ -382,8 +411,20 @@ class BatchState(State):
     given_at, asked : int64 (M,) or (0,)
         Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the
         start; and 1 if it was asked for.
+    totals : int64 (A,) or (0,)
+        Where widths change: the amounts of the other resources, of which nobody has anything.
     resizing : int64 (5, M) or (5, 0)
         Work space.
+    wishes : int64 (4, …)
+        Where running jobs wish for cores: row, instant, how many cores, and the place among all wishes that the job is told to
+        make; the row is -1 of one that was taken back.
+    directed : int64 (DIRECTED_ROWS, …)
+        What a policy has decided about running jobs in the pass under way, job by job.
+    scaling : int64 (SCALING_ROWS, rows) or (SCALING_ROWS, 0)
+        See the names above.
+    core_scale : int64 (2, M) or (2, 0)
+        Of each core 1 + the row of the job that its scale is of, where that has some of its own, and the scale, parts per
+        billion.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -473,6 +514,11 @@ class BatchState(State):
     told: Ints2
     given_at: Ints
     asked: Ints
+    totals: Ints
     resizing: Ints2
+    wishes: Ints2
+    directed: Ints2
+    scaling: Ints2
+    core_scale: Ints2
     functions: Ints
     hooks: Ints

@@ -68,6 +68,7 @@ __all__ = [
     "OverTime",
     "batch_metrics",
     "bounded_slowdown",
+    "main_metrics",
     "per_processor_slowdown",
     "schedule_metrics",
     "slowdown",
@@ -96,8 +97,14 @@ def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array
         Times in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a
         job that started, means and maxima are None, and what is over the span is 0.
     """
-    parts = [Schedule.of(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores)]
-    return _main(parts, n_cores, BOUND_NS)
+    return main_metrics(
+        Schedule.of(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores)
+    )
+
+
+def main_metrics(schedule: Schedule) -> dict[str, Any]:
+    """Those of :func:`schedule_metrics` that :func:`batch_metrics` has, by the same rules; they need no walk through time."""
+    return _main([schedule], schedule.n_cores, BOUND_NS)
 
 
 def schedule_metrics(

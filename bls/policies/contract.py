@@ -23,7 +23,7 @@ from weakref import WeakSet
 import numpy as np
 
 from traces.base.columns import read_only
-from traces.base.errors import PluginError, TwolevelError, blamed_on
+from traces.base.errors import PluginError, TwolevelError, blamed_on, shown
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled, types
 
@@ -154,7 +154,9 @@ class ScoringPolicy(BatchPolicy, Protocol):
 class DecidingPolicy(BatchPolicy, Protocol):
     """A policy that says itself what starts; the engine suspends for it in every scheduling pass.
 
-    One that is a context manager is entered before each run and left after it.
+    One that is a context manager is entered before each run and left after it. One with an attribute ``directs`` may, in that
+    method, do what it names there to jobs that run (:data:`DIRECTIONS`): ``view.scale`` their speeds, ``view.cancel`` and
+    ``view.requeue`` them.
     """
 
     def decide(self, view: Any) -> Iterable[Any]:
@@ -164,6 +166,34 @@ class DecidingPolicy(BatchPolicy, Protocol):
         that names the policy.
         """
         ...
+
+
+#: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
+DIRECTIONS: Final = ("speeds", "ends", "widths")
+_DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
+
+
+def directs(policy: object) -> frozenset[str]:
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`.
+
+    Raises
+    ------
+    PluginError
+        If its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide.
+    """
+    named = getattr(policy, "directs", ())
+    if not named or not isinstance(policy, BatchPolicy):
+        return frozenset()
+    if not isinstance(policy, DecidingPolicy):
+        raise PluginError(
+            f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)"
+        )
+    if not isinstance(named, str | tuple | list | set | frozenset):
+        raise PluginError(f"batch policy {policy.name}: directs: {shown(named)}; allowed: {_DIRECTED}")
+    unknown = [one for one in ([named] if isinstance(named, str) else named) if one not in DIRECTIONS]
+    if unknown:
+        raise PluginError(f"batch policy {policy.name}: directs: {shown(unknown[0])}; allowed: {_DIRECTED}")
+    return frozenset([named] if isinstance(named, str) else named)
 
 
 @runtime_checkable

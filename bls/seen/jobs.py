@@ -15,7 +15,7 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from traces.compiled import Array
 
-__all__ = ["JobFacts", "JobRequest", "SeenJob"]
+__all__ = ["JobFacts", "JobRequest", "JobWidth", "SeenJob"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,25 @@ class JobRequest:
     resources: Mapping[str, int]
     licences: Mapping[str, int]
     switches: int
+
+
+class JobWidth(NamedTuple):
+    """How many cores a job may have while it runs, and has.
+
+    Attributes
+    ----------
+    least, most : int
+        Twice what it asks for where its width does not change.
+    cores : int
+        What it holds now; 0 while it waits.
+    asked : int
+        Those of them that it was asked for, and that have not gone yet.
+    """
+
+    least: int
+    most: int
+    cores: int
+    asked: int
 
 
 class JobFacts:

@@ -1,7 +1,8 @@
 """What has happened since a policy decided last, event by event: for policies that keep books of their own.
 
-Of jobs it is what the engine has logged, in the order in which it happened. Hosts and cores that were released are compared
-with what was told of them last, so that of a host that failed and was repaired while the scheduler was busy nothing is told.
+Of jobs it is what the engine has logged, in the order in which it happened. Hosts, cores that were released and ends that are
+expected are compared with what was told of them last, so that of a host that failed and was repaired while the scheduler was
+busy nothing is told.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyNews",
+    "CoresGiven",
     "CoresReleased",
     "HostChanged",
     "JobEligible",
     "JobEnded",
+    "JobExpected",
     "JobStarted",
     "JobSubmitted",
     "News",
@@ -44,14 +47,27 @@ class JobEligible(NamedTuple):
 
 
 class JobStarted(NamedTuple):
-    """A job has started, on these half-open intervals of cores."""
+    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is what it has promised, if it does."""
 
     job: SeenJob
     cores: tuple[tuple[int, int], ...]
 
 
+class JobExpected(NamedTuple):
+    """A running job is planned with another end than was told: ``job.expected_end_ns``."""
+
+    job: SeenJob
+
+
 class CoresReleased(NamedTuple):
     """A running job has released these cores."""
+
+    job: SeenJob
+    cores: tuple[tuple[int, int], ...]
+
+
+class CoresGiven(NamedTuple):
+    """A running job has been given these cores."""
 
     job: SeenJob
     cores: tuple[tuple[int, int], ...]
@@ -73,7 +89,9 @@ class HostChanged(NamedTuple):
     up_again_ns: int | None
 
 
-AnyNews: TypeAlias = JobSubmitted | JobEligible | JobStarted | CoresReleased | JobEnded | HostChanged
+AnyNews: TypeAlias = (
+    JobSubmitted | JobEligible | JobStarted | JobExpected | CoresReleased | CoresGiven | JobEnded | HostChanged
+)
 
 
 class News:
@@ -107,6 +125,10 @@ class News:
         if releases:
             self._left[job.row] = {core for lo, hi in cores for core in range(lo, hi)}
 
+    def expected(self, job: SeenJob) -> None:
+        """A running job is planned with another end."""
+        self._kept.append(JobExpected(job))
+
     def left(self, job: SeenJob, jobs: Array) -> None:
         """A job has ended, or has left the queue."""
         self._left.pop(job.row, None)
@@ -137,11 +159,17 @@ class News:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
-        for row in rows[jobs[b.HELD_CORES, rows] != had].tolist():
-            still = {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)}
-            gone = sorted(self._left[row] - still)
-            self._left[row] = still
-            yield CoresReleased(running[row], _intervals(gone))
+        resizes = self._view._simulator.resizes  # then as many may have come as have gone
+        for row in rows[(jobs[b.HELD_CORES, rows] != had) | resizes].tolist():
+            had_then, has = (
+                self._left[row],
+                {core for lo, hi in self._view.allocation(running[row]) for core in range(lo, hi)},
+            )
+            self._left[row] = has
+            if gone := sorted(had_then - has):
+                yield CoresReleased(running[row], _intervals(gone))
+            if came := sorted(has - had_then):
+                yield CoresGiven(running[row], _intervals(came))
 
     def _hosts(self) -> Iterator[AnyNews]:
         view = self._view

@@ -175,13 +175,15 @@ def _say_jobs(jobs: Any) -> None:
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
+    from bridge.scenarios.wishes import wish_words
 
     scenario = result.scenario
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
-    if words := time_limit_words(scenario.workload, [scenario.options]):
-        say(words)
+    for words in (time_limit_words(scenario.workload, [scenario.options]), wish_words(scenario)):
+        if words:
+            say(words)
     if missing := result.notes.missing_dependencies:
         say(f"jobs that follow one that is not simulated, and so wait for nobody: {missing}")
     print(lined_up(result.summary() + same))

@@ -15,15 +15,18 @@ from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.tables import rows_frame
+from traces.tables import CUT_BECAUSE, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RUNS", "Comparison", "Link", "chain", "compare_jobs", "overtakers", "ranked"]
+__all__ = ["CUT_COLUMNS", "RUNS", "Comparison", "Link", "chain", "compare_jobs", "overtakers", "ranked"]
 
 #: What the two runs are called.
 RUNS = ("A", "B")
+
+#: Columns of the table of delays that are there where some compared row lost all its cores: in A, and in B.
+CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")
 
 #: What the table of jobs needs.
 _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
@@ -124,7 +127,7 @@ def compare_jobs(
         find_causes(sides[0], sides[1], rows[0], rows[1]),
         find_causes(sides[1], sides[0], rows[1], rows[0]),
     )
-    columns = _delay_columns(sides, rows, causes)
+    columns = _delay_columns(sides, rows, causes) | _cuts(sides, rows)
     delta = columns["start_delta_ns"]
     counts = {
         "compared": len(delta),
@@ -239,6 +242,13 @@ def _delay_columns(
         "later_ns": after[0] * run_delta.astype(np.float64) + 0.0,  # no −0
         "earlier_ns": after[1] * run_delta.astype(np.float64) + 0.0,
     }
+
+
+def _cuts(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
+    """Why the compared rows were cut whose cores were lost, in each run; nothing where none was."""
+    because = [side.cut_because[row] for side, row in zip(sides, rows, strict=True)]
+    names = CUT_COLUMNS if any((column != "").any() for column in because) else ()
+    return dict(zip(names, because, strict=False))
 
 
 def _order(link: Array, start: list[Array], end: list[Array], late: int) -> Array:

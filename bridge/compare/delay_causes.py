@@ -12,6 +12,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.intervals import parse_intervals
+from traces.tables import CUT_BECAUSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
-CAUSES = ("submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked")
+CAUSES = (
+    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost"
+)  # fmt: skip
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
-LINKS = ("dependency", "retry", "release")
+LINKS = ("dependency", "retry", "release", "lost")
 
 _CODE = {name: code for code, name in enumerate(CAUSES)}
 
@@ -45,6 +48,10 @@ class StartedJobs:
         Rows that were told that a row which started later waits for some of their cores; none by default.
     asked_row, asked_core : ndarray of int64, shape (a,)
         Rows that were asked for cores, and which; none by default.
+    wished : bool
+        Whether it was as they wished for fewer.
+    cut_because : ndarray of str, shape (n,)
+        How all cores of a row were lost, and which was the last; empty where they were not, by default everywhere.
     """
 
     job_id: Array
@@ -63,6 +70,8 @@ class StartedJobs:
     told_of: Array
     asked_row: Array
     asked_core: Array
+    wished: bool
+    cut_because: Array
 
     @classmethod
     def of(
@@ -101,6 +110,10 @@ class StartedJobs:
             told_of=place[of[some_of]],
             asked_row=place[asked[change < 0]],
             asked_core=asked_core[change < 0],
+            wished=bool((change == 0).any()),
+            cut_because=started[CUT_BECAUSE].to_numpy(object)
+            if CUT_BECAUSE in started
+            else np.full(some.sum(), "", object),
         )
 
     def __len__(self) -> int:
@@ -155,16 +168,20 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     kind[again], found[again] = _CODE["retry"], before
     # What only this run has is named, and ends the chain: how much later it ended cannot be said.
     kind[(found >= 0) & (number[found] < 0)] = _CODE["unmatched"]
+    # What it waited for would not have ended then, had it not lost its cores in one of the runs only.
+    otherwise = np.zeros(len(late), np.bool_)
+    otherwise[late_row] = late.cut_because[late_row] != early.cut_because[early_row]
+    kind[(found >= 0) & otherwise[found]] = _CODE["lost"]
     # So does who released cores, and ran on.
     waited = np.flatnonzero(kind == _CODE["pass"])
     freed = _freed_by(late, waited)
     kind[waited[freed >= 0]] = _CODE["freed"]
     kind[waited[_knew(late, waited, freed)]] = _CODE["hinted"]
-    kind[waited[_were_asked(late, waited, freed)]] = _CODE["asked"]
+    kind[waited[_were_asked(late, waited, freed)]] = _CODE["wished" if late.wished else "asked"]
     found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
-    ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked")])
+    ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked", "wished")])
     return Causes(
         kind,
         np.where(ends, number[found], -1),

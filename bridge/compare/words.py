@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
+import numpy as np
+
+from bridge.compare.comparison import CUT_COLUMNS, RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
@@ -85,22 +87,48 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
     return rows
 
 
-def _told_run(link: Link) -> str:
+def _cut(compared: Comparison, row: int) -> str:
+    """In which run all cores of a compared job were lost, and how; empty where that was so in neither, or in both alike."""
+    delays = compared.delays
+    said = [str(delays[name].iloc[row]) if name in delays else "" for name in CUT_COLUMNS]
+    if said[0] == said[1]:
+        return ""
+    return ", ".join(f"cut in {run}: {because}" for run, because in zip(RUNS, said, strict=True) if because)
+
+
+def _cut_before(compared: Comparison, link: Link) -> str:
+    """Why there was another attempt at the job of a cause that only one run has: of its last attempt that both have."""
+    delays = compared.delays
+    rows = np.flatnonzero((delays["job_id"] == link.cause_job) & (delays["attempt"] < link.cause_attempt))
+    if not len(rows):
+        return ""
+    last = int(rows[np.argmax(delays["attempt"].to_numpy()[rows])])
+    because = _cut(compared, last)
+    return because and f"{job_name(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
+
+
+def _told_run(compared: Comparison, link: Link, row: int) -> str:
+    """What the cause of a link did, which is the compared job ``row``."""
     delta = link.cause_run_delta_ns
     ran = f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "ran as long"
-    return ran + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
+    cut = _cut(compared, row)
+    return ran + (f"; {cut}" if cut else "") + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
 
 
-def _no_link(link: Link, run: str) -> str:
+def _no_link(compared: Comparison, link: Link, run: str) -> str:
+    before = _cut_before(compared, link) if link.cause == "unmatched" else ""
     words = {
         "submit": f"it started at its submit in {run}",
         "eligible": f"it started as soon as it was eligible in {run}",
-        "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran",
+        "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran"
+        + (before and f", as {before}"),
         "pass": f"no job ended as it started in {run}",
         "hinted": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, told that it waits for "
         "them, had served last",
         "asked": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, was "
         "asked for",
+        "wished": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, did not "
+        "wish for any more",
         "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
         "needed",
     }
@@ -114,12 +142,13 @@ def _told(compared: Comparison, row: int) -> str:
     first, root = links[0], links[-1]
     held = links[:-1]
     if not held:
-        text = _no_link(first, run)
+        text = _no_link(compared, first, run)
     else:
         parts: list[str] = []
-        for link in held[:_NAMED]:
+        for link, cause in zip(held[:_NAMED], links[1:], strict=False):
             words = "which waited for" if parts else f"in {run} it waited for"
-            parts.append(f"{words} {job_name(link.cause_job, link.cause_attempt)} ({_told_run(link)})")
+            told = _told_run(compared, link, cause.row)
+            parts.append(f"{words} {job_name(link.cause_job, link.cause_attempt)} ({told})")
         text = ", ".join(parts) + _told_rest(held[_NAMED:])
         moved = root.start_delta_ns
         when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
@@ -168,7 +197,9 @@ def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
         job = delays.iloc[row]
         own, in_all = format_ns(abs(int(job["run_delta_ns"]))), format_ns(round(abs(job[f"{which}_ns"])))
         others = f"{_jobs(int(job[f'{which}_jobs']))} {which}, by {in_all} in all"
-        lines.append(f"job {job_name(int(job['job_id']), int(job['attempt']))} ran {own} {word}: {others}")
+        cut = _cut(compared, row)
+        name = job_name(int(job["job_id"]), int(job["attempt"]))
+        lines.append(f"job {name} ran {own} {word}{cut and f' ({cut})'}: {others}")
     return lines
 
 
@@ -197,6 +228,11 @@ def chain_table(compared: Comparison, row: int) -> str:
     )
     run = str(delays["chain_of"])
     passed = [(link, _overtaken(compared, link, run)) for link in links]
-    further = [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
+    further = [
+        f"job {job_name(link.job_id, link.attempt)} was {cut}" for link in links if (cut := _cut(compared, link.row))
+    ]
+    if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
+        further.append(f"job {before}")
+    further += [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
     title = f"chain of job {job_name(links[0].job_id, links[0].attempt)} in {run}, times in s"
     return "\n".join([title, text_table(lines), sums, *further])

@@ -126,6 +126,34 @@ class BatchLevel(Protocol):
         """Whether running jobs are given cores, or asked for some."""
         ...
 
+    @property
+    def evolves(self) -> bool:
+        """Whether running jobs are given cores, or asked for some, as they wish."""
+        ...
+
+    def width_range(self, row: int) -> tuple[int, int]:
+        """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
+        ...
+
+    def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
+        """Tell for how many cores a job that has started wishes, and when, before its outcome is told; False if that cannot
+        be."""
+        ...
+
+    @property
+    def directs(self) -> bool:
+        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        ...
+
+    @property
+    def scales(self) -> bool:
+        """Whether it scales the speeds of cores."""
+        ...
+
+    def scaled(self, row: int) -> list[tuple[int, int]]:
+        """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
+        ...
+
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for."""
         ...

@@ -48,10 +48,11 @@ def run_inline(
         cuts=simulator.cuts,
         releasing=simulator.releases,
         losing=simulator.loses,
-        reaching=simulator.hints or simulator.resizes,
+        reaching=simulator.reaches,
+        directing=simulator.directs,
     )
     pace, run = Pace(), drive
-    if simulator.hints or simulator.resizes:
+    if simulator.reaches:
         from bridge.couplings.inline_reaching import drive_and_reach as run  # which no other run need load
     while True:
         status = run(simulator.state, inline, min(pace.ends(), simulator.most_ends))
@@ -81,9 +82,12 @@ def run_inline(
             inline = with_saved(inline, simulator.running())
         elif status == InlineStatus.RELEASES_FULL:
             simulator.grow_releases()
+            simulator.grow_wishes(len(inline.app.wished_ns))
         elif status == InlineStatus.RELEASES_FAULT:
             row = int(inline.cursor[FAULT_JOB])
-            raise RuntimeError(f"job {simulator.job_number(row)} releases cores that it does not hold")
+            raise RuntimeError(
+                f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
+            )
         elif status == InlineStatus.OUTCOME_FAULT:
             row = int(inline.cursor[FAULT_JOB])
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")

@@ -32,6 +32,7 @@ from bridge.couplings.inline_state import (
     BATCH_OUTCOME,
     BATCH_RELEASE,
     BATCH_STOP_AFTER,
+    BATCH_WISH,
     ENGINES,
     FAULT_JOB,
     FAULT_STATUS,
@@ -46,6 +47,8 @@ from bridge.couplings.inline_state import (
     TRANSFERS,
     TRANSFERS_USED,
     VARYING,
+    WISHES,
+    WISHING,
     InlineState,
     call_hook,
 )
@@ -76,12 +79,13 @@ _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
 _RELEASED_NS = app.RELEASED_NS
-_LAST_LOST = app.LAST_LOST
-_FULL, _REFUSED = releases.FULL, releases.REFUSED
+_LAST_LOST, _SCALE = app.LAST_LOST, app.SCALE
+_FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
 _batch_release, _batch_stop_after = (caller(signature) for _, signature in RELEASING)
 (_batch_loss,) = (caller(signature) for _, signature in LOSING)
+(_batch_wish,) = (caller(signature) for _, signature in WISHING)
 
 
 @compiled(merged=True)
@@ -122,10 +126,15 @@ def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
 
 @compiled(merged=True)
 def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
-    """Tell the batch level what a job that has run releases before an instant, and when; returns 0, or an ``InlineStatus``."""
+    """Tell the batch level what a job that has run releases before an instant, and when, and for how many cores it wishes;
+    returns 0, or an ``InlineStatus``."""
     app = inline.app
     released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
-    answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
+    answer = _TOLD
+    if app.wishes.size > 0:
+        answer = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
+    if answer == _TOLD:
+        answer = _batch_release(inline.releasing[BATCH_RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:
@@ -151,6 +160,8 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     app.chosen = inline.chosen[job]
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
+    if inline.wishing.size > 0:
+        call_hook(inline.hooks[WISHES], (inline, state.jobs[_ORIGIN, job], 0))
 
 
 @compiled(merged=True)
@@ -210,6 +221,9 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     start_ns = state.jobs[_START, job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
+    elif work.counters[_SCALE] != 0:
+        for c in range(n_cores):
+            app.speed[c] = inline.base_gflops[c]
     inline.n_tasks[job] = work.counters[_RAN]
     inline.n_chunks[job] = work.counters[_CHUNKS]
     total = _total_gflop(app)

@@ -3,10 +3,11 @@
 It is another loop than that of all other runs, which are to pay nothing for it.
 
 A job that has started is run to its end at once, as there, and what it was as it began is kept. When it is reached, what was
-told of its end is taken back; it is advanced from what was kept to that instant, and no further, and that is kept instead.
-Then it is run ahead for a stride. If it ends by then, or releases cores, that is told; otherwise that it does not, and as that
-comes due, it is advanced to that instant, and run ahead for twice as long. So what is computed in vain is at the most a few
-times what lies between two reaches, however often a job is reached.
+told of its end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where
+nothing is released the end of its last chunk, nobody can see anything of it: that is promised, and as it comes due the job is
+advanced to there, and so on. After many such steps a copy is run ahead for a stride, and what it does by then is told; as
+that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
+at the most a few times what lies between two reaches, however often a job is reached.
 
 Where a job may have a graph, or a technique keeps objects of Python's, nothing is kept, and a job is simulated again from its
 beginning (``inline_journal``).
@@ -22,6 +23,7 @@ from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
 from bridge.couplings.inline_journal import note
 from bridge.couplings.inline_kernel import (
     fault_of,
@@ -32,7 +34,8 @@ from bridge.couplings.inline_kernel import (
     stops_later,
     tell_releases_of,
 )
-from bridge.couplings.inline_saved import restore, save
+from bridge.couplings.inline_saved import copy_out, enter, keep, leave
+from bridge.couplings.inline_scaling import scale_core, scales_changed
 from bridge.couplings.inline_state import (
     BATCH_ADVANCE,
     BATCH_PROMISE,
@@ -60,6 +63,9 @@ _hint, _end_ns = hint, engine.end_ns
 
 #: The first stride is not shorter than this part of the time for which the job has run.
 _LEAST_STRIDE = 4096
+
+#: So many numbers are copied in the time of a step from one sure instant to the next.
+_NUMBERS_A_STEP = 512
 
 
 @compiled(inner=True)
@@ -97,6 +103,23 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
 
 
 @compiled(inner=True)
+def _goes_on_until(inline: InlineState, now: int) -> int:
+    """Up to this instant nothing is visible of the application that runs, if nothing is told it; now where that is not known.
+
+    Cores are released, and it ends, only as a request is served; without releases it ends no sooner than the last chunk that
+    is under way, unless a speed changes by itself before. Messages that are under way make it another matter.
+    """
+    run, costs = inline.app, inline.costs
+    if run.counters[app.ASKING] == 0 or costs.latency_ns != 0 or costs.master != 0:
+        return now
+    until = run.ask_ns[0] if inline.releasing.size > 0 else _not_before(inline, app.NEVER)
+    if inline.speeds.component.size > 0:
+        for c in range(run.speed.size):
+            until = min(until, inline.next_ns[c])
+    return int(until)
+
+
+@compiled(inner=True)
 def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> int:
     """Tell the batch level what the application that has ended releases, and how; returns 0, or an ``InlineStatus``."""
     if inline.releasing.size > 0:
@@ -111,7 +134,7 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
 
 @compiled(inner=True)
 def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run the application, which is as it was saved, to its end, and tell it; returns 0, or an ``InlineStatus``."""
+    """Run the application, which is a copy, to its end, and tell it; returns 0, or an ``InlineStatus``."""
     while True:
         status = _run_to(inline, state.jobs[b.STOP, job])
         need = fault_of(inline, job, status)
@@ -119,14 +142,14 @@ def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bo
             return int(need)
         if not (inline.releasing.size > 0 and status == STOPPED and stops_later(state, inline, job)):
             return _tell_end(state, inline, job, status, keep_tasks)
-        restore(state, inline, job, keep_tasks)
+        copy_out(state, inline, job, keep_tasks)
 
 
 @compiled(inner=True)
 def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run the application of a job that has started, and keep what it was as it began; returns 0, or an ``InlineStatus``."""
     if inline.saved.first[SAVED_INTS, job] >= 0:  # the batch level had to make room for what it releases
-        restore(state, inline, job, keep_tasks)
+        copy_out(state, inline, job, keep_tasks)
         return _run_to_end(state, inline, job, keep_tasks)
     need = set_up(state, inline, job, keep_tasks, False)
     if need != 0:
@@ -135,7 +158,7 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     _begin(run, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0)
     if inline.speeds.component.size > 0:
         begin_varying(run, inline.speeds, inline.next_ns, state.jobs[b.STOP, job])
-    if not save(state, inline, job):
+    if not keep(state, inline, job):
         return InlineStatus.SAVED_FULL
     inline.saved.reached_ns[job] = start_ns
     keep_rows(inline, job, keep_tasks)
@@ -143,9 +166,45 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 
 
 @compiled(inner=True)
+def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
+    """Tell that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
+    if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, not_before_ns)):
+        inline.cursor[FAULT_JOB] = job
+        return InlineStatus.OUTCOME_FAULT
+    return 0
+
+
+@compiled(inner=True)
+def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool:
+    """Whether the application that runs, in place, goes on to ``until``, which is sure, and is not run ahead in a copy.
+
+    A step is cheaper than a copy, but not if many follow.
+    """
+    now, saved = state.clock[b.NOW], inline.saved
+    if until <= now or until >= state.jobs[b.STOP, job]:
+        return False
+    few = saved.steps[job] <= saved.count[SAVED_INTS, job] // _NUMBERS_A_STEP
+    return bool(few or until - now > saved.stride_ns[job])
+
+
+@compiled(inner=True)
+def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
+    """Let nothing be visible before ``until`` but what the application that runs, in place, releases, and its wishes."""
+    run = inline.app
+    if inline.releasing.size > 0 and (run.counters[app.RELEASED] > 0 or run.wishes.size > 0):
+        need = tell_releases_of(state, inline, job, until)
+        if need != 0:
+            return int(need)
+    inline.saved.steps[job] += 1
+    return _promise(state, inline, job, until)
+
+
+@compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Run the application, which is as it was saved, ahead for a stride, and tell what is sure; 0, or an ``InlineStatus``."""
-    now, stop, stride = state.clock[b.NOW], state.jobs[b.STOP, job], inline.saved.stride_ns[job]
+    """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
+    now, stop, saved = state.clock[b.NOW], state.jobs[b.STOP, job], inline.saved
+    copy_out(state, inline, job, keep_tasks)
+    stride = saved.stride_ns[job]
     if stride >= stop - now:
         return _run_to_end(state, inline, job, keep_tasks)
     status = _advance_to(inline, now + stride)
@@ -159,10 +218,7 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: boo
         need = tell_releases_of(state, inline, job, bound)
         if need != 0:
             return int(need)
-    if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, bound)):
-        inline.cursor[FAULT_JOB] = job
-        return InlineStatus.OUTCOME_FAULT
-    return 0
+    return _promise(state, inline, job, bound)
 
 
 @compiled(inner=True)
@@ -178,45 +234,102 @@ def _change_width(state: BatchState, inline: InlineState, job: int) -> None:
 
 
 @compiled(inner=True)
+def _scale(state: BatchState, inline: InlineState, job: int, now: int) -> int:
+    """Scale the speeds of the application that runs as its job was told last; returns its status."""
+    first, scales = state.jobs[b.TOLD_FIRST, job], False
+    for k in range(first, first + state.jobs[b.TOLD_COUNT, job]):
+        if state.told[3, k] == b.SCALED:
+            scale_core(inline, state.told[2, k], state.told[4, k])
+            scales = True
+    return scales_changed(inline, now) if scales else int(SUSPENDED)
+
+
+@compiled(inner=True)
+def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
+    """Let the application that runs hear what its job was told last; returns its status."""
+    run, saved, costs = inline.app, inline.saved, inline.costs
+    if costs.directs != 0:
+        return _scale(state, inline, job, now)
+    if costs.resizes != 0:
+        _change_width(state, inline, job)
+        return SUSPENDED
+    for c in range(run.speed.size):
+        number = run.core_number[c]
+        saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
+    _hint(run, saved.flags)
+    return SUSPENDED
+
+
+@compiled(inner=True)
+def _arrive(inline: InlineState, job: int, now: int) -> int:
+    """Let the application that runs, the job's, in place, be at an instant, behind the requests at it; returns its status."""
+    if inline.costs.directs != 0:
+        status = hear_put_down(inline, job)
+        if status != SUSPENDED:
+            return int(status)
+    return _advance_to(inline, now + 1)
+
+
+@compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """Tell a running job what there is to tell, and run it ahead; returns 0, or an ``InlineStatus``."""
-    restore(state, inline, job, keep_tasks)
+    """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
+    now, saved = state.clock[b.NOW], inline.saved
     if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
-    run, saved, now = inline.app, inline.saved, state.clock[b.NOW]
-    # All requests up to this instant were served before the batch level did anything at it.
-    status = _advance_to(inline, now + 1)
-    need = fault_of(inline, job, status) if status != SUSPENDED else 0
-    if need != 0:
-        return int(need)
-    if inline.costs.resizes != 0:
-        if status == SUSPENDED:
-            _change_width(state, inline, job)
-    else:
-        for c in range(run.speed.size):
-            number = run.core_number[c]
-            saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
-        _hint(run, saved.flags)
-    save(state, inline, job)
+    saved.steps[job] = 0
     if saved.reached_ns[job] < now:
         since_start = now - state.jobs[b.START, job]
         saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
         saved.reached_ns[job] = now
+    if inline.costs.directs != 0:
+        until = put_down(state, inline, job)
+        if until > 0:
+            return _promise(state, inline, job, until)
+    enter(state, inline, job, keep_tasks)
+    # All requests up to this instant were served before the batch level did anything at it.
+    status = _arrive(inline, job, now)
+    if status == SUSPENDED:
+        status = _hear(state, inline, job, now)
     inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
-    return _run_ahead(state, inline, job, keep_tasks)
+    saved.slots[job] = inline.app.speed.size
+    return _go_ahead(state, inline, job, keep_tasks, status)
 
 
 @compiled(inner=True)
 def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
-    """A job has come to where it was run ahead to: run it ahead from here, for twice as long; 0, or an ``InlineStatus``."""
-    restore(state, inline, job, keep_tasks)
-    status = _advance_to(inline, state.clock[b.NOW])
-    need = fault_of(inline, job, status) if status != SUSPENDED else 0
-    if need != 0:
+    """A job has come to where nothing was visible before: go on from here; returns 0, or an ``InlineStatus``.
+
+    What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
+    """
+    enter(state, inline, job, keep_tasks)
+    status = _arrive(inline, job, state.clock[b.NOW])
+    return _go_ahead(state, inline, job, keep_tasks, status)
+
+
+@compiled(inner=True)
+def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
+    """See how far the application that runs, in place, goes on, and leave it; returns 0, or an ``InlineStatus``."""
+    now, saved = state.clock[b.NOW], inline.saved
+    if status != SUSPENDED:
+        need = fault_of(inline, job, status)
+        leave(inline)
+        if need != 0:
+            return int(need)
+        copy_out(state, inline, job, keep_tasks)
+        return _tell_end(state, inline, job, status, keep_tasks)
+    until = _goes_on_until(inline, now)
+    if inline.costs.directs != 0:
+        look_ahead(state, inline, job)
+    steps = _steps(state, inline, job, until)
+    need = _step(state, inline, job, until) if steps else 0
+    leave(inline)
+    if steps:
         return int(need)
-    save(state, inline, job)
-    inline.saved.stride_ns[job] *= 2
-    return _run_ahead(state, inline, job, keep_tasks)
+    if saved.steps[job] > 0:  # many steps, and it was told nothing meanwhile
+        saved.stride_ns[job] = max(saved.stride_ns[job], now - saved.reached_ns[job])
+    need = _run_ahead(state, inline, job, keep_tasks)
+    saved.stride_ns[job] *= 2
+    return int(need)
 
 
 @compiled(inner=True)
@@ -249,9 +362,6 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
     sizes = state.sizes
     pause_at = sizes[b.ENDED] + max_ends
     while True:
-        need = _reach(state, inline, keep_tasks, replays)
-        if need != 0:
-            return int(need)
         while sizes[b.ANSWERED] < sizes[b.N_STARTED]:
             job = state.started[sizes[b.ANSWERED]]
             if job >= inline.n_rows.size:
@@ -262,6 +372,9 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
                 need = _start(state, inline, job, keep_tasks)
             if need != 0:
                 return int(need)
+        need = _reach(state, inline, keep_tasks, replays)  # those that have just started, too
+        if need != 0:
+            return int(need)
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
             need = _go_on(state, inline, state.clock[b.DUE_JOB], keep_tasks)

@@ -1,7 +1,9 @@
 """Applications that run and may be reached, in the inline coupling: each is kept as it was at an instant that has passed.
 
-The one room for an application (``InlineState.application``) is lent to whichever is advanced: it is put there, advanced, and
-saved again. What is not saved is found again from the job (its keys, the speeds of its cores at factor 1), or is work space.
+It is kept in columns of its own, within stores that all have in common. What is sure of it happens there, in place:
+:func:`enter` lets the application that runs be these columns, :func:`leave` the one room that all others share
+(``InlineState.application``). To be run ahead of what is sure, it is copied to that room (:func:`copy_out`), and what becomes
+of it there is forgotten. What is not kept is found again from the job, its keys, or is work space.
 """
 
 from __future__ import annotations
@@ -13,25 +15,24 @@ from als.streams import fill_round_keys
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kernel import bind
-from bridge.couplings.inline_state import MASTER_HOST, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, InlineState
+from bridge.couplings.inline_state import (
+    MASTER_HOST,
+    PUT_DOWN,
+    SAVED_BYTES,
+    SAVED_FLOATS,
+    SAVED_INTS,
+    SAVED_KINDS,
+    SAVED_SHORTS,
+    WISHES,
+    InlineState,
+    call_hook,
+)
 from bridge.couplings.inline_widths import show
-from traces.compiled import Array, compiled
+from traces.compiled import Array, compiled, rows_of
 
-__all__ = ["restore", "save"]
+__all__ = ["copy_out", "enter", "keep", "leave"]
 
 _whole_memo = app.whole_memo
-
-
-@compiled(inner=True)
-def _move(store: Array, at: int, column: Array, n: int, saving: bool) -> int:
-    """Put the first numbers of a column at a place of a store, or take them from there; returns the place behind them."""
-    if saving:
-        for k in range(n):
-            store[at + k] = column[k]
-    else:
-        for k in range(n):
-            column[k] = store[at + k]
-    return at + n
 
 
 @compiled(inner=True)
@@ -46,19 +47,25 @@ def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> b
 
 
 @compiled(inner=True)
+def _widest(state: BatchState, job: int) -> int:
+    """The most cores that a job's application may have at once, or had and has released."""
+    return int(max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]]))
+
+
+@compiled(inner=True)
 def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
     """Room for the application that runs, which is the job's, however wide it may be; False if there is none."""
     saved, run = inline.saved, inline.app
-    n, records = run.lengths.size, run.start_ns.size
-    n_cores = max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]])
+    n, records, n_cores = run.lengths.size, run.start_ns.size, _widest(state, job)
     memo = _whole_memo(run.phases, inline.table.rules.rules, n_cores)
-    ints = run.counters.size + run.part_first.size + run.chosen.size + 4 * records
-    ints += (7 + run.cores.shape[0]) * n_cores
-    floats = n + (1 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
+    ints = run.counters.size + run.part_first.size + run.chosen.size + run.wished_ns.size + 2 * records
+    ints += (7 + run.cores.shape[0]) * n_cores + (2 * PUT_DOWN if inline.costs.directs != 0 else 0)
+    floats = n + (2 + run.amounts.shape[0]) * n_cores + memo + run.facts.size
     enough = _place(inline, job, SAVED_INTS, saved.ints.size, ints)
     enough = _place(inline, job, SAVED_FLOATS, saved.floats.size, floats) and enough
+    enough = _place(inline, job, SAVED_SHORTS, saved.shorts.size, 2 * records) and enough
     enough = _place(inline, job, SAVED_BYTES, saved.bytes.size, n) and enough
-    for kind in range(3):
+    for kind in range(SAVED_KINDS):
         if enough:
             saved.used[kind] += saved.count[kind, job]
         else:
@@ -67,54 +74,134 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _move_all(inline: InlineState, job: int, saving: bool) -> None:
-    """Save all that the application that runs is, which is the job's, or let it be what was saved."""
-    saved, run = inline.saved, inline.app
-    n_cores, records, store = run.speed.size, run.start_ns.size, saved.ints
-    at = _move(store, saved.first[SAVED_INTS, job], run.counters, run.counters.size, saving)
-    at = _move(store, at, run.part_first, run.part_first.size, saving)
-    at = _move(store, at, run.chosen, run.chosen.size, saving)
-    at = _move(store, at, run.core_number, n_cores, saving)
-    at = _move(store, at, run.latency_ns, n_cores, saving)
-    at = _move(store, at, run.ask_ns, n_cores, saving)
-    at = _move(store, at, run.ask_core, n_cores, saving)
-    at = _move(store, at, run.finish_ns, n_cores, saving)
-    at = _move(store, at, run.busy_ns, n_cores, saving)
-    at = _move(store, at, inline.next_ns, n_cores, saving)
+def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
+    """Let the application that runs be a job's, in place."""
+    saved, run, home, table = inline.saved, inline.app, inline.home, inline.table
+    origin, n = state.jobs[b.ORIGIN, job], inline.n_rows[job]
+    place, n_cores, records = inline.program[origin], _widest(state, job), n if keep_tasks else 0
+    run.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
+    parts = phases.shape[0] * table.programs[place, 2] + 1
+
+    ints, at, width = saved.ints, saved.first[SAVED_INTS, job], inline.application.cores.shape[0]
+    run.counters, at = ints[at : at + app.COUNTERS], at + app.COUNTERS
+    run.part_first, at = ints[at : at + parts], at + parts
+    run.chosen, at = ints[at : at + inline.chosen.shape[1]], at + inline.chosen.shape[1]
+    if inline.wishing.size > 0:
+        call_hook(inline.hooks[WISHES], (inline, origin, 0))
+        run.wished_ns, at = ints[at : at + run.wished_ns.size], at + run.wished_ns.size
+    home.core_number, at = ints[at : at + n_cores], at + n_cores
+    home.latency_ns, at = ints[at : at + n_cores], at + n_cores
+    home.ask_ns, at = ints[at : at + n_cores], at + n_cores
+    home.ask_core, at = ints[at : at + n_cores], at + n_cores
+    home.finish_ns, at = ints[at : at + n_cores], at + n_cores
+    home.busy_ns, at = ints[at : at + n_cores], at + n_cores
+    inline.next_ns, at = ints[at : at + n_cores], at + n_cores
+    run.cores, at = rows_of(ints[at:], width, n_cores), at + width * n_cores
+    run.start_ns, at = ints[at : at + records], at + records
+    run.end_ns = ints[at : at + records]
+
+    floats, at, width = saved.floats, saved.first[SAVED_FLOATS, job], inline.application.amounts.shape[0]
+    run.lengths, at = floats[at : at + n], at + n
+    home.speed, at = floats[at : at + n_cores], at + n_cores
+    inline.base_gflops, at = floats[at : at + n_cores], at + n_cores
+    run.amounts, at = rows_of(floats[at:], width, n_cores), at + width * n_cores
+    run.facts, at = floats[at : at + run.facts.size], at + run.facts.size
+    home.memo = floats[at : saved.first[SAVED_FLOATS, job] + saved.count[SAVED_FLOATS, job]]
+
+    at = saved.first[SAVED_SHORTS, job]
+    run.core, run.chunk = saved.shorts[at : at + records], saved.shorts[at + records : at + 2 * records]
+    at = saved.first[SAVED_BYTES, job]
+    run.taken = saved.bytes[at : at + n]
+    show(inline, saved.slots[job])
+    _fill_keys(state, inline, job)
+
+
+@compiled(inner=True)
+def _fill_keys(state: BatchState, inline: InlineState, job: int) -> None:
+    """What the application that runs, which is the job's, draws from, and who its master is."""
+    fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
+    first = state.jobs[b.GIVEN_FIRST, job] if state.jobs[b.GIVEN_COUNT, job] > 0 else state.jobs[b.HELD_FIRST, job]
+    inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]
+
+
+@compiled(inner=True)
+def leave(inline: InlineState) -> None:
+    """Let the application that runs be in the room that all share again."""
+    work, run, home = inline.application, inline.app, inline.home
+    run.counters, run.cores, run.amounts = work.counters, work.cores, work.amounts
+    run.facts, run.taken = work.facts, work.taken
+    home.speed, home.core_number, home.latency_ns = work.speed, work.core_number, work.latency_ns
+    home.ask_ns, home.ask_core = work.ask_ns, work.ask_core
+    home.finish_ns, home.busy_ns, home.memo = work.finish_ns, work.busy_ns, work.memo
+    inline.base_gflops, inline.next_ns = inline.shared_gflops, inline.shared_ns
+
+
+@compiled(inner=True)
+def _move(store: Array, at: int, column: Array, n: int, saving: bool) -> None:
+    """Copy the first ``n`` numbers of a column into a store, from there on; or, if not ``saving``, back."""
+    for k in range(n):
+        if saving:
+            store[at + k] = column[k]
+        else:
+            column[k] = store[at + k]
+
+
+@compiled(inner=True)
+def _move_all(inline: InlineState, job: int, n_cores: int, saving: bool) -> None:
+    """Copy the application that runs into a job's columns, of so many cores each, or what is there into it."""
+    saved, run, records = inline.saved, inline.app, inline.app.start_ns.size
+    slots, ints, at = run.speed.size, saved.ints, saved.first[SAVED_INTS, job]
+    for column in (run.counters, run.part_first, run.chosen, run.wished_ns):
+        _move(ints, at, column, column.size, saving)
+        at += column.size
+    for column in (
+        run.core_number,
+        run.latency_ns,
+        run.ask_ns,
+        run.ask_core,
+        run.finish_ns,
+        run.busy_ns,
+        inline.next_ns,
+    ):
+        _move(ints, at, column, slots, saving)
+        at += n_cores
     for row in range(run.cores.shape[0]):
-        at = _move(store, at, run.cores[row], n_cores, saving)
-    at = _move(store, at, run.start_ns, records, saving)
-    at = _move(store, at, run.end_ns, records, saving)
-    at = _move(store, at, run.core, records, saving)
-    at = _move(store, at, run.chunk, records, saving)
-    at = _move(saved.floats, saved.first[SAVED_FLOATS, job], run.lengths, run.lengths.size, saving)
-    at = _move(saved.floats, at, run.speed, n_cores, saving)
+        _move(ints, at, run.cores[row], slots, saving)
+        at += n_cores
+    for column in (run.start_ns, run.end_ns):
+        _move(ints, at, column, records, saving)
+        at += records
+    floats, at = saved.floats, saved.first[SAVED_FLOATS, job]
+    _move(floats, at, run.lengths, run.lengths.size, saving)
+    at += run.lengths.size
+    for column in (run.speed, inline.base_gflops):
+        _move(floats, at, column, slots, saving)
+        at += n_cores
     for row in range(run.amounts.shape[0]):
-        at = _move(saved.floats, at, run.amounts[row], n_cores, saving)
-    at = _move(saved.floats, at, run.memo, run.memo.size, saving)
-    at = _move(saved.floats, at, run.facts, run.facts.size, saving)
+        _move(floats, at, run.amounts[row], slots, saving)
+        at += n_cores
+    _move(floats, at, run.facts, run.facts.size, saving)
+    _move(floats, at + run.facts.size, run.memo, run.memo.size, saving)
+    at = saved.first[SAVED_SHORTS, job]
+    _move(saved.shorts, at, run.core, records, saving)
+    _move(saved.shorts, at + records, run.chunk, records, saving)
     _move(saved.bytes, saved.first[SAVED_BYTES, job], run.taken, run.lengths.size, saving)
 
 
 @compiled(inner=True)
-def save(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Save the application that runs, which is the job's; False if there is no room for it."""
+def keep(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Keep the application that runs, which is the job's, at its start; False if there is no room for it."""
     if inline.saved.first[SAVED_INTS, job] < 0 and not _find_room(state, inline, job):
         return False
     inline.saved.slots[job] = inline.app.speed.size
-    _move_all(inline, job, True)
+    _move_all(inline, job, _widest(state, job), True)
     return True
 
 
 @compiled(inner=True)
-def restore(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
-    """Let the application that runs be a job's, as it was saved."""
-    run = inline.app
+def copy_out(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
+    """Let the application that runs be a copy of a job's, in the room that all share."""
     bind(state, inline, job, inline.n_rows[job], max(0, inline.first[job]), keep_tasks)
     show(inline, inline.saved.slots[job])
-    fill_round_keys(run.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
-    _move_all(inline, job, False)
-    for c in range(run.speed.size):
-        inline.base_gflops[c] = inline.core_speed[run.core_number[c]]
-    first = state.jobs[b.GIVEN_FIRST, job] if state.jobs[b.GIVEN_COUNT, job] > 0 else state.jobs[b.HELD_FIRST, job]
-    inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]
+    _fill_keys(state, inline, job)
+    _move_all(inline, job, _widest(state, job), False)

@@ -18,7 +18,7 @@ from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
-from bls.engine.features import losses, reached, releases
+from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
 from bridge.scenarios.scenario import Scenario
@@ -37,6 +37,7 @@ __all__ = [
     "BATCH_RELEASE",
     "BATCH_STOP_AFTER",
     "BATCH_TAKE_BACK",
+    "BATCH_WISH",
     "ENGINES",
     "FAULT_JOB",
     "FAULT_STATUS",
@@ -56,12 +57,17 @@ __all__ = [
     "SAVED_BYTES",
     "SAVED_FLOATS",
     "SAVED_INTS",
+    "PUT_DOWN",
+    "SAVED_KINDS",
+    "SAVED_SHORTS",
     "SPEEDS",
     "STARTED_NS",
     "TOLD_UPTO",
     "TRANSFERS",
     "TRANSFERS_USED",
     "VARYING",
+    "WISHES",
+    "WISHING",
     "Costs",
     "InlineState",
     "Journal",
@@ -125,6 +131,11 @@ REACHING = (
 )
 
 
+# And where they wish for cores: places in InlineState.wishing.
+BATCH_WISH = 0
+WISHING = ((wishes.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64)),)
+
+
 class Costs(State):
     """What chunks cost, and data.
 
@@ -134,8 +145,9 @@ class Costs(State):
         Of a chunk; between two hosts.
     master : int
         Whether a master pays the overhead (1 or 0).
-    releases, resizes : int
-        Whether applications release cores that they need no more, and whether their widths change (1 or 0).
+    releases, resizes, directs : int
+        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs
+        them (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float
@@ -147,6 +159,7 @@ class Costs(State):
     master: int
     releases: int
     resizes: int
+    directs: int
     resize_ns: int
     bytes_per_gflop: float
 
@@ -163,7 +176,8 @@ class TransferColumns(State):
 
 
 # Rows of SavedStates.first and the like.
-SAVED_INTS, SAVED_FLOATS, SAVED_BYTES = range(3)
+SAVED_INTS, SAVED_FLOATS, SAVED_SHORTS, SAVED_BYTES = range(4)
+SAVED_KINDS = 4
 
 
 class SavedStates(State):
@@ -173,11 +187,11 @@ class SavedStates(State):
 
     Attributes
     ----------
-    ints, floats, bytes : int64, float64, uint8
+    ints, floats, shorts, bytes : int64, float64, int32, uint8
         What they are made of, one application behind the other.
-    first, count : int64 (3, rows)
+    first, count : int64 (4, rows)
         Where a row's begins in each of these, -1 nowhere; and how much it is.
-    used, wanted : int64 (3,)
+    used, wanted : int64 (4,)
         How much of each is in use, and how much is to be free for the one there was no room for.
     reached_ns : int64 (rows,)
         When it was reached last, or has started.
@@ -187,10 +201,13 @@ class SavedStates(State):
         Work space: for which of a job's cores others wait.
     slots : int64 (rows,)
         Of how many cores its columns are.
+    steps : int64 (rows,)
+        How often it has gone on by itself, as far as was sure, since it was told something.
     """
 
     ints: Ints
     floats: Floats
+    shorts: Shorts
     bytes: Bytes
     first: Ints2
     count: Ints2
@@ -200,6 +217,40 @@ class SavedStates(State):
     stride_ns: Ints
     flags: Bytes
     slots: Ints
+    steps: Ints
+
+
+#: The most scales that are put down for a job.
+PUT_DOWN = 64
+
+
+class PutDown(State):
+    """Scales of all cores that were put down for running jobs, which have not heard them (``inline_deferred``).
+
+    Of size 0 where nothing is saved. The scales, and their instants, are behind what is saved of a job.
+
+    Attributes
+    ----------
+    count : int64 (rows,)
+        How many.
+    scale : int64 (rows,)
+        The last one, or, if none was put down, that of all cores, parts per billion; 0 if nothing may be put down.
+    since_ns : int64 (rows,)
+        The instant from which on.
+    left_ns : float64 (rows,)
+        For how long from there on, at scale 1, nothing shows of the job at the least.
+    farthest_ns : float64 (rows,)
+        For how long, at scale 1, a chunk may still take at the most.
+    factor : float64 (PUT_DOWN,)
+        Work space.
+    """
+
+    count: Ints
+    scale: Ints
+    since_ns: Ints
+    left_ns: Floats
+    farthest_ns: Floats
+    factor: Floats
 
 
 class Journal(State):
@@ -218,7 +269,10 @@ class Journal(State):
     wanted : uint8 (F,)
         For each core that the job computes on, whether another job waits for it from then on.
     core : int64 (F,)
-        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for.
+        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for. Where speeds are
+        scaled: each core of which they are, -1 for all.
+    scale : int64 (F,)
+        And by what, parts per billion.
     count : int64 (E,)
         How many of these an entry has.
     """
@@ -230,6 +284,7 @@ class Journal(State):
     at: Ints
     wanted: Bytes
     core: Ints
+    scale: Ints
     count: Ints
 
 
@@ -257,7 +312,9 @@ class InlineState(State):
         Where the parts of a job begin.
     room : DrawingRoom
     base_gflops : float64, next_ns : int64
-        Work space of a job's cores.
+        Of the cores of the application that runs: their speeds at factor 1, GFLOP/s, and when they change next by themselves.
+    shared_gflops : float64, shared_ns : int64, own_gflops : float64
+        The same of whichever is in the room of ``application``; and work space, where speeds change and are scaled.
     application
         One application's arrays, as large as the largest job needs; the loop uses the front of each.
     n_rows, n_tasks, n_chunks : int64 (rows,)
@@ -276,7 +333,9 @@ class InlineState(State):
     lengths : float64
         The task lengths of the records; of size 0 if no records are kept.
     app
-        The application that runs: the front of the arrays of ``application``.
+        The application that runs: the front of the arrays of ``application``, or of what is saved of a job.
+    home
+        Of it those columns that have room for more cores than are in use.
     seed : uint64 (1,)
     costs : Costs
     n_transfers, transfer_first : int64 (rows,)
@@ -290,9 +349,16 @@ class InlineState(State):
     losing : int64 (1,) or (0,)
         The batch engine's function for jobs whose cores are all lost, where they may be.
     journal : Journal
+    fastest : float64 (1,)
+        Where widths change: the speed of the fastest core of the application that runs, as it started, GFLOP/s.
     saved : SavedStates
+    put_down : PutDown
     reaching : int64 (2,) or (0,)
         The batch engine's functions for jobs that are reached, where they are.
+    wishing : int64 (1,) or (0,)
+        The batch engine's function for jobs that wish for cores, where they may.
+    width_range : int64 (2, n) or (2, 0)
+        Where they may, the fewest cores that each job may have, and the most.
     """
 
     cursor: Ints
@@ -308,6 +374,9 @@ class InlineState(State):
     room: DrawingRoom
     base_gflops: Floats
     next_ns: Ints
+    shared_gflops: Floats
+    shared_ns: Ints
+    own_gflops: Floats
     application: ApplicationState
     n_rows: Ints
     n_tasks: Ints
@@ -321,6 +390,7 @@ class InlineState(State):
     transfers: TransferColumns
     lengths: Floats
     app: ApplicationState
+    home: ApplicationState
     seed: Words
     costs: Costs
     n_transfers: Ints
@@ -330,15 +400,19 @@ class InlineState(State):
     releasing: Ints
     losing: Ints
     journal: Journal
+    fastest: Floats
     saved: SavedStates
+    put_down: PutDown
     reaching: Ints
+    wishing: Ints
+    width_range: Ints2
 
 
 #: ``hook(inline, job or cores, instant or flag)``
 HOOK = types.int64(StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY = range(5)
+SPEEDS, VARYING, GRAPHS, TRANSFERS, REPLAY, WISHES = range(6)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
@@ -348,21 +422,31 @@ HOOKS = Hooks(
         GRAPHS: ("measures of graphs", "bridge.couplings.inline_graphs:measure"),
         TRANSFERS: ("records of transfers", "bridge.couplings.inline_graphs:note_transfers"),
         REPLAY: ("applications that are told something", "bridge.couplings.inline_journal:replay"),
+        WISHES: ("applications that wish for cores", "bridge.couplings.inline_widths:bind_wishes"),
     },
 )
 
 
 def new_inline_state(
-    scenario: Scenario, *, keep_tasks: bool, cuts: bool, releasing: bool, losing: bool, reaching: bool = False
+    scenario: Scenario,
+    *,
+    keep_tasks: bool,
+    cuts: bool,
+    releasing: bool,
+    losing: bool,
+    reaching: bool = False,
+    directing: bool = False,
 ) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
-    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something."""
+    release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something; ``directing``:
+    whether by a policy that directs running jobs."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
     n = len(cores)
     rules, widths = scenario.options.rules, scenario.circumstances.widths
     resizes = rules.resizing > 0
+    wishes = rules.evolves and bool(programs.table.wishes.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -383,9 +467,13 @@ def new_inline_state(
         changes=cuts or speeds.component.size > 0,
         hints=rules.hints,
         resizes=resizes,
-        graph=_graph_room(programs, room, edges, widest, scenario.network) if programs.has_graph else graphs.NO_GRAPH,
+        graph=_graph_room(programs, room, edges, widest, scenario.network, resizes)
+        if programs.has_graph
+        else graphs.NO_GRAPH,
+        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
     )
     work = work._replace(
+        wished_ns=np.empty(programs.most_parts if wishes else 0, np.int64),
         start_ns=np.empty(rows, np.int64),
         end_ns=np.empty(rows, np.int64),
         core=np.empty(rows, np.int32),
@@ -395,7 +483,8 @@ def new_inline_state(
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
-    wanted |= {REPLAY} if replays else set()
+    wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
+    shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
         cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -408,8 +497,11 @@ def new_inline_state(
         speeds=speeds,
         part_first=np.zeros(programs.most_parts + 1, np.int64),
         room=_drawing_room(programs, edges, work.keys),
-        base_gflops=np.zeros(widest),
-        next_ns=np.zeros(widest, np.int64),
+        base_gflops=shared_gflops,
+        next_ns=shared_ns,
+        shared_gflops=shared_gflops,
+        shared_ns=shared_ns,
+        own_gflops=np.zeros(widest),
         application=work,
         n_rows=np.zeros(0, np.int64),
         n_tasks=np.zeros(0, np.int64),
@@ -423,6 +515,7 @@ def new_inline_state(
         transfers=TransferColumns(*transfer_room(2 * edges if sends else 0)),
         lengths=np.empty(rows, np.float64),
         app=work,
+        home=work,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=Costs(
             scenario.options.overhead_ns,
@@ -430,6 +523,7 @@ def new_inline_state(
             int(level.master),
             int(bool(rules.releases)),
             int(resizes),
+            int(directing),
             level.resize_ns,
             scenario.bytes_per_gflop,
         ),
@@ -440,8 +534,14 @@ def new_inline_state(
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
         journal=_journal(n if replays else 0),
+        fastest=np.zeros(1),
         saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
+        put_down=_put_down(),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
+        wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
+        width_range=np.stack([widths.min_cores, widths.max_cores])
+        if wishes and widths is not None
+        else np.zeros((2, 0), np.int64),
     )
     return with_rows(with_application(state, work), n)
 
@@ -455,25 +555,33 @@ def _journal(n: int) -> Journal:
         at=np.empty(n, np.int64),
         wanted=np.empty(16 * n, np.uint8),
         core=np.empty(16 * n, np.int64),
+        scale=np.empty(16 * n, np.int64),
         count=np.empty(n, np.int64),
     )
 
 
 def _saved_states(n: int, widest: int) -> SavedStates:
-    none = np.zeros((3, 0), np.int64)
+    none = np.zeros((SAVED_KINDS, 0), np.int64)
     return SavedStates(
         ints=np.empty(64 * n, np.int64),
         floats=np.empty(16 * n),
+        shorts=np.empty(16 * n, np.int32),
         bytes=np.empty(16 * n, np.uint8),
         first=none,
         count=none,
-        used=np.zeros(3, np.int64),
-        wanted=np.zeros(3, np.int64),
+        used=np.zeros(SAVED_KINDS, np.int64),
+        wanted=np.zeros(SAVED_KINDS, np.int64),
         reached_ns=np.zeros(0, np.int64),
         stride_ns=np.zeros(0, np.int64),
         flags=np.zeros(widest, np.uint8),
         slots=np.zeros(0, np.int64),
+        steps=np.zeros(0, np.int64),
     )
+
+
+def _put_down() -> PutDown:
+    ints, floats = np.zeros(0, np.int64), np.zeros(0)
+    return PutDown(count=ints, scale=ints, since_ns=ints, left_ns=floats, farthest_ns=floats, factor=np.zeros(PUT_DOWN))
 
 
 def with_saved(inline: InlineState, running: Array) -> InlineState:
@@ -491,7 +599,7 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
     first = np.full_like(saved.first, -1)
     used = saved.count[:, kept].sum(axis=1)
     stores = []
-    for kind, store in enumerate((saved.ints, saved.floats, saved.bytes)):
+    for kind, store in enumerate((saved.ints, saved.floats, saved.shorts, saved.bytes)):
         grown = np.empty(max(len(store), 2 * int(used[kind]) + int(saved.wanted[kind])), store.dtype)
         at = 0
         for row in kept.tolist():
@@ -500,8 +608,10 @@ def with_saved(inline: InlineState, running: Array) -> InlineState:
             first[kind, row] = at
             at += count
         stores.append(grown)
-    ints, floats, flags = stores
-    return inline._replace(saved=saved._replace(ints=ints, floats=floats, bytes=flags, first=first, used=used))
+    ints, floats, shorts, flags = stores
+    return inline._replace(
+        saved=saved._replace(ints=ints, floats=floats, shorts=shorts, bytes=flags, first=first, used=used)
+    )
 
 
 def with_journal(inline: InlineState) -> InlineState:
@@ -518,6 +628,7 @@ def with_journal(inline: InlineState) -> InlineState:
             at=grown(journal.at, 1),
             wanted=grown(journal.wanted, len(inline.application.speed)),
             core=grown(journal.core, len(inline.core_speed)),
+            scale=grown(journal.scale, len(inline.core_speed)),
             count=grown(journal.count, 1),
         )
     )
@@ -528,7 +639,7 @@ def _drawing_room(programs: Programs, n_edges: int, keys: Array) -> DrawingRoom:
 
 
 def _graph_room(
-    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState
+    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
     # The work space of one job's graphs, as large as any job needs.
     none = np.zeros(0, np.int64)
@@ -546,6 +657,9 @@ def _graph_room(
         longest_route=int(longest_route(network)),
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
     )
+    if resizes:
+        plans = bool(programs.rules.planners)
+        made = made._replace(**graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest))
     return made._replace(source=none)
 
 
@@ -554,7 +668,9 @@ def with_application(inline: InlineState, work: application.ApplicationState) ->
     room, graph = inline.room, work.graph
     if graph.numbers.size:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    return inline._replace(application=work, app=work._replace(table=inline.table.rules, graph=graph))
+    return inline._replace(
+        application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
+    )
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
@@ -566,7 +682,7 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     if not programs.has_graph:
         return with_application(inline, grown)
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
-    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, inline.costs.resizes != 0)
     room = _drawing_room(programs, edges, work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))
 
@@ -601,7 +717,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         new[:kept] = column[:kept]
         return new
 
-    graph_values, journal, saved = inline.graph_values, inline.journal, inline.saved
+    graph_values, journal, saved, put = inline.graph_values, inline.journal, inline.saved, inline.put_down
     if len(inline.reaching) and not len(saved.flags):
         journal = journal._replace(first=sized(journal.first, -1), last=sized(journal.last, -1))
     elif len(inline.reaching):
@@ -611,10 +727,19 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
             reached_ns=sized(saved.reached_ns, 0),
             stride_ns=sized(saved.stride_ns, 0),
             slots=sized(saved.slots, 0),
+            steps=sized(saved.steps, 0),
+        )
+        put = put._replace(
+            count=sized(put.count, 0),
+            scale=sized(put.scale, 0),
+            since_ns=sized(put.since_ns, 0),
+            left_ns=sized(put.left_ns, 0.0),
+            farthest_ns=sized(put.farthest_ns, 0.0),
         )
     return inline._replace(
         journal=journal,
         saved=saved,
+        put_down=put,
         n_rows=sized(inline.n_rows, 0),
         n_tasks=sized(inline.n_tasks, 0),
         n_chunks=sized(inline.n_chunks, 0),

@@ -6,20 +6,23 @@ from als.core_speeds.state import comes_ns, factor, next_change_ns
 from als.engine import loop as engine
 from als.engine import state as app
 from als.engine.features.width import give, open_slot, resize, slot_for, take
+from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
-from bridge.couplings.inline_state import MASTER_HOST, InlineState
+from als.engine.scaling import come_scaled
+from bridge.couplings.inline_state import HOOK, MASTER_HOST, InlineState
 from traces.compiled import compiled
 
-__all__ = ["ask_core", "give_core", "show", "width_changed"]
+__all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
 
+_come_scaled = come_scaled
 _give, _open_slot, _resize, _slot_for, _take = give, open_slot, resize, slot_for, take
-_lose_for_good, _whole_memo = engine.lose_for_good, app.whole_memo
+_lose_for_good, _whole_memo, _wished_cores = engine.lose_for_good, app.whole_memo, wished_cores
 
 
 @compiled(inner=True)
 def show(inline: InlineState, slots: int) -> None:
     """Let so many slots of the application that runs be in use."""
-    work, run = inline.application, inline.app
+    work, run = inline.home, inline.app
     run.speed, run.core_number, run.latency_ns = work.speed[:slots], work.core_number[:slots], work.latency_ns[:slots]
     run.ask_ns, run.ask_core = work.ask_ns[:slots], work.ask_core[:slots]
     run.finish_ns, run.busy_ns = work.finish_ns[:slots], work.busy_ns[:slots]
@@ -41,7 +44,7 @@ def give_core(inline: InlineState, number: int) -> None:
         gflops *= factor(inline.speeds, number, now)
         inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
     latency = _message_ns(inline.core_host[number], inline.cursor[MASTER_HOST], inline.costs.latency_ns)
-    _give(run, slot, number, gflops, latency)
+    _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
 
@@ -59,3 +62,20 @@ def ask_core(inline: InlineState, number: int) -> None:
 def width_changed(inline: InlineState) -> None:
     """All cores have come, and all that are to leave know."""
     _resize(inline.app, inline.costs.resize_ns)
+
+
+@compiled(HOOK)
+def bind_wishes(inline: InlineState, row: int, _: int) -> int:
+    """Let the application that runs, of the job in a row of the workload, wish for cores as its program says, if it may have
+    others than it asks for."""
+    work, run = inline.application, inline.app
+    least, most = inline.width_range[0, row], inline.width_range[1, row]
+    phases, parts = run.phases.shape[0], run.part_first.size - 1
+    if least == most:
+        phases = parts = 0
+    run.wishes, run.wished_ns = work.wishes[:phases], work.wished_ns[:parts]
+    first = inline.table.programs[inline.program[row], 0]
+    for phase in range(phases):
+        share = inline.table.wishes[first + phase]
+        run.wishes[phase] = _wished_cores(share, inline.asked[row], least, most)
+    return 0

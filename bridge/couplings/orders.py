@@ -23,12 +23,16 @@ from bridge.protocol.messages import (
     MAX_PARTS,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     Change,
     Hint,
     Part,
     Recipe,
     Resize,
+    Scale,
     Start,
+    WidthRange,
 )
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
@@ -36,6 +40,7 @@ from bridge.protocol.task_payload import TaskPayload
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Ahead, Order
 from traces.base.errors import InputError
+from traces.base.scale import HIGHEST, factor_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -75,6 +80,7 @@ class Orders:
         self._resizes: dict[int, list[Resize]] = {}  # what jobs were given, and asked for, by row
         #: Whether applications release cores that they need no more.
         self.own_releases = bool(scenario.options.rules.releases)
+        self._scales: dict[int, list[Scale]] = {}  # how the speeds of jobs' cores were scaled, by row
         self._hints: dict[int, list[Hint]] = {}  # what the jobs were told, by row
         self._hinted: dict[int, int] = {}  # of how many cores, all hints of a row together
         self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
@@ -137,11 +143,14 @@ class Orders:
             hints=tuple(self._hints.get(row, ())),
             resizes=resizes,
             resize_ns=0 if resizes is None else options.level.resize_ns,
+            wishes=self._width_range(row),
+            scales=tuple(self._scales.get(row, ())),
             stop_ns=stop_ns,
         )
         surely = total if self._plain[place] else _phases_gflop(program, cores, core_gflop, self._sure_phases[place])
         base = self._core_speed[numbers]
-        bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * scenario.speeds.highest_factor)
+        highest = scenario.speeds.highest_factor * (HIGHEST if self._simulator.scales else 1.0)
+        bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
         if resizes:
             bound_ns = start_ns  # more cores are sooner done
         if stop_ns is not None:
@@ -153,11 +162,18 @@ class Orders:
             start,
             bound_ns,
             job,
-            lambda: self._payload(job, place, cores, core_gflop),
+            lambda: self._payload(job, place, cores, core_gflop, start.wishes),
             lambda now_ns: self._ahead(row, places, max(now_ns - 1, start_ns)),
         )
 
-    def _payload(self, job: int, place: int, cores: int, core_gflop: float) -> TaskPayload:
+    def _width_range(self, row: int) -> WidthRange | None:
+        """Between which numbers of cores a row's job may wish for others; None: it may not."""
+        if not self._simulator.evolves:
+            return None
+        least, most = self._simulator.width_range(row)
+        return WidthRange(least=least, most=most) if least < most else None
+
+    def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: WidthRange | None) -> TaskPayload:
         """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
@@ -167,7 +183,8 @@ class Orders:
                 f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "
                 f"of {MAX_PARTS}; use inline"
             )
-        if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop):
+        wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)
+        if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop) and not any(wishes):
             return TaskPayload(drawn.lengths)
         parts = tuple(
             Part(
@@ -175,6 +192,7 @@ class Orders:
                 technique=names[at % len(names)],
                 order="rank" if _is_by_rank(program.phases[at % len(names)]) else "index",
                 edges=int(edges),
+                cores=wishes[at % len(wishes)] or None,
             )
             for at, (tasks, edges) in enumerate(zip(drawn.part_tasks, np.diff(drawn.edge_first), strict=True))
         )
@@ -259,10 +277,30 @@ class Orders:
 
     def tell(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says what it is told now."""
-        if self._simulator.resizes:
+        if self._simulator.directs:
+            self._scale(row, now_ns)
+        elif self._simulator.resizes:
             self._resize(row, now_ns)
         else:
             self._hint(row, now_ns)
+
+    def _scale(self, row: int, now_ns: int) -> None:
+        numbers, scales = self._cores(row), self._scales.setdefault(row, [])
+        by_factor: dict[int, list[int]] = {}
+        for core, scale in self._simulator.scaled(row):
+            if core < 0:
+                scales.append(Scale(at_ns=now_ns, cores=None, factor=factor_of(scale)))
+            else:
+                by_factor.setdefault(scale, []).append(core)
+        for scale, cores in by_factor.items():
+            places = np.flatnonzero(np.isin(numbers, cores))
+            scales.append(Scale(at_ns=now_ns, cores=pack_int32(places), factor=factor_of(scale)))
+        named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
+        if len(scales) > MAX_SCALES or named > MAX_SCALED:
+            raise InputError(
+                f"--bls: the speeds of job {self.job_number(row)} are scaled {len(scales)} times, of {named} cores by their "
+                f"numbers; a message holds {MAX_SCALES} and {MAX_SCALED}; use inline"
+            )
 
     def _resize(self, row: int, now_ns: int) -> None:
         given, asked = self._simulator.resized(row)
@@ -338,7 +376,7 @@ def _lost_ns(n_cores: int, changes: Iterable[Change], until_ns: int | None) -> i
 def _is_plain(program: Program) -> bool:
     """Whether a recipe says it all: one loop of normal lengths, so many tasks a core."""
     loop = program.phases[0]
-    once = len(program.phases) == program.steps == 1
+    once = len(program.phases) == program.steps == 1 and loop.cores is None
     return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
 
 

@@ -26,6 +26,7 @@ from bridge.protocol.messages import Outcome
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.scenario import Scenario
 from bridge.workers.assignment import Report
+from bridge.workers.needs import Needs
 from bridge.workers.supervisor import Supervisor
 from traces.base.errors import PeerError
 from traces.compiled import Array
@@ -167,9 +168,13 @@ class _Drive:
             peers.command,
             peers.socket,
             self._orders.technique,
-            releases=self._orders.own_releases,
-            hints=self._simulator.hints,
-            resizes=self._simulator.resizes,
+            needs=Needs(
+                releases=self._orders.own_releases,
+                hints=self._simulator.hints,
+                resizes=self._simulator.resizes,
+                wishes=self._simulator.evolves,
+                scales=self._simulator.scales,
+            ),
             hosts=self._wanted(),
         )
         done = False
@@ -236,8 +241,11 @@ class _Drive:
     def _reach(self, supervisor: Supervisor) -> None:
         """Have the applications that are told something simulated again, and told it all again."""
         simulator = self._simulator
+        starting = set(simulator.started())  # whose orders say it from the first
         for row in simulator.reached():
             self._orders.tell(row, simulator.now_ns)
+            if row in starting:
+                continue
             simulator.take_back(row)
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
@@ -265,7 +273,7 @@ class _Drive:
         supervisor.promises.clear()
         supervisor.reports.clear()
         for row, report in reports.items():
-            if simulator.releases:
+            if simulator.releases or simulator.directs:
                 self._orders.answered(row, report.outcome.attempt)
             if simulator.releases and not self._released(supervisor, row, report):
                 continue
@@ -292,9 +300,16 @@ class _Drive:
             supervisor.expect_another()
             supervisor.submit(self._orders.order(row))
             return False
+        if report.wishes and not self._wished(row, report):
+            raise PeerError(f"job {self._orders.job_number(row)}: it wishes for cores at instants that have passed")
         if not simulator.release(row, numbers, released_ns, outcome.end_ns):
             raise PeerError(f"job {self._orders.job_number(row)}: it releases cores at instants that have passed")
         return True
+
+    def _wished(self, row: int, report: Report) -> bool:
+        """Tell the batch level for how many cores a job wishes; False if it cannot."""
+        wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
+        return self._simulator.wish(row, wished_ns, cores, report.outcome.end_ns)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

@@ -26,7 +26,7 @@ HEADER_BYTES: Final = 4
 MAX_FRAME_BEFORE_HELLO: Final = 4 * 1024
 
 #: Longest payload in bytes afterwards.
-MAX_FRAME: Final = 32 * 1024 * 1024
+MAX_FRAME: Final = 36 * 1024 * 1024
 
 #: Most bytes to read from a socket at once; a reader that is drained after each read never overflows.
 READ_AT_MOST: Final = 256 * 1024

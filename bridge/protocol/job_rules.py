@@ -26,6 +26,7 @@ from bridge.protocol.job_session import (
 from bridge.protocol.messages import (
     MAX_PROMISES,
     MAX_TASKS,
+    MAX_WISHES,
     Cancel,
     Edges,
     Failed,
@@ -37,6 +38,7 @@ from bridge.protocol.messages import (
     Resume,
     Suspended,
     Transfers,
+    Wish,
 )
 from bridge.protocol.packing import unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
@@ -82,6 +84,19 @@ def _promise(message: Promise, job: JobSession) -> None:
     _check_promise(message, job)
     job.promises = _promises(job)
     job.promised_ns = message.not_before_ns
+
+
+def _wish(message: Wish, job: JobSession) -> None:
+    width = job.start.wishes
+    if width is None:
+        raise BrokenRule(f"a wish for {message.cores} cores, but start said wishes = nil; allowed: none")
+    if not width.least <= message.cores <= width.most:
+        raise BrokenRule(f"a wish for {message.cores} cores; allowed: {width.least} to {width.most}")
+    at_least("at_ns of a wish", message.at_ns, job.start.start_ns, "the start,")
+    at_least("at_ns of a wish", message.at_ns, job.wished_ns + 1, "1 ns behind the wish before,")
+    if job.wishes == MAX_WISHES:
+        raise BrokenRule(f"wish {job.wishes + 1}; allowed: up to {MAX_WISHES} for a job")
+    job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
 
 
 def _suspended(message: Suspended, job: JobSession) -> None:
@@ -136,6 +151,8 @@ def _outcome(message: Outcome, job: JobSession) -> None:
         raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
     at_least("end_ns", end_ns, start.start_ns, "the start,")
     at_least("end_ns", end_ns, job.not_before_ns, "the promise,")
+    if job.wished_ns > end_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: from its last wish, {job.wished_ns}, on")
     if job.until_ns is not None and end_ns >= job.until_ns:
         raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
     if job.stop_ns is not None and end_ns > job.stop_ns:
@@ -192,6 +209,7 @@ RULES: Final[dict[type[Message], Callable[[Any, JobSession], None]]] = {
     Edges: edges_rule,
     Resume: _resume,
     Promise: _promise,
+    Wish: _wish,
     Suspended: _suspended,
     Records: _records,
     Transfers: transfers_rule,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, Part, Resume, Start
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part, Resume, Start
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from traces.algorithms.extremes import extremes
 from traces.base.errors import shown
@@ -55,6 +55,8 @@ class JobSession:
     spans: list[tuple[bytes, bytes, bytes]] = field(
         default_factory=list
     )  # of the tasks: start, end and core, as reported
+    wishes: int = 0  # told so far, and the instant of the last
+    wished_ns: int = -1
     promises: int = 0  # given so far, and suspensions before it was to suspend
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
@@ -67,7 +69,9 @@ class JobSession:
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
+        _check_wishes(start)
         _check_hints(start, cores)
+        _check_scales(start, places)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
         _check_hosts(start, cores)
@@ -195,14 +199,29 @@ def _check_hints(start: Start, cores: int) -> None:
         raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
 
 
+def _check_scales(start: Start, places: int) -> None:
+    last, told = start.start_ns, 0
+    for one in start.scales:
+        at_least("at_ns of a scale", one.at_ns, last, "start_ns and the scale before,")
+        last = one.at_ns
+        if one.cores is None:
+            continue
+        named = _whole_places("cores", one.cores, "a scale")
+        if not len(named) or named.max() >= places:
+            raise BrokenRule(f"cores of a scale: {shown(named.tolist())}; allowed: nil, or some of 0 to {places - 1}")
+        told += len(named)
+    if told > MAX_SCALED:
+        raise BrokenRule(f"scales name {told} cores; allowed: up to {MAX_SCALED}")
+
+
 def _check_resizes(start: Start, cores: int) -> int:
     """How many places more than at its start a job has at last."""
     if start.resizes is None:
         if start.resize_ns:
             raise BrokenRule(f"resize_ns is {start.resize_ns}, and resizes nil; allowed: 0")
         return 0
-    if start.network is not None or start.hints:
-        raise BrokenRule("resizes, in a job that has a network or hints; allowed: nil")
+    if (start.network is not None and start.network.kind != "none") or start.hints:
+        raise BrokenRule("resizes, in a job that has hints or a network on which data take time; allowed: nil")
     last, told, places = start.start_ns, 0, cores
     for one in start.resizes:
         at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")
@@ -226,10 +245,20 @@ def _check_resizes(start: Start, cores: int) -> int:
     return places - cores
 
 
-def _whole_places(name: str, column: bytes) -> Array:
-    places: Array = unpack_int32(column[: whole_column(f"{name} of a resize", column, 4) * 4])
+def _check_wishes(start: Start) -> None:
+    if start.wishes is not None and start.resizes is None:
+        raise BrokenRule("wishes, and resizes nil; allowed: nil, as its width never changes")
+    if start.wishes is not None and start.wishes.least > start.wishes.most:
+        raise BrokenRule(f"wishes: least {start.wishes.least}, most {start.wishes.most}; allowed: least up to most")
+    at = next((k for k, part in enumerate(start.parts or ()) if part.cores is not None), None)
+    if at is not None and start.wishes is None:
+        raise BrokenRule(f"part {at} has cores, and wishes is nil; allowed: nil")
+
+
+def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
+    places: Array = unpack_int32(column[: whole_column(f"{name} of {what}", column, 4) * 4])
     if len(places) and (places.min() < 0 or len(np.unique(places)) < len(places)):
-        raise BrokenRule(f"{name} of a resize: {shown(places.tolist())}; allowed: from 0 on, none twice")
+        raise BrokenRule(f"{name} of {what}: {shown(places.tolist())}; allowed: from 0 on, none twice")
     return places
 
 

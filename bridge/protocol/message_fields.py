@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta, Struct
+from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 __all__ = [
@@ -21,10 +22,13 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
+    "MAX_SCALED",
+    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
     "MAX_TASKS",
+    "MAX_WISHES",
     "RECORDS_PER_FRAME",
     "Change",
     "Changes",
@@ -37,6 +41,8 @@ __all__ = [
     "Hints",
     "Resize",
     "Resizes",
+    "Scale",
+    "Scales",
     "HostColumn",
     "Instant",
     "Key",
@@ -56,6 +62,8 @@ __all__ = [
     "RecordColumn8",
     "TechniqueName",
     "Version",
+    "Width",
+    "WidthRange",
 ]
 
 #: The ``core`` of a :class:`Change` that concerns every core of the job.
@@ -79,6 +87,12 @@ MAX_HINTED: Final = 2**16
 MAX_RESIZES: Final = 2**11
 MAX_RESIZED: Final = 2**16
 
+#: Most wishes of one job.
+MAX_WISHES: Final = 2**16
+#: Most scales of speeds in one message, and cores that all of them name.
+MAX_SCALES: Final = 2**14
+MAX_SCALED: Final = 2**16
+
 #: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
 EDGES_PER_FRAME: Final = 2**20
@@ -101,6 +115,7 @@ TopologyText = Annotated[str, Meta(min_length=1, max_length=500)]
 ProgramText = Annotated[str, Meta(max_length=2**20)]
 Reason = Annotated[str, Meta(max_length=500)]
 CoreOfJob = Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
+Width = Annotated[int, Meta(ge=1, le=MAX_CORES)]
 CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
 HostColumn = Annotated[bytes, Meta(min_length=4, max_length=4 * MAX_CORES)]
 LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
@@ -142,12 +157,28 @@ class Resize(Map, frozen=True, kw_only=True):
     asked: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
+class WidthRange(Map, frozen=True, kw_only=True):
+    """Between which numbers of cores a job may wish for others."""
+
+    least: Width
+    most: Width
+
+
+class Scale(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
+    ``factor`` times their own speeds."""
+
+    at_ns: Instant
+    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)] | None
+    factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
+
+
 class Recipe(Map, frozen=True, kw_only=True):
     """What an application that draws the job's tasks by itself needs to know."""
 
     seed: Seed
     job_number: Key
-    cores: Annotated[int, Meta(ge=1, le=MAX_CORES)]
+    cores: Width
     n: PositiveCount
     mean_gflop: Positive
     variation: NotNegative
@@ -164,6 +195,7 @@ class Part(Map, frozen=True, kw_only=True):
     technique: TechniqueName | None
     order: Literal["index", "rank"]
     edges: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
+    cores: Width | None
 
 
 class Network(Map, frozen=True, kw_only=True):
@@ -197,4 +229,5 @@ class Measurement(Map, frozen=True, kw_only=True):
 Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
 Resizes = Annotated[tuple[Resize, ...], Meta(max_length=MAX_RESIZES)]
+Scales = Annotated[tuple[Scale, ...], Meta(max_length=MAX_SCALES)]
 Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]

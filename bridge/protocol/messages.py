@@ -25,7 +25,10 @@ from bridge.protocol.message_fields import (
     MAX_PROMISES,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     MAX_TASKS,
+    MAX_WISHES,
     RECORDS_PER_FRAME,
     Change,
     Changes,
@@ -54,8 +57,12 @@ from bridge.protocol.message_fields import (
     RecordColumn8,
     Resize,
     Resizes,
+    Scale,
+    Scales,
     TechniqueName,
     Version,
+    Width,
+    WidthRange,
 )
 from bridge.protocol.repeated_keys import entries, repeated_key
 from traces.base.errors import shown
@@ -72,10 +79,13 @@ __all__ = [
     "MAX_HINTS",
     "MAX_RESIZED",
     "MAX_RESIZES",
+    "MAX_SCALED",
+    "MAX_SCALES",
     "MAX_HOSTS",
     "MAX_PARTS",
     "MAX_PROMISES",
     "MAX_TASKS",
+    "MAX_WISHES",
     "MESSAGES",
     "PROTOCOL_VERSION",
     "RECORDS_PER_FRAME",
@@ -91,6 +101,7 @@ __all__ = [
     "Hello",
     "Hint",
     "Resize",
+    "Scale",
     "Lengths",
     "Measurement",
     "Message",
@@ -109,6 +120,8 @@ __all__ = [
     "Suspended",
     "Transfers",
     "Welcome",
+    "WidthRange",
+    "Wish",
     "decode",
     "decode_greeting",
     "decoded",
@@ -118,7 +131,7 @@ __all__ = [
 ]
 
 #: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 9
+PROTOCOL_VERSION: Final = 10
 
 #: Environment variables that tell an application process where to connect, with which token, and who it is.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -149,6 +162,8 @@ class Hello(Message, frozen=True, kw_only=True):
     releases: bool
     hints: bool
     resizes: bool
+    wishes: bool
+    scales: bool
 
 
 class Promise(Message, frozen=True, kw_only=True):
@@ -156,6 +171,14 @@ class Promise(Message, frozen=True, kw_only=True):
 
     job: Key
     not_before_ns: Instant
+
+
+class Wish(Message, frozen=True, kw_only=True):
+    """Application: from an instant on the job wants so many cores."""
+
+    job: Key
+    at_ns: Instant
+    cores: Width
 
 
 class Suspended(Message, frozen=True, kw_only=True):
@@ -258,6 +281,8 @@ class Start(Message, frozen=True, kw_only=True):
     hints: Hints
     resizes: Resizes | None
     resize_ns: Duration
+    wishes: WidthRange | None
+    scales: Scales
     stop_ns: Instant | None
 
 
@@ -305,7 +330,7 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
     token: str
 
 
-FromApplication = Hello | Promise | Suspended | Records | Transfers | Outcome | Failed
+FromApplication = Hello | Promise | Wish | Suspended | Records | Transfers | Outcome | Failed
 FromBridge = Welcome | Refused | Start | Lengths | Edges | Resume | Cancel | Quit
 
 #: Every message type, by its name on the wire and in the order of ``PROTOCOL.md``.
@@ -317,6 +342,7 @@ MESSAGES: Final[dict[str, type[Message]]] = {
     "lengths": Lengths,
     "edges": Edges,
     "promise": Promise,
+    "wish": Wish,
     "suspended": Suspended,
     "resume": Resume,
     "records": Records,

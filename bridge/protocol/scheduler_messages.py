@@ -14,6 +14,7 @@ from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Ma
 from bridge.protocol.messages import MessageError, decoded
 from bridge.protocol.repeated_keys import repeated_key
 from traces.base.errors import shown
+from traces.base.scale import HIGHEST, LOWEST
 
 __all__ = [
     "MAX_ANSWERS",
@@ -25,8 +26,10 @@ __all__ = [
     "SCHEDULER_VERSION",
     "Decide",
     "Decided",
+    "EndJob",
     "Eligible",
     "Ended",
+    "Expected",
     "FromScheduler",
     "GivenUp",
     "Greeting",
@@ -38,6 +41,7 @@ __all__ = [
     "Quit",
     "Reject",
     "Released",
+    "ScaleJob",
     "SchedulerFailed",
     "SchedulerHello",
     "SchedulerMessage",
@@ -54,7 +58,7 @@ __all__ = [
 ]
 
 #: The version of this part of the protocol, which has a number of its own.
-SCHEDULER_VERSION: Final = 1
+SCHEDULER_VERSION: Final = 2
 
 #: What the hello of a scheduler says that it is.
 SCHEDULER_ROLE: Final = "scheduler"
@@ -96,6 +100,7 @@ class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
     role: Literal["scheduler"]
     token: _Words
     name: Name
+    directs: Annotated[tuple[Literal["speeds", "ends"], ...], Meta(max_length=2)]
 
 
 class SchedulerWelcome(SchedulerMessage, frozen=True, kw_only=True, tag="welcome"):
@@ -207,6 +212,14 @@ class Started(SchedulerMessage, frozen=True, kw_only=True):
     job: Key
     start_ns: Instant
     cores: Intervals
+    expected_end_ns: Instant
+
+
+class Expected(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a running job is planned with another end than was told."""
+
+    job: Key
+    expected_end_ns: Instant
 
 
 class Released(SchedulerMessage, frozen=True, kw_only=True):
@@ -255,6 +268,21 @@ class Reject(Map, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+class ScaleJob(Map, frozen=True, kw_only=True):
+    """A running job whose cores, these or all, run at so many times their own speed from now on."""
+
+    job: Key
+    factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
+    cores: Intervals | None
+
+
+class EndJob(Map, frozen=True, kw_only=True):
+    """A running job that is ended, and perhaps queued again."""
+
+    job: Key
+    requeue: bool
+
+
 class Decided(SchedulerMessage, frozen=True, kw_only=True):
     """Scheduler: the answer."""
 
@@ -262,6 +290,8 @@ class Decided(SchedulerMessage, frozen=True, kw_only=True):
     start: Annotated[tuple[StartJob, ...], Meta(max_length=MAX_ANSWERS)]
     reject: Annotated[tuple[Reject, ...], Meta(max_length=MAX_ANSWERS)]
     wake_ns: Annotated[tuple[Instant, ...], Meta(max_length=MAX_WAKE_UPS)]
+    scale: Annotated[tuple[ScaleJob, ...], Meta(max_length=MAX_ANSWERS)]
+    end: Annotated[tuple[EndJob, ...], Meta(max_length=MAX_ANSWERS)]
 
 
 class SchedulerFailed(SchedulerMessage, frozen=True, kw_only=True, tag="failed"):
@@ -287,7 +317,18 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
 
 FromScheduler = SchedulerHello | Decided | SchedulerFailed
 FromBridge = (
-    SchedulerWelcome | GivenUp | Machine | Submitted | Eligible | Started | Released | Ended | Host | Decide | Quit
+    SchedulerWelcome
+    | GivenUp
+    | Machine
+    | Submitted
+    | Eligible
+    | Started
+    | Expected
+    | Released
+    | Ended
+    | Host
+    | Decide
+    | Quit
 )
 
 #: Every message type by its name on the wire, in the order of ``PROTOCOL.md``.
@@ -299,6 +340,7 @@ SCHEDULER_MESSAGES: Final[dict[str, type[SchedulerMessage]]] = {
     "submitted": Submitted,
     "eligible": Eligible,
     "started": Started,
+    "expected": Expected,
     "released": Released,
     "ended": Ended,
     "host": Host,

@@ -23,10 +23,12 @@ from bridge.protocol.scheduler_messages import (
     Decided,
     Eligible,
     Ended,
+    Expected,
     GivenUp,
     Greeting,
     Machine,
     Released,
+    ScaleJob,
     SchedulerHello,
     SchedulerMessage,
     SchedulerRole,
@@ -80,6 +82,7 @@ SCHEDULER_TABLE: Final[dict[tuple[SchedulerState, str], SchedulerState]] = {
     (_S.TELLING, "submitted"): _S.TELLING,
     (_S.TELLING, "eligible"): _S.TELLING,
     (_S.TELLING, "started"): _S.TELLING,
+    (_S.TELLING, "expected"): _S.TELLING,
     (_S.TELLING, "released"): _S.TELLING,
     (_S.TELLING, "ended"): _S.TELLING,
     (_S.TELLING, "host"): _S.TELLING,
@@ -128,6 +131,7 @@ SCHEDULED_JOB_TABLE: Final[dict[tuple[ScheduledJob, str], ScheduledJob]] = {
     (_J.WAITING, "ended"): _J.ABSENT,
     (_J.CHOSEN, "started"): _J.RUNNING,
     (_J.REJECTED, "ended"): _J.ABSENT,
+    (_J.RUNNING, "expected"): _J.RUNNING,
     (_J.RUNNING, "released"): _J.RUNNING,
     (_J.RUNNING, "ended"): _J.ABSENT,
 }
@@ -190,6 +194,7 @@ class _Book:
     def __init__(self) -> None:
         self.n_cores = 0
         self.whole_hosts = False
+        self.directs: tuple[str, ...] = ()
         self.jobs: dict[int, _Known] = {}
         self.decision, self.now_ns = 0, 0
 
@@ -207,10 +212,12 @@ class _Book:
             self._judge_question(message)
         elif isinstance(message, Submitted):
             self._judge_submit(message)
-        elif isinstance(message, Eligible | Started | Released | Ended):
+        elif isinstance(message, Eligible | Started | Expected | Released | Ended):
             if isinstance(message, Started | Released):
                 self._judge_cores(message.cores)
             self._step(message.job, scheduler_message_name(message))
+        elif isinstance(message, SchedulerHello):
+            self.directs = message.directs
         elif isinstance(message, Machine):
             together = sum(group.count * group.cores for group in message.hosts)
             if together != message.cores:
@@ -272,6 +279,26 @@ class _Book:
             if begin < end:
                 first, second = sorted((one_key, other))
                 raise MessageError(f"it places {self._named(first)} and {self._named(second)} on core {begin}")
+
+        self._judge_directions(message)
+
+    def _judge_directions(self, message: Decided) -> None:
+        for what, name, said in (("scales", "speeds", message.scale), ("ends", "ends", message.end)):
+            if said and name not in self.directs:
+                raise MessageError(f"it {what} job {said[0].job}; allowed: if directs in its hello has {name!r}")
+        if len({one.job for one in message.end}) < len(message.end):
+            raise MessageError("it ends a job twice; allowed: once")
+        for what, one in [("scales", one) for one in message.scale] + [("ends", one) for one in message.end]:
+            known = self.jobs.get(one.job)
+            if known is None or known.state not in (ScheduledJob.RUNNING, ScheduledJob.CHOSEN):
+                raise MessageError(
+                    f"it {what} job {one.job}, which does not run; allowed: jobs that run, or that it starts"
+                )
+            if isinstance(one, ScaleJob) and one.cores is not None:
+                try:
+                    self._judge_cores(one.cores)
+                except MessageError as error:
+                    raise MessageError(f"it scales {self._named(one.job)}: {error}") from None
 
     def _take_up(self, key: int, what: str, event: str) -> None:
         known = self.jobs.get(key)
@@ -349,6 +376,11 @@ class SchedulerSession(MessageSession[SchedulerState, SchedulerMessage, Schedule
     def decision(self) -> int:
         """The number of the latest question."""
         return self._book.decision
+
+    @property
+    def directs(self) -> tuple[str, ...]:
+        """What the scheduler does to running jobs, as its hello says."""
+        return self._book.directs
 
     def job_state(self, job: int) -> ScheduledJob:
         """Where a job is."""

@@ -70,6 +70,7 @@ class JobEvent(StrEnum):
     EDGES = "edges, more to come"
     LAST_EDGES = "edges, the last"
     PROMISE = "promise"
+    WISH = "wish"
     SUSPENDED = "suspended"
     RESUME = "resume"
     RECORDS = "records"
@@ -111,6 +112,7 @@ JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
     (JobState.LINKING, JobEvent.LAST_EDGES): JobState.RUNNING,
     (JobState.LINKING, JobEvent.CANCEL): JobState.CANCELLED,
     (JobState.RUNNING, JobEvent.PROMISE): JobState.RUNNING,
+    (JobState.RUNNING, JobEvent.WISH): JobState.RUNNING,
     (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
     (JobState.RUNNING, JobEvent.RECORDS): JobState.REPORTING,
     (JobState.RUNNING, JobEvent.OUTCOME): JobState.ABSENT,
@@ -129,6 +131,7 @@ JOB_TABLE: Final[dict[tuple[JobState, JobEvent], JobState]] = {
     (JobState.SENDING, JobEvent.CANCEL): JobState.CANCELLED,
     # Sent before the cancel was read; dropped.
     (JobState.CANCELLED, JobEvent.PROMISE): JobState.CANCELLED,
+    (JobState.CANCELLED, JobEvent.WISH): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.SUSPENDED): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.RECORDS): JobState.CANCELLED,
     (JobState.CANCELLED, JobEvent.TRANSFERS): JobState.CANCELLED,
@@ -143,7 +146,9 @@ CONNECTION_EVENTS: Final = {
     "refused": ConnectionEvent.REFUSED,
     "quit": ConnectionEvent.QUIT,
     **dict.fromkeys(("start", "lengths", "edges", "resume", "cancel"), ConnectionEvent.ORDER),
-    **dict.fromkeys(("promise", "suspended", "records", "transfers", "outcome", "failed"), ConnectionEvent.ANSWER),
+    **dict.fromkeys(
+        ("promise", "wish", "suspended", "records", "transfers", "outcome", "failed"), ConnectionEvent.ANSWER
+    ),
 }
 
 

@@ -34,7 +34,7 @@ def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
     if widths is None or not len(widths):
         return loops
     changed = np.zeros(len(jobs), np.bool_)
-    changed[widths.job] = True
+    changed[widths.job[widths.change != 0]] = True
     held = core_spans(ledger, changed)
     could = np.bincount(held.job, (held.end_ns - held.start_ns) * core_speed_gflops[held.core] * 1e-9, len(jobs))
     done = changed & (jobs.state == STATES.index("completed")) & (could > 0)

@@ -14,6 +14,7 @@ from bridge.runs.result import Result
 from bridge.scenarios.scenario import Scenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
+from traces.scale_table import write_scales
 from traces.tables import (
     write_frame,
     write_hints,
@@ -57,6 +58,8 @@ def write_run(
         write_hints(result.ledger, folder / "hints.parquet")
     if result.ledger.widths is not None:
         write_widths(result.ledger, folder / "widths.parquet")
+    if result.ledger.scales is not None:
+        write_scales(result.ledger, folder / "scales.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:

@@ -14,7 +14,7 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from als.lengths import takes_variation
-from bls.metrics.batch import batch_metrics, schedule_metrics
+from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
 from traces import tables
@@ -54,8 +54,6 @@ class BatchNotes:
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     rejections : mapping of int to str
         Why a policy that decides has rejected jobs, by row.
-    losses : mapping of int to str
-        Why jobs have ended whose cores were lost, by row.
     """
 
     decisions: Mapping[str, Any]
@@ -66,15 +64,12 @@ class BatchNotes:
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
-    losses: Mapping[int, str] = field(default_factory=dict)
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
         further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
         if self.rejections:
             further[tables.REJECTED_BECAUSE] = [self.rejections.get(row, "") for row in range(rows)]
-        if self.losses:
-            further[tables.CUT_BECAUSE] = [self.losses.get(row, "") for row in range(rows)]
         return {name: column for name, column in further.items() if column is not None}
 
 
@@ -252,7 +247,10 @@ class Result:
     @property
     def further_columns(self) -> dict[str, Any]:
         """What the table of jobs has beside its usual columns."""
-        further: dict[str, Any] = self.notes.further_columns(len(self.ledger.jobs))
+        rows, because = len(self.ledger.jobs), self.ledger.cut_because
+        further: dict[str, Any] = self.notes.further_columns(rows)
+        if because:
+            further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further
@@ -318,7 +316,8 @@ class Result:
 
     @cached_property
     def widths(self) -> pd.DataFrame:
-        """One row each time a running job was given a core, or asked for one (``traces.tables.WIDTH_COLUMNS``).
+        """One row each time a running job was given a core, or asked for one, or wished for others
+        (``traces.tables.WIDTH_COLUMNS``).
 
         Raises
         ------
@@ -328,25 +327,25 @@ class Result:
         return tables.widths_frame(self.ledger)
 
     @cached_property
+    def scales(self) -> pd.DataFrame:
+        """One row each time the speed of a running job's core, or of all, was scaled (``traces.scale_table.SCALE_COLUMNS``).
+
+        Raises
+        ------
+        InputError
+            If no policy was to scale any.
+        """
+        from traces.scale_table import scales_frame  # which few runs need
+
+        return scales_frame(self.ledger)
+
+    @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.engine.metrics``); times in ns, fractions as
         such."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
-        schedule = Schedule.of(
-            submit_ns=jobs.submit_ns,
-            start_ns=jobs.start_ns,
-            end_ns=jobs.end_ns,
-            cores=jobs.cores,
-            n_cores=machine.n_cores,
-            held_cores=jobs.held_cores,
-            why=jobs.why,
-            state=jobs.state,
-            eligible_ns=jobs.eligible_ns,
-            left_ns=jobs.left_ns,
-            holdings=None if self.ledger.releases is None else holdings(self.ledger),
-        )
         batch = schedule_metrics(
-            schedule,
+            self._schedule,
             allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
             host_first=machine.first_core,
             downtime=notes.downtime,
@@ -360,10 +359,24 @@ class Result:
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        jobs, machine = self.ledger.jobs, self.ledger.machine
-        final = jobs.state != STATES.index("requeued")
-        columns = (jobs.submit_ns[final], jobs.start_ns[final], jobs.end_ns[final], jobs.cores[final])
-        return MappingProxyType(batch_metrics(*columns, machine.n_cores) | self._application_metrics())
+        return MappingProxyType(main_metrics(self._schedule) | self._application_metrics())
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        jobs = self.ledger.jobs
+        return Schedule.of(
+            submit_ns=jobs.submit_ns,
+            start_ns=jobs.start_ns,
+            end_ns=jobs.end_ns,
+            cores=jobs.cores,
+            n_cores=self.ledger.machine.n_cores,
+            held_cores=jobs.held_cores,
+            why=jobs.why,
+            state=jobs.state,
+            eligible_ns=jobs.eligible_ns,
+            left_ns=jobs.left_ns,
+            holdings=None if self.ledger.releases is None else holdings(self.ledger),
+        )
 
     def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
         jobs = self.ledger.jobs
@@ -393,7 +406,8 @@ class Result:
         releases = None if self.ledger.releases is None else self.releases
         hints = None if self.ledger.hints is None else self.hints
         widths = None if self.ledger.widths is None else self.widths
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths)
+        scales = None if self.ledger.scales is None else self.scales
+        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths, scales)
 
     def write_trace(self, path: str | Path) -> Path:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""

@@ -17,6 +17,7 @@ _TABLES = (
     "releases.parquet",
     "hints.parquet",
     "widths.parquet",
+    "scales.parquet",
     "nodes.parquet",
     "decisions.parquet",
 )

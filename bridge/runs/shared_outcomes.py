@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bls.policies.contract import OtherProgram, directs
 from bls.policies.reject import Reject
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications
@@ -25,6 +26,10 @@ def same_anywhere(scenario: Scenario) -> bool:
     return (
         scenario.technique is not None
         and not isinstance(scenario.policy, Reject)
+        and not isinstance(
+            scenario.policy, OtherProgram
+        )  # which says only as it is met whether it directs running jobs
+        and not directs(scenario.policy)
         and bool((speeds == speeds[0]).all())
         and not options.level.speeds
         and options.level.latency_ns == 0

@@ -54,7 +54,7 @@ from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
-from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, WidthRecords
+from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, ScaleRecords, WidthRecords
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -142,9 +142,12 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     releases = ReleaseRecords(*simulator.release_columns()) if simulator.releases else None
     hints = HintRecords(*simulator.hint_columns()) if simulator.hints else None
     widths = WidthRecords(*simulator.width_columns()) if simulator.resizes else None
-    machine = scenario.platform.machine()
+    scales = ScaleRecords(*simulator.scale_columns()) if simulator.scales else None
+    machine, molds = scenario.platform.machine(), simulator.molds
+    records, transfers = applications.records, applications.transfers
     return Ledger(
-        machine, jobs, applications.records, applications.transfers, passes, releases, hints, widths, simulator.molds
+        *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
+        cut_because=dict(simulator.losses),
     )
 
 
@@ -207,7 +210,6 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
-        losses=simulator.losses,
     )
 
 

@@ -17,6 +17,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
+from traces.scale_table import read_scales
 from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows, read_widths
 
 if TYPE_CHECKING:
@@ -48,8 +49,12 @@ _ENDS = {
     "requeued": "was cut: a host that it held was lost; put back into the queue",
 }
 
-#: The same of what was cut because its cores were lost, and the reason is said.
-_CUT = {"failed": "was cut: {}; not tried again", "requeued": "was cut: {}; put back into the queue"}
+#: The same of what was cut because its cores were lost, or a policy ended it, and the reason is said.
+_CUT = {
+    "failed": "was cut: {}; not tried again",
+    "requeued": "was cut: {}; put back into the queue",
+    "cancelled": "was cancelled: {}",
+}
 
 
 def _instant(ns: int) -> str:
@@ -81,6 +86,7 @@ class _Jobs:
         releases: Table | None,
         hints: Table | None,
         widths: Table | None,
+        scales: Table | None,
     ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
@@ -101,6 +107,11 @@ class _Jobs:
         self.changed_row, self.changed, self.changed_core, self.change = (
             none if widths is None else np.asarray(widths[name], np.int64) for name in of_widths
         )
+        of_scales = ("row", "told_ns", "core")
+        self.scaled_row, self.scaled, self.scaled_core = (
+            none if scales is None else np.asarray(scales[name], np.int64) for name in of_scales
+        )
+        self.factor = np.zeros(0) if scales is None else np.asarray(scales["factor"], np.float64)
         self.decisions = (
             None
             if decisions is None
@@ -136,7 +147,7 @@ class _Jobs:
         if start > eligible:
             found.append(("", self._waited(row)))
         found.append((_instant(start), self._start(row)))
-        between = self._hints(row) + self._widths(row) + self._releases(row)
+        between = self._hints(row) + self._widths(row) + self._scales(row) + self._releases(row)
         found += [line for _, line in sorted(between, key=lambda event: event[0])]
         found.append((_instant(int(self.end[row])), self._end(row)))
         return found
@@ -148,6 +159,8 @@ class _Jobs:
         instants = np.unique(self.changed[mine])
         for ns in instants[:_NAMED].tolist():
             now = mine[self.changed[mine] == ns]
+            for wished in self.changed_core[now[self.change[now] == 0]].tolist():
+                lines.append((ns, (_instant(ns), f"wished for {_counted(wished, 'core')}")))
             for change, verb in ((1, "given"), (-1, "asked for")):
                 cores = np.sort(self.changed_core[now[self.change[now] == change]])
                 if not len(cores):
@@ -158,8 +171,40 @@ class _Jobs:
                 lines.append((ns, (_instant(ns), f"{verb} {which}")))
         if len(instants) > _NAMED:
             more, last = _counted(len(instants) - _NAMED, "time"), int(instants[-1])
-            lines.append((last, ("", f"given cores, or asked for some, {more} more, the last at {_instant(last)}")))
+            what = "given cores, or asked for some," if self.change[mine].all() else "wished for others, or had them,"
+            lines.append((last, ("", f"{what} {more} more, the last at {_instant(last)}")))
         return lines
+
+    def _scales(self, row: int) -> list[tuple[int, tuple[str, str]]]:
+        # As :meth:`_releases`; those that leave a speed as it was are not worth a line.
+        mine = np.array(self._telling_scales(row), np.int64)
+        lines = []
+        for k in mine[:_NAMED].tolist():
+            core, factor = int(self.scaled_core[k]), self.factor[k]
+            which, whose = ("all of its cores run", "their") if core < 0 else (f"core {core} runs", "its")
+            speed = f"{whose} own speed" if factor == 1.0 else f"{factor:g} times {whose} own speed"
+            ns = int(self.scaled[k])
+            lines.append((ns, (_instant(ns), f"from here on {which} at {speed}")))
+        if len(mine) > _NAMED:
+            last = int(self.scaled[mine[-1]])
+            more = _counted(len(mine) - _NAMED, "time")
+            lines.append((last, ("", f"scaled {more} more, the last at {_instant(last)}")))
+        return lines
+
+    def _telling_scales(self, row: int) -> list[int]:
+        # Which rows of the scales change a speed of the job's.
+        of_all, of_core, found = 1.0, dict[int, float](), []
+        for k in np.flatnonzero(self.scaled_row == row).tolist():
+            core, factor = int(self.scaled_core[k]), float(self.factor[k])
+            before = {of_all, *of_core.values()} if core < 0 else {of_core.get(core, of_all)}
+            if before != {factor}:
+                found.append(k)
+            if core < 0:
+                of_all = factor
+                of_core.clear()
+            else:
+                of_core[core] = factor
+        return found
 
     def _releases(self, row: int) -> list[tuple[int, tuple[str, str]]]:
         # The first ones in a line each, and the others in one more; each with the instant by which it is placed.
@@ -176,7 +221,7 @@ class _Jobs:
                 which = f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"
             why = "no longer needed"
             if np.isin(cores, self.changed_core[(self.changed_row == row) & (self.change < 0)]).all():
-                why = "as it was asked to"
+                why = "as it was asked to" if self.change[self.changed_row == row].all() else "as it wished for fewer"
             lines.append((ns, (_instant(ns), f"released {which}, {why}")))
         later = int(np.count_nonzero(self.released[mine] > instants[min(_NAMED, len(instants)) - 1]))
         if later:
@@ -298,6 +343,7 @@ def job_story(
     releases: Table | None = None,
     hints: Table | None = None,
     widths: Table | None = None,
+    scales: Table | None = None,
 ) -> str:
     """What happened to one job, one line per event.
 
@@ -318,6 +364,8 @@ def job_story(
         The table of hints (``traces.tables.HINT_COLUMNS``), where jobs were told who waits for their cores.
     widths : mapping of str to column, optional
         The table of widths (``traces.tables.WIDTH_COLUMNS``), where running jobs were given cores, or asked for some.
+    scales : mapping of str to column, optional
+        The table of scaled speeds (``traces.scale_table.SCALE_COLUMNS``), where there were some.
 
     Returns
     -------
@@ -329,7 +377,7 @@ def job_story(
     InputError
         If there is no such job; the message lists those that there are.
     """
-    jobs = _Jobs(columns, n_cores, decisions, releases, hints, widths)
+    jobs = _Jobs(columns, n_cores, decisions, releases, hints, widths, scales)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -365,4 +413,5 @@ def story_of_results(folder: Path, job: int) -> str:
     releases = read_releases(path) if path.is_file() else None
     hints = read_hints(told) if told.is_file() else None
     widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths)
+    scales = read_scales(folder / "scales.parquet") if (folder / "scales.parquet").is_file() else None
+    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths, scales)

@@ -270,10 +270,10 @@ class Scenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, options.variation)
-            if options.rules.resizing and (programs.has_graph or programs.rules.selects):
+            if options.rules.resizing and programs.has_graph and level.network != NO_NAME:
                 raise InputError(
-                    f"--resize {options.rules.resize}: jobs have task graphs, or choose among techniques; allowed: "
-                    "loops and serial parts, and one technique for each loop"
+                    f"--resize {options.rules.resize}: not with --network {level.network}, as it is not said what becomes of "
+                    f"data on a core that leaves; allowed: {NO_NAME}"
                 )
             if level.network != NO_NAME and not programs.has_graph:
                 raise InputError(f"--network: {level.network}: no job has a task graph; allowed: {NO_NAME}")

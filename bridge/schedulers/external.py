@@ -63,6 +63,7 @@ class ExternalScheduler:
         self._line: Line | None = None
         self._told_machine = False
         self._waiting: dict[int, SeenJob] = {}
+        self._running: dict[int, SeenJob] = {}
         self._cost: dict[str, int] = {}
         self._broken_off = self._break = -1
 
@@ -70,6 +71,11 @@ class ExternalScheduler:
     def who(self) -> str:
         """Whom an error names."""
         return f"scheduler {shown(self.name, _SHOWN)}"
+
+    @property
+    def directs(self) -> tuple[str, ...]:
+        """What it does to running jobs, as its hello says; nothing before that."""
+        return () if self._line is None else self._line.session.directs
 
     @property
     def cost(self) -> dict[str, int]:
@@ -88,7 +94,7 @@ class ExternalScheduler:
         """
         if self._process is not None:
             raise InputError(f"{self.who}: it runs already; allowed: one run at a time")
-        self._told_machine, self._waiting = False, {}
+        self._told_machine, self._waiting, self._running = False, {}, {}
         token = secrets.token_hex(32)
         self._broken_off, self._break = os.pipe()
         try:
@@ -158,10 +164,18 @@ class ExternalScheduler:
             view.reject(self._waiting[rejected.job], rejected.reason)
         for instant in answer.wake_ns:
             view.wake_at(instant)
+        self._direct(view, answer)
         return [
             self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
             for one in answer.start
         ]
+
+    def _direct(self, view: View, answer: Decided) -> None:
+        known = self._waiting | self._running if answer.scale or answer.end else {}
+        for one in answer.scale:
+            view.scale(known[one.job], one.factor, None if one.cores is None else _numbers(one.cores))
+        for last in answer.end:
+            (view.requeue if last.requeue else view.cancel)(known[last.job])
 
     def finish(self, view: View) -> None:
         """Tell it what has happened since its last decision.
@@ -189,6 +203,9 @@ class ExternalScheduler:
                 self._waiting[one.job.row] = one.job
             elif isinstance(one, JobStarted | JobEnded):
                 self._waiting.pop(one.job.row, None)
+                self._running.pop(one.job.row, None)
+                if isinstance(one, JobStarted):
+                    self._running[one.job.row] = one.job
         frames += map(line.session.send, messages_of(news))
         line.messages += len(frames)
         return b"".join(frames)

@@ -9,12 +9,22 @@ from typing import cast
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from bls.seen.machine import SeenPartition, SeenWindow
-from bls.seen.news import AnyNews, CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.seen.news import (
+    AnyNews,
+    CoresReleased,
+    HostChanged,
+    JobEligible,
+    JobEnded,
+    JobExpected,
+    JobStarted,
+    JobSubmitted,
+)
 from bls.view import View
 from bridge.protocol.packing import pack_int32
 from bridge.protocol.scheduler_messages import (
     Eligible,
     Ended,
+    Expected,
     Host,
     HostGroupOfMachine,
     How,
@@ -26,6 +36,7 @@ from bridge.protocol.scheduler_messages import (
     Submitted,
     WindowOfMachine,
 )
+from traces.base.time import MAX_NS
 
 __all__ = ["machine_of", "messages_of"]
 
@@ -97,7 +108,14 @@ def messages_of(news: Iterable[AnyNews]) -> Iterator[SchedulerMessage]:
         elif isinstance(one, JobEligible):
             yield Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
         elif isinstance(one, JobStarted):
-            yield Started(job=one.job.row, start_ns=one.job.start_ns, cores=_column(one.cores))
+            yield Started(
+                job=one.job.row,
+                start_ns=one.job.start_ns,
+                cores=_column(one.cores),
+                expected_end_ns=_expected_end_ns(one.job),
+            )
+        elif isinstance(one, JobExpected):
+            yield Expected(job=one.job.row, expected_end_ns=_expected_end_ns(one.job))
         elif isinstance(one, CoresReleased):
             yield Released(job=one.job.row, cores=_column(one.cores))
         elif isinstance(one, JobEnded):
@@ -105,6 +123,10 @@ def messages_of(news: Iterable[AnyNews]) -> Iterator[SchedulerMessage]:
         else:
             assert isinstance(one, HostChanged)
             yield Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
+
+
+def _expected_end_ns(job: SeenJob) -> int:
+    return min(job.expected_end_ns, MAX_NS)  # beyond which there are no instants
 
 
 def _submitted(job: SeenJob) -> Submitted:

@@ -15,6 +15,7 @@ from als.lengths.draw import length_cov
 from als.network.state import NO_NETWORK
 from bridge.protocol.messages import (
     ALL_CORES,
+    MAX_WISHES,
     Cancel,
     Change,
     Failed,
@@ -24,8 +25,10 @@ from bridge.protocol.messages import (
     Outcome,
     Resize,
     Resume,
+    Scale,
     Start,
     Suspended,
+    Wish,
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
@@ -43,6 +46,7 @@ class _Job:
     application: Application
     hints: list[Hint]  # not yet heard, ascending
     resizes: list[Resize]  # not yet made, ascending
+    scales: list[Scale]  # likewise
     changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
 
 
@@ -56,6 +60,8 @@ class ApplicationPeer:
     releases: Final = True
     hints: Final = True
     resizes: Final = True
+    wishes: Final = True
+    scales: Final = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
@@ -107,8 +113,9 @@ class ApplicationPeer:
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
             max_cores=1 + max(places),
+            wishes=self._drawing.wishes(recipe, start.wishes),
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes))
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes), list(start.scales))
         return job
 
     def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
@@ -116,6 +123,12 @@ class ApplicationPeer:
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
         last = stop_ns if stopping else until_ns
+        while job.scales and (last is None or job.scales[0].at_ns < last):
+            scale = job.scales.pop(0)
+            if self._change(job, scale.at_ns + 1) or application.advance(scale.at_ns + 1):
+                break
+            cores = None if scale.cores is None else unpack_int32(scale.cores).tolist()
+            application.scale(scale.factor, cores, at_ns=scale.at_ns)
         while job.hints and (last is None or job.hints[0].at_ns < last):
             # All that was asked for by then is served before.
             hint = job.hints.pop(0)
@@ -155,6 +168,11 @@ class ApplicationPeer:
 
     def _report(self, job: _Job) -> Iterator[Message]:
         start, state = job.start, job.application.state
+        wishes = job.application.wishes
+        if len(wishes) > MAX_WISHES:
+            raise InputError(f"it wishes {len(wishes)} times for cores; allowed: up to {MAX_WISHES}; use inline")
+        for at_ns, cores in wishes:
+            yield Wish(job=start.job, at_ns=at_ns, cores=cores)
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()
@@ -208,7 +226,8 @@ def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
-    known = [at_ns for at_ns in (stop_ns, *(change.at_ns for change in job.changes[:1])) if at_ns is not None]
+    told = [change.at_ns for change in job.changes[:1]] + [scale.at_ns for scale in job.scales[:1]]
+    known = [at_ns for at_ns in (stop_ns, *told) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Transfers
+from bridge.protocol.messages import Change, Hello, Outcome, Records, Start, Transfers, Wish
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
 
@@ -81,6 +81,8 @@ class Report:
         The sum of the task lengths, added in task order.
     length_cov : float
         Their coefficient of variation. Both are the bridge's own if it has sent the lengths.
+    wishes : list of Wish
+        In the order of instants.
     """
 
     outcome: Outcome
@@ -88,6 +90,7 @@ class Report:
     transfers: list[Transfers]
     length_gflop: float
     length_cov: float
+    wishes: list[Wish] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -106,8 +109,8 @@ class Worker:
         The jobs it holds by row, in the order in which they were given.
     payloads : dict
         The tasks of jobs it holds, where they were sent.
-    records, transfers : dict
-        What it has recorded of jobs it holds.
+    records, transfers, wishes : dict
+        What it has recorded of jobs it holds, and said that they wish for.
     pouring : list of Order
         Those whose tasks are still to be sent.
     served : int
@@ -128,6 +131,7 @@ class Worker:
     payloads: dict[int, TaskPayload] = field(default_factory=dict)
     records: dict[int, list[Records]] = field(default_factory=dict)
     transfers: dict[int, list[Transfers]] = field(default_factory=dict)
+    wishes: dict[int, list[Wish]] = field(default_factory=dict)
     pouring: list[Order] = field(default_factory=list)
     served: int = 0
     ended: asyncio.Event = field(default_factory=asyncio.Event)

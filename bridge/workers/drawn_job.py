@@ -11,7 +11,7 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.tasks import drawn_lengths
 from als.schedulers import AnyScheduler, scheduler
-from bridge.protocol.messages import Recipe
+from bridge.protocol.messages import Recipe, WidthRange
 from traces.compiled import Array
 
 __all__ = ["DrawnJob", "Drawing"]
@@ -73,6 +73,14 @@ class Drawing:
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)
         return DrawnJob(found.lengths, [_phase(phase) for phase in program.phases], found.part_tasks, edges)
+
+    def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
+        """For how many cores each phase of a job wishes that may have so many; None: it never wishes."""
+        if width is None or not recipe.program:
+            return None
+        program, _ = self._program(recipe.program, recipe.variation)
+        wishes = program.wishes_of(recipe.cores, width.least, width.most)
+        return wishes if any(wishes) else None
 
     def _scheduler(self, name: str) -> AnyScheduler:
         known = self._schedulers.get(name)

@@ -230,8 +230,12 @@ class _Host:
             hearing = asyncio.ensure_future(self._heard(connection))  # nothing can come now but the end
             try:
                 await asyncio.wait([opening, hearing], return_when=asyncio.FIRST_COMPLETED)
+                if self._failure is not None:
+                    raise self._failure
                 if hearing.done():
                     order = await hearing
+                    if isinstance(order, Dismissed):
+                        raise PeerError(f"the run at {self._address} dismissed this host: {order.reason}")
                     if isinstance(order, Over):
                         return order
                     raise PeerError(f"the run at {self._address} is gone")
@@ -286,9 +290,12 @@ class _Host:
     def fail(self, error: TwolevelError) -> None:
         """As of ``Owner``: this host can have no processes any more."""
         self._failure = self._failure or error
-        self._tell(Declined(reason=" ".join(str(error).split())[:500]))
-        if self._connection is not None:
-            self._connection.close()
+        connection = self._connection
+        if connection is None:
+            return
+        if connection.session.state in (HostState.PREPARING, HostState.READY):
+            connection.say(Declined(reason=" ".join(str(error).split())[:500]))
+        connection.close()
 
 
 def _check_file(needed: NeededFile) -> None:

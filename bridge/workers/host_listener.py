@@ -61,6 +61,9 @@ class HostListener(Listener):
         Given a join with the right token and version, gives what it is answered, or says why it is refused.
     serve_host : callable
         Given an admitted join and its connection, talks to it; when it returns, the connection is closed.
+    awaited : callable
+        How many application processes of hosts have still to say hello: nothing tells them from strangers, of whom so many more
+        may be there.
     """
 
     def __init__(
@@ -72,10 +75,13 @@ class HostListener(Listener):
         host_token: str,
         admit_host: Callable[[Join], HostMessage | str],
         serve_host: Callable[[Join, Connection], Awaitable[None]],
+        awaited: Callable[[], int],
     ) -> None:
         super().__init__(token, admit, serve)
         self._host_token, self._admit_host, self._serve_host = host_token, admit_host, serve_host
+        self._awaited_elsewhere = awaited
         self._context: Any = None
+        self._over = False
         self._listening: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._visitors: dict[asyncio.Task[None], socket.socket | None] = {}  # with the socket that nobody has taken yet
@@ -104,6 +110,10 @@ class HostListener(Listener):
         written = f"[{host}]" if ":" in host else host
         return f"tls://{written}:{self._listening.getsockname()[1]}"
 
+    def run_over(self) -> None:
+        """The run is over: who is not let in from now on is too late, most likely one of ours, and not refused."""
+        self._over = True
+
     async def close(self) -> None:
         """Let nobody in any more, and part with everybody."""
         if self._accepting is not None:
@@ -120,6 +130,9 @@ class HostListener(Listener):
             writer.transport.abort()
         self._writers.clear()
         await settle()
+
+    def _most_strangers(self) -> int:
+        return super()._most_strangers() + self._awaited_elsewhere()
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -155,7 +168,7 @@ class HostListener(Listener):
         except asyncio.CancelledError:
             if not handshake.sent_away:
                 return  # the run is over
-            reason = f"no TLS handshake, and more than {listener.STRANGERS} wait"
+            reason = f"no TLS handshake, and more than {self._most_strangers()} wait"
         else:
             await self._secured_visit(task, reader, writer)
             return
@@ -221,6 +234,10 @@ class HostListener(Listener):
 
     def _named(self, connection: Connection) -> str:
         return f"a connection from {connection.peer}"
+
+    def _refuse(self, who: str, reason: str) -> None:
+        if not self._over:
+            super()._refuse(who, reason)
 
 
 def _peer(plug: socket.socket) -> str:

@@ -78,6 +78,10 @@ class HostOwner(Owner, Protocol):
         """Whether so many more processes may be connected."""
         ...
 
+    def awaited_elsewhere(self) -> int:
+        """How many processes on other hosts have still to say hello."""
+        ...
+
     def joined(self, place: Place) -> None:
         """A host is ready."""
         ...
@@ -145,7 +149,13 @@ class Hosts:
         self._per_worker, self._depth = per_worker, depth
         host_token = read_token(wanted.token_file)
         self._listener = HostListener(
-            token, admit, serve, host_token=host_token, admit_host=self._admit_host, serve_host=self._serve_host
+            token,
+            admit,
+            serve,
+            host_token=host_token,
+            admit_host=self._admit_host,
+            serve_host=self._serve_host,
+            awaited=owner.awaited_elsewhere,
         )
         self._certificate: Certificate | None = None
         self._closing = False
@@ -266,8 +276,7 @@ class Hosts:
             Whether the run has come to its end.
         """
         self._closing = True
-        if not patient:
-            self._listener.fall_silent()
+        self._listener.run_over()
         for connection in self._there.values():
             if connection.session.state in (HostState.READY, HostState.PREPARING):
                 connection.say(Over(complete=patient))

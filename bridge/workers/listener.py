@@ -164,10 +164,14 @@ class Listener:
 
     def _receive(self, task: asyncio.Task[None], stranger: Stranger) -> None:
         """Somebody has come whom nobody knows; of too many, the one that has been silent longest must go."""
-        while len(self._strangers) >= STRANGERS:
+        while len(self._strangers) >= self._most_strangers():
             oldest = next(iter(self._strangers))
             self._strangers.pop(oldest).abort()
         self._strangers[task] = stranger
+
+    def _most_strangers(self) -> int:
+        """How many may be there at once."""
+        return STRANGERS
 
     async def _attend(self, task: asyncio.Task[None], connection: Connection, ours: str) -> bool:
         """Hear a connection out, and count what went over it; whether its hello was admitted."""

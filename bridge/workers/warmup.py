@@ -61,7 +61,9 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
         changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if records else (),
         hints=(),
         resizes=None,
+        wishes=None,
         resize_ns=0,
+        scales=(),
         stop_ns=None,
     )
 

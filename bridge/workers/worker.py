@@ -62,6 +62,16 @@ class Peer(Protocol):
         """Whether cores can come to its jobs while they run, and be asked for."""
         ...
 
+    @property
+    def wishes(self) -> bool:
+        """Whether it can say for how many cores its jobs wish."""
+        ...
+
+    @property
+    def scales(self) -> bool:
+        """Whether the speeds of its jobs' cores can be scaled while they run."""
+        ...
+
     def answers(self, order: Message) -> Iterator[Message]:
         """What to answer to an order, in order."""
         ...
@@ -98,6 +108,8 @@ async def serve(streams: Streams, token: str, worker: str, peer: Peer | None = N
                 releases=peer.releases,
                 hints=peer.hints,
                 resizes=peer.resizes,
+                wishes=peer.wishes,
+                scales=peer.scales,
             )
         )
         while True:

@@ -6,6 +6,7 @@ DLS4LB and LoopSim showed them. "By events": a core asks when it is idle; the sp
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -18,7 +19,7 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
-from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_WORK_NS, Technique
+from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_TOTAL_NS, LAST_WORK_NS, Technique
 from traces.base.errors import InputError
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
@@ -569,3 +570,70 @@ def test_registered(name: str) -> None:
     assert (rule.name, rule.learns, rule.places) == (name, name != "static-steal", name == "static-steal")
     assert technique(name) == rule
     assert rule.source
+
+
+class Comes:
+    """Requests in a row of cores that are lost and come back, to a technique and to its slow reference."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.draw = random.Random(f"{name} {seed}")
+        draw = self.draw
+        self.p, self.left = draw.randint(2, 5), draw.randint(20, 400)
+        self.n = self.left
+        self.technique = technique(name)
+        self.rule = Weights(variant=name.removeprefix("awf").removeprefix("-"))
+        self.memo = np.zeros(self.technique.memo_size + self.p * self.technique.memo_per_core)
+        self.params = np.array(self.technique.params)
+        self.speed = np.array([float(draw.randint(1, 3)) for _ in range(self.p)])
+        self.was = self.speed.copy()
+        self.last = [0] * self.p
+
+    def loses_and_finds(self) -> None:
+        for core in range(self.p):
+            if self.draw.random() < 0.2:
+                self.speed[core] = 0.0 if self.speed[core] else self.was[core]
+        if not self.speed.any():
+            self.speed[:] = self.was
+
+    def ask(self, request: int) -> tuple[int, int]:
+        core = self.draw.choice(np.flatnonzero(self.speed).tolist())
+        facts = np.zeros(FACTS)
+        facts[LAST_SIZE] = self.last[core]
+        facts[LAST_WORK_NS] = self.last[core] * 2.0 ** self.draw.randint(20, 26)
+        facts[LAST_TOTAL_NS] = facts[LAST_WORK_NS] + 2.0 ** self.draw.randint(10, 24)
+        given = (self.n, self.p, core, request, self.left, facts, self.speed)
+        mine = self.technique.asked(*given, self.params, self.memo)
+        theirs = self.rule.asked(*given, None, None)
+        self.last[core], self.left = mine, self.left - mine
+        return mine, theirs
+
+
+@pytest.mark.parametrize("name", ["awf-b", "awf-d", "awf-c", "awf-e"])
+def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> None:
+    for seed in range(300):
+        case, request = Comes(name, seed), 0
+        while case.left:
+            case.loses_and_finds()
+            mine, theirs = case.ask(request)
+            assert mine == theirs, (seed, request)
+            request += 1
+
+
+def test_a_core_that_is_away_as_the_weights_of_a_batch_change_comes_back_with_its_own() -> None:
+    """Core 0 takes 1 s a task, the others 2 s: of two cores that are there, its weight would be 2 beside their 1 and 1."""
+    rule = technique("awf-b")
+    memo, params, speed = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params), np.ones(3)
+
+    def ask(core: int, request: int, left: int, size: int = 0, seconds: float = 0.0) -> int:
+        facts = np.zeros(FACTS)
+        facts[LAST_SIZE], facts[LAST_WORK_NS] = size, size * seconds * 1e9
+        return int(rule.asked(600, 3, core, request, left, facts, speed, params, memo))
+
+    assert [ask(core, core, 600 - 100 * core) for core in range(3)] == [100, 100, 100]
+    ask(0, 3, 300, 100, 1.0)
+    ask(1, 4, 250, 100, 2.0)
+    ask(2, 5, 200, 100, 2.0)
+    speed[0] = 0.0
+    assert ask(1, 6, 120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
+    speed[0] = 1.0
+    assert ask(0, 7, 100) == 40

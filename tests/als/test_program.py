@@ -42,24 +42,29 @@ counts = st.one_of(
     st.fixed_dictionaries({"tasks_per_core": st.integers(1, 10**8)}),
     st.fixed_dictionaries({"tasks": st.integers(1, 10**8)}),
 )
+wishes = st.none() | st.floats(1e-6, 1e6)
 loops = st.builds(
-    lambda technique, lengths, share, count: Loop(technique, lengths, share=share, **count),
+    lambda technique, lengths, share, cores, count: Loop(technique, lengths, share=share, cores=cores, **count),
     st.sampled_from(["", *TECHNIQUES]),
     st.sampled_from(["", "equal", "normal", "normal:cov=0.5"]),
     shares,
+    wishes,
     counts,
 )
 graphs = st.builds(
-    lambda technique, graph, order, share, count: Graph(technique, graph, order, share=share, **count),
+    lambda technique, graph, order, share, cores, count: Graph(
+        technique, graph, order, share=share, cores=cores, **count
+    ),
     st.sampled_from(["", "gss", "static"]),
     st.sampled_from(["layered", "layered:ccr=0.5", "stencil:ccr=2", "chain"]),
     st.sampled_from(["index", "rank"]),
     shares,
+    wishes,
     counts,
 )
 programs = st.builds(
     Program,
-    st.lists(st.one_of(st.builds(Serial, shares), loops, graphs), min_size=1, max_size=5).map(tuple),
+    st.lists(st.one_of(st.builds(Serial, shares, wishes), loops, graphs), min_size=1, max_size=5).map(tuple),
     st.integers(1, 1000),
     st.booleans(),
     st.text(st.characters(categories=["L", "N", "P"]), max_size=20),
@@ -79,6 +84,18 @@ def test_phases_in_a_table() -> None:
     assert found.shares == (0.2, 0.6, 0.2)
     assert found.loops == found.phases[1:]
     assert (found.steps, found.redraw, found.name) == (1, False, "")
+
+
+def test_for_how_many_cores_phases_wish() -> None:
+    """Half up, and no fewer and no more than the job may have; of a job of five cores, which may have two to eight."""
+    table = {"phases": [{"kind": "loop", "cores": cores} for cores in (0.5, 0.3, 0.01, 1, 1.5, 1e6)]}
+    table["phases"] += [{"kind": "serial", "share": 1}, {"kind": "serial", "share": 1, "cores": 0.2}]
+    program = program_of(table, "x")
+    assert program.wishes == (0.5, 0.3, 0.01, 1.0, 1.5, 1e6, 0.0, 0.2)
+    assert program.wishes_of(5, 2, 8) == [3, 2, 2, 5, 8, 8, 0, 2]
+    assert program.wishes_of(1, 1, 4) == [1, 1, 1, 1, 2, 4, 0, 1]
+    assert Program((Loop("ss"),)).wishes_of(5, 2, 8) == [0]
+    assert program_of({"als": "ss", "cores": 2}, "x").wishes == (2.0,)
 
 
 def test_a_plain_program_is_one_loop_with_all_of_the_work() -> None:
@@ -109,7 +126,7 @@ def test_json_gives_back_the_same_program(program: Program) -> None:
 @given(program=programs, run=loops)
 def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None:
     for before, after in zip(program.phases, program.filled(run).phases, strict=True):
-        assert after.share == before.share
+        assert (after.share, after.cores) == (before.share, before.cores)
         if isinstance(before, Serial) or isinstance(after, Serial):
             assert after == before
             continue
@@ -335,6 +352,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "key of a phase": ({"phases": [SERIAL | {"sharee": 1}]}, r"x\.phases\[0\]\.sharee: unknown key .*; known: share"),
     "serial with a technique": ({"phases": [SERIAL | {"als": "gss"}]}, r"x\.phases\[0\]\.als: unknown key"),
     "no share": ({"phases": [{"kind": "serial"}]}, r"x\.phases\[0\]\.share: missing; allowed: above 0"),
+    "cores 0": (
+        {"phases": [{"kind": "serial", "share": 1, "cores": 0}]},
+        r"x\.phases\[0\]\.cores: 0; allowed: above 0, as 0\.5 for half the cores that the job asks for",
+    ),
+    "cores below 0": ({"als": "ss", "cores": -1}, r"x\.cores: -1 is out of range; allowed: 0 to 1e\+06"),
+    "cores beside phases": ({"phases": [SERIAL], "cores": 1}, r"x\.cores: given beside phases"),
     "share 0": ({"phases": [{"kind": "loop", "share": 0}]}, r"x\.phases\[0\]\.share: 0 is no part of the work"),
     "share below 0": ({"phases": [{"kind": "serial", "share": -1}]}, r"x\.phases\[0\]\.share: -1 is out of range"),
     "share NaN": ({"phases": [{"kind": "serial", "share": math.nan}]}, r"x\.phases\[0\]\.share: nan is out of range"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -100,6 +101,7 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "hints": hints,
         "stop": start + chance.randint(30, 200) if chance.random() < 0.2 else None,
     }
+    wishes = [chance.choice((0, 1, 2, n_cores, 6)) for _ in phases] if chance.random() < 0.5 else []
     what = {
         "lengths": [chance.choice((1, 1, 2, 3)) * TEN * chance.choice((0.7, 1.0)) for _ in range(sum(parts))],
         "speeds": [chance.choice((0.5, 1.0, 2.0)) for _ in range(n_cores)],
@@ -111,6 +113,7 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "part_tasks": parts,
         "seed": seed,
         "releases": chance.random() < 0.5,
+        "wishes": wishes,
     }
     return what, happens
 
@@ -137,12 +140,25 @@ def engine(what: dict[str, Any]) -> Application:
         seed=what["seed"],
         releases=what["releases"],
         max_cores=len(what["speeds"]) + 12,
+        wishes=what["wishes"] or None,
     )
 
 
-def differs(seed: int) -> str:
-    """Why engine and reference differ, "" if they do not."""
+def choosing(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same with choices among techniques."""
     what, happens = drawn(seed)
+    chance = random.Random(seed)
+    for place, phase in enumerate(what["phases"]):
+        if phase is not None and chance.random() < 0.8:
+            names = chance.sample(sorted(TECHNIQUES), chance.randint(2, 4))
+            every = chance.choice(("", "", ",every=1ns", ",every=10ns", ",every=40ns"))
+            what["phases"][place] = f"select:{','.join(names)}{every}"
+    return what, happens
+
+
+def differs(seed: int, case: Callable[[int], tuple[dict[str, Any], dict[str, Any]]] = drawn) -> str:
+    """Why engine and reference differ, "" if they do not."""
+    what, happens = case(seed)
     wanted = expected(what, happens)
     pauses = [random.Random(seed + 1).randint(0, 200) for _ in range(seed % 3)]
     application = engine(what)
@@ -150,6 +166,8 @@ def differs(seed: int) -> str:
     if isinstance(wanted, str) or how:
         return "" if how == wanted else f"{how!r}, and not {wanted!r}"
     found = ran(application)
+    if application.wishes != wanted.wishes:
+        return f"{application.wishes}, and not {wanted.wishes}"
     return "" if found == wanted else f"{found}, and not {wanted}"
 
 
@@ -157,6 +175,12 @@ def differs(seed: int) -> str:
 def test_as_the_reference(part: int) -> None:
     for seed in range(part, 1200, 4):
         assert differs(seed) == "", seed
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_choices_as_the_reference(part: int) -> None:
+    for seed in range(part, 400, 2):
+        assert differs(seed, choosing) == "", seed
 
 
 def test_a_core_that_comes_helps_at_once() -> None:
@@ -232,6 +256,52 @@ def test_the_last_core_stays() -> None:
     assert application.state.end_ns.tolist() == [20, 10, 30, 40]
 
 
+def test_a_part_that_wishes_begins_as_it_has_its_answer() -> None:
+    """Two loops of four tasks on two cores. The second wishes for one at 20, and core 1 goes before it has got anything."""
+    application = Application([TEN] * 8, [1.0, 1.0], phases=[STATIC] * 2, part_tasks=[4, 4], wishes=[2, 1])
+    assert not application.advance(20)
+    assert application.wishes == []
+    assert not application.advance(21)
+    assert application.wishes == [(20, 1)]
+    application.resize(taken=[1])
+    assert application.advance()
+    assert application.released_ns[1] == 21
+    assert application.state.start_ns.tolist() == [0, 10, 0, 10, 21, 31, 41, 51]
+    assert application.end_ns == 61
+
+
+def test_cores_that_come_at_once_share_in_the_part() -> None:
+    """The first loop wishes for four: with STATIC each of them has its task, as they are there when it begins."""
+    application = Application(
+        [TEN] * 4, [1.0, 1.0], phases=[STATIC], part_tasks=[4], wishes=[4], start_ns=100, max_cores=4
+    )
+    application.advance(101)
+    assert application.wishes == [(100, 4)]
+    application.resize([(7, 1.0, 0), (8, 1.0, 0)])
+    assert application.advance()
+    assert application.state.core.tolist() == [0, 1, 7, 8]
+    assert application.state.start_ns.tolist() == [101] * 4
+
+
+def test_a_wish_for_as_many_as_before_is_none() -> None:
+    """Nobody answers, and each part that wishes for another number than the one before begins 1 ns late."""
+    application = Application([TEN] * 8, [1.0, 1.0], phases=[SS, SS], part_tasks=[2, 2, 2, 2], wishes=[3, 3])
+    assert application.advance()
+    assert application.wishes == [(0, 3)]
+    assert application.end_ns == 41
+    other = Application([TEN] * 8, [1.0, 1.0], phases=[SS, SS], part_tasks=[2, 2, 2, 2], wishes=[2, 3])
+    assert other.advance()
+    assert other.wishes == [(10, 3), (21, 2), (32, 3)]
+    assert other.end_ns == 43
+
+
+def test_there_is_a_wish_for_each_phase() -> None:
+    with pytest.raises(InputError, match="wishes: 1 numbers; allowed: one for each of 2 phases"):
+        Application([TEN] * 4, [1.0], phases=[SS, SS], part_tasks=[2, 2], wishes=[1])
+    with pytest.raises(InputError, match=r"wishes\[0\]: -1"):
+        Application([TEN] * 4, [1.0], phases=[SS], part_tasks=[4], wishes=[-1])
+
+
 @pytest.mark.parametrize(
     ("given", "taken", "message"),
     [
@@ -248,9 +318,12 @@ def test_what_cannot_be_is_refused(given: list[tuple[int, float, int]], taken: l
         application.resize(given, taken)
 
 
-def test_a_choice_among_techniques_is_refused() -> None:
-    application = Application([TEN] * 4, [1.0, 1.0], technique("select:ss,gss"))
-    with pytest.raises(
-        InputError, match="resize: a graph, or a choice among techniques; allowed: loops and serial parts"
-    ):
-        application.resize(taken=[0])
+def test_a_choice_among_techniques_is_made_anew() -> None:
+    """Tasks of 10 ns on one core: all are as good; STATIC is the first. As another comes, STATIC has left it nothing; in the
+    next loop, as that is slower, SS is better."""
+    application = Application([TEN] * 12, [1.0], phases=[technique("select:static,ss")], part_tasks=[6, 6], max_cores=2)
+    application.advance(6)
+    application.resize([(7, 0.5, 0)])
+    assert application.advance()
+    assert application.chosen == {"static": 1, "ss": 1}
+    assert application.state.core.tolist() == [0] * 6 + [0, 7, 0, 0, 7, 0]

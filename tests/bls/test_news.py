@@ -9,9 +9,14 @@ import pytest
 
 import bridge
 from bls import Rules, SeenJob, View
+from bls.allocators import ALLOCATORS
+from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
-from bls.seen.news import AnyNews, HostChanged, JobEnded, JobStarted, JobSubmitted
+from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted, JobSubmitted
+from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
+from bridge.protocol.scheduler_messages import Expected
+from bridge.schedulers.telling import messages_of
 from traces.base.errors import PluginError
 
 S = 10**9
@@ -154,4 +159,59 @@ def test_who_is_woken_is_told_so() -> None:
     simulated(policy)
     assert [one for one in policy.told if isinstance(one[1], bool)] == [
         (0, False), (2, False), (3, True), (7, False), (13, False), (18, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bool) -> None:
+    """Job 7 has promised to end at 10 s, until it is told something as job 8 starts: then it will at 30 s."""
+    policy = Keeps()
+    seen: list[tuple[int, list[int]]] = []
+
+    class Looks:
+        name = "looks"
+        every_ns = None
+
+        def look(self, view: View) -> None:
+            seen.append((view.now_ns // S, [job.expected_end_ns // S for job in view.running]))
+
+    jobs = Workload.from_jobs([(7, 0, 10, 3, 50), (8, 2, 5, 1, 50), (9, 3, 4, 3, 50)])
+    rules, looking = Rules(estimates="application"), [Looks()] if observed else []
+    batch = BatchSimulator(jobs, MACHINE, policy, ALLOCATORS["first-fit"], rules=rules, observers=looking)
+    ends = {7: 10, 8: 7, 9: 34}
+    while (status := batch.advance(2**62)) != BatchStatus.DONE:
+        assert status == BatchStatus.STARTED
+        for row in batch.started():
+            assert batch.outcome(row, ends[batch.job_number(row)] * S)
+        if batch.now_ns == 2 * S:
+            assert batch.take_back(0)
+            assert batch.outcome(0, 30 * S)
+    told = [
+        (at, type(one).__name__, one.job.job_id, one.job.expected_end_ns // S)
+        for at, news in policy.told
+        for one in news
+        if isinstance(one, JobStarted | JobExpected)
+    ]
+    assert told == [
+        (2, "JobStarted", 7, 10), (3, "JobStarted", 8, 7), (3, "JobExpected", 7, 30), (34, "JobStarted", 9, 34),
+    ]  # fmt: skip
+    assert seen == ([(0, [10]), (2, [30, 7]), (3, [30, 7]), (7, [30]), (30, [34]), (34, [])] if observed else [])
+
+
+def test_a_policy_that_looks_sees_what_running_jobs_promise_now() -> None:
+    batch = BatchSimulator(JOBS, MACHINE, Keeps(), ALLOCATORS["first-fit"], rules=Rules(estimates="application"))
+    batch.advance(2**62)
+    assert batch.outcome(0, 10 * S)
+    batch.view._refresh()
+    assert [job.expected_end_ns for job in batch.view.running] == [10 * S]
+    for end_ns in (20 * S, 15 * S):
+        assert batch.take_back(0)
+        assert batch.outcome(0, end_ns)
+        batch.view._refresh()
+        assert [job.expected_end_ns for job in batch.view.running] == [end_ns]
+    news = batch.view._news
+    assert news is not None
+    found = news.take(batch.state.jobs, batch.view._running)
+    assert [message for message in messages_of(found) if isinstance(message, Expected)] == [
+        Expected(job=0, expected_end_ns=20 * S), Expected(job=0, expected_end_ns=15 * S),
     ]  # fmt: skip

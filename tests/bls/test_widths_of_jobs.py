@@ -11,7 +11,7 @@ import pytest
 from batch_cases import BatchCase, cases, seeded_cases
 from batch_drives import as_users_say, attempts, circumstances_of, platform_of, rules_of, simulator_of, workload_of
 from hypothesis import given, settings
-from reference.cluster import Changes, NeverFinishes, run
+from reference.cluster import Changes, NeverFinishes, Wishes, run
 from reference.machine import Attempt
 
 from bls.constraints.widths import Widths
@@ -23,7 +23,10 @@ NEVER = 2**62
 #: What a case may have beside plain jobs.
 FEATURES = ("orders", "kill", "cancel", "dependencies", "partitions", "limits", "outages")
 
-RESIZE = ("expand", "shrink", "expand+shrink", "equal")
+#: And what they may ask for, or are kept from, beside cores.
+MORE = ("resources", "licences", "reservations", "maintenance")
+
+RESIZE = ("expand", "shrink", "expand+shrink", "equal", "evolve")
 
 
 def widths_of(case: BatchCase) -> list[tuple[int, int]]:
@@ -75,6 +78,19 @@ def becomes(
     return end, until
 
 
+def wishes_of(case: BatchCase, row: int, start: int, changes: Changes) -> Wishes:
+    """For how many cores a job wishes, and when: at its start, perhaps, then from time to time; when depends on what it is
+    told."""
+    job, (least, most) = case.jobs[row], widths_of(case)[row]
+    wishes: list[tuple[int, int]] = []
+    at = start + job.number % 3
+    for place in range(job.number % 5):
+        wishes.append((at, least + (job.number * 17 + place * 29) % (most - least + 1)))
+        told = sum(told_at <= at for told_at, _, _ in changes)
+        at += 1 + (job.number * 7 + place * 11 + 5 * told) % max(1, job.run // 2)
+    return tuple(wishes)
+
+
 def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attempt], list[Any]] | None:
     """What the slow reference says, and what it told its jobs; None where some job waits for ever."""
     told: dict[tuple[int, int], Changes] = {}
@@ -85,7 +101,17 @@ def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attem
         return end, {core: at for core, at in until.items() if at < NEVER}
 
     try:
-        found = run(case.jobs, case.machine, case.rules, resized=of, widths=widths_of(case), resize=resize)
+        found = run(
+            case.jobs,
+            case.machine,
+            case.rules,
+            resized=of,
+            widths=widths_of(case),
+            resize=resize,
+            wishes_of=(lambda row, start, _, changes: wishes_of(case, row, start, changes))
+            if resize == "evolve"
+            else None,
+        )
     except NeverFinishes:
         return None
     rows = {job.number: row for row, job in enumerate(case.jobs)}
@@ -148,6 +174,10 @@ class Driven:
             released = np.array([until[core] if until[core] <= end else NEVER for core in cores.tolist()])
             if not (stopped and simulator.put_off_stop(row, cores, released)):
                 break
+        if simulator.evolves and len(set(simulator.width_range(row))) == 2:
+            wishes = wishes_of(self.case, origin, start, self.changes.get(row, ()))
+            at, wanted = np.array(wishes or [(NEVER, 1)]).T
+            assert simulator.wish(row, np.ascontiguousarray(at), np.ascontiguousarray(wanted), end)
         assert simulator.release(row, cores, released, end)
         assert simulator.outcome(row, end, stopped=stopped)
 
@@ -160,7 +190,7 @@ def able(case: BatchCase) -> bool:
 @pytest.mark.parametrize("gives_back", [False, True])
 @pytest.mark.parametrize("resize", RESIZE)
 @settings(max_examples=60)
-@given(case=cases(FEATURES).filter(able))
+@given(case=cases((*FEATURES, *MORE)).filter(able))
 def test_as_the_slow_reference(resize: str, gives_back: bool, case: BatchCase) -> None:
     said = as_users_say(case)
     there = None if said is None else any(least < most for least, most in widths_of(said))
@@ -199,10 +229,10 @@ def shared(case: BatchCase, row: int, start: int, cores: tuple[int, ...]) -> int
 
 
 def test_moldable_jobs_as_the_slow_reference() -> None:
-    others = 0
-    for drawn in seeded_cases(11, 300, FEATURES, max_jobs=14):
+    others = deep = 0
+    for drawn in seeded_cases(11, 400, FEATURES, max_jobs=14):
         case = as_users_say(drawn)
-        if case is None or not able(case) or case.rules.depth not in (0, 1):
+        if case is None or not able(case):
             continue
         alike = len(case.machine.partitions) == 1 and case.machine.partitions[0].hosts is None
         if not alike or all(least == most for least, most in widths_of(case)):
@@ -217,5 +247,7 @@ def test_moldable_jobs_as_the_slow_reference() -> None:
             continue
         assert molded(case) == wanted
         asked = {job.number: job.cores for job in case.jobs}
-        others += sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        changed = sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
+        others, deep = others + changed, deep + changed * (case.rules.depth not in (0, 1))
     assert others > 50
+    assert deep > 50

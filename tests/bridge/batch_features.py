@@ -15,6 +15,7 @@ from bls import Partition, Platform, Rules, SeenJob, Surroundings, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 
@@ -137,6 +138,20 @@ PARTITIONED = Platform(
 )
 
 
+EVOLVING = parse_application_map(
+    """
+    [default]
+    steps = 2
+    phases = [
+        { kind = "serial", share = 0.1, cores = 0.25 },
+        { kind = "loop", als = "gss", cores = 2 },
+        { kind = "loop", als = "static", cores = 0.5 },
+    ]
+    """,
+    "evolving",
+)
+
+
 @dataclass(frozen=True)
 class Releasing(BatchFeature):
     """A run in which cores are released, and at which some jobs start."""
@@ -242,6 +257,14 @@ BATCH_FEATURES = {
             "als": "awf-c",
         },
         files={"malleable": "1:0.5:2"},
+    ),
+    "evolving, failures, kills": Releasing(
+        {
+            "rules": Rules("easy", kill_at_walltime=True, resize="evolve"),
+            "level": ApplicationLevel(applications=EVOLVING, resize_ns=S // 10),
+        },
+        ("completed", "killed", "requeued"),
+        files={"failures": FAILURES, "malleable": "1:0.25:2"},
     ),
     "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),

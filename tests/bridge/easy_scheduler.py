@@ -1,5 +1,7 @@
 """EASY backfilling as a scheduler of one's own: the toy with another decision, on the lowest free cores.
 
+Running jobs are planned with the ends that it is told, which their applications may have promised.
+
 D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35.
 """
 
@@ -33,13 +35,20 @@ def decide():
         usable = usable[needed:]
         ends_of[job] = end_ns
         expected.append((end_ns, needed))
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[])
+    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[], scale=[], end=[])
 
 
 ends_of = {}
 '''
 
 TOY = Path(__file__).with_name("toy_scheduler.py")
+NOTED = {
+    '        running[job] = numbers(message["cores"])\n': '        ends_of[job] = message["expected_end_ns"]\n',
+    '    elif kind == "released":\n': '    elif kind == "expected":\n        ends_of[job] = message["expected_end_ns"]\n',
+}
 head, _, rest = TOY.read_text(encoding="utf-8").partition("\ndef decide():")
 _, _, tail = rest.partition("\n\n\n")
+started, released = NOTED
+assert tail.count(started) == tail.count(released) == 1
+tail = tail.replace(started, started + NOTED[started]).replace(released, NOTED[released] + released)
 exec(compile(f"{head}{DECIDE}\n{tail}", str(TOY), "exec"), {"__name__": "__main__"})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
-from small_scenarios import KINDS, VARIANTS
+from small_scenarios import KINDS, REACHED, VARIANTS
 from virtual_network import Link
 from virtual_processes import BEFORE_HELLO, FAULTS, HARMLESS, SPOILS, WITH_JOBS, Fault
 
-__all__ = ["STRANGERS", "Plan"]
+__all__ = ["HOST_SPOILS", "STRANGERS", "HostPlan", "Plan"]
 
 #: What strangers do.
 STRANGERS = ("silent", "leaves", "garbage", "wrong token", "oversized", "half a hello")
@@ -16,6 +17,60 @@ STRANGERS = ("silent", "leaves", "garbage", "wrong token", "oversized", "half a 
 #: How often all processes have the same fault, so that runs come to their ends in errors; and how often, of the others, one
 #: that leads to what hardly ever happens else.
 _ONLY_P, _RARE_P = 0.12, 0.2
+
+
+#: Of three seeds one is of a run with other hosts.
+_EVERY = 3
+
+#: What can be wrong with a host: before it has joined, and after; and what of what it says.
+HOST_SPOILS = ("garbage", "garbage at once", "says it twice")
+_NOT_LET_IN = ("wrong token", "old certificate", "other package", "other version", "lacks a file")
+_LOST = ("killed", "terminated", "power", "stopped", "cut off", "cut off")
+_WITHOUT_SERVER = ("fork server killed", "fork server stopped", "fork server dies often")
+_AS_IT_ENDS = ("fork server dies as it ends", "unborn as it ends")
+HOST_FAULTS = (*HOST_SPOILS, *_NOT_LET_IN, *_LOST, *_WITHOUT_SERVER, *_AS_IT_ENDS)
+
+#: What strangers do at the door for hosts before anything was agreed upon.
+_AT_THE_DOOR = ("no handshake", "no TLS")
+
+
+@dataclass
+class HostPlan:
+    """A worker command, and what is wrong with it.
+
+    Attributes
+    ----------
+    name : str
+        Of the host; two commands may be on one.
+    workers : int
+    at_s : float
+        When it is started, after the run has begun to listen.
+    patience_s : float
+        For how long it waits for the run.
+    kind : str
+        One of ``HOST_FAULTS``, or empty.
+    fault_s : float
+        How long after its start that comes, of what comes once.
+    seconds : float
+        How long what lasts lasts.
+    prepares_s : float
+        How long its fork server takes to load the simulator.
+    copies_s : float
+        How long the certificate is not whole there.
+    lives : int
+        How often it is started again.
+    """
+
+    name: str
+    workers: int
+    at_s: float
+    patience_s: float
+    kind: str
+    fault_s: float
+    seconds: float
+    prepares_s: float
+    copies_s: float
+    lives: int
 
 
 class Plan:
@@ -37,7 +92,7 @@ class Plan:
         self.workers = draw.randint(1, 4)
         self.timeout_s = draw.choice((1.0, 2.0, 4.0, 10.0))
         # The processes are of somebody else's, who asks for lengths, and cannot follow what running jobs are told.
-        self.told = draw.random() < 0.4 and self.kind not in ("hints", "widths")
+        self.told = draw.random() < 0.4 and self.kind not in REACHED
         self.conserves_work = draw.random() < 0.7
         #: Instants are multiples of this, s, so that things happen at once; 0: hardly ever.
         self.beat_s = draw.choice((0.0, 0.0, 1 / 64, 1 / 4))
@@ -58,12 +113,46 @@ class Plan:
         self.partitions = self._instants(0.15, 3, (0.5 * self.timeout_s, 2.0 * self.timeout_s))
         self.leaps = self._instants(0.1, 2, (100.0, 1000.0))
         self.interrupts = self._instants(0.07, 2, ("SIGINT",))
+        self.hosts: list[HostPlan] = []
+        if seed % _EVERY == _EVERY - 1:
+            self._add_hosts()
 
     def _instants(self, share: float, most: int, whats: tuple[object, ...]) -> list[tuple[float, object]]:
         if self.draw.random() >= share:
             return []
         times = [10 ** self.draw.uniform(-2.5, 1.0) for _ in range(self.draw.randint(1, most))]
         return [(at_s, self.draw.choice(whats)) for at_s in sorted(times)]
+
+    def _add_hosts(self) -> None:
+        draw = self.draw
+        self.told = False  # hosts have our own simulator
+        self.workers = draw.choice((0, 0, 0, 1, 2))
+        self.strangers = [
+            (at_s, draw.choice((what, *_AT_THE_DOOR)) if draw.random() < 0.5 else what) for at_s, what in self.strangers
+        ]
+        faulty, kinds = (
+            draw.choice((0.0, 0.3, 0.6, 0.9)),
+            draw.choice((HOST_FAULTS, _LOST, HOST_SPOILS, _WITHOUT_SERVER)),
+        )
+        if draw.random() < _RARE_P:  # what is said while the run says that it is over
+            faulty, kinds, self.workers = 1.0, _AS_IT_ENDS, 1
+        for _ in range(draw.randint(1, 3)):
+            late = draw.random() < 0.3
+            plan = HostPlan(
+                name=draw.choice(("h1", "h1", "h2", "h3")),
+                workers=draw.randint(1, 2),
+                at_s=10 ** draw.uniform(-2.0, 1.5) if late else draw.uniform(0.0, 0.02),
+                patience_s=draw.choice((0.0, 2.0, 60.0)),
+                kind=draw.choice(kinds) if draw.random() < faulty else "",
+                fault_s=10 ** draw.uniform(-2.0, 1.0),
+                seconds=10 ** draw.uniform(-1.0, 2.5),
+                prepares_s=10 ** draw.uniform(-2.0, 2.0) if draw.random() < 0.2 else draw.uniform(0.0, 0.1),
+                copies_s=draw.uniform(0.0, 3.0) if draw.random() < 0.1 else 0.0,
+                lives=draw.choice((0, 0, 1, 3)),
+            )
+            if plan.kind == "fork server dies as it ends":
+                plan.prepares_s = 100.0  # before it was ready: else there would be another
+            self.hosts.append(plan)
 
     def link(self) -> Link:
         """A connection."""

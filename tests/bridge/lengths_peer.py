@@ -62,7 +62,7 @@ class ToldPeer(ApplicationPeer):
         lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
         edges = [message for message in said if isinstance(message, Edges)]
         n = start.tasks or 0
-        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0),)
+        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),)
         phases = [self._phase(part) for part in parts]
         told = EngineEdges(
             np.cumsum([0, *(part.edges for part in parts)]),
@@ -85,8 +85,10 @@ class ToldPeer(ApplicationPeer):
             core_host=None if start.core_host is None else unpack_int32(start.core_host),
             network=NO_NETWORK if start.network is None else state_of(start.network),
             releases=start.releases,
+            max_cores=1 + max([len(start.core_speed_gflops) // 8 - 1, *_places(start)]),
+            wishes=None if start.wishes is None else [part.cores or 0 for part in parts],
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), [])
+        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()), [])
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
         return job
@@ -100,6 +102,10 @@ class ToldPeer(ApplicationPeer):
         return found
 
 
+def _places(start: Start) -> list[int]:
+    return [int(unpack_int32(one.places).max(initial=0)) for one in start.resizes or ()]
+
+
 def main() -> None:
     """One connection, as PROTOCOL.md has it."""
     kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -110,7 +116,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=9,
+        version=10,
         token=token,
         worker=worker,
         name="told",
@@ -118,7 +124,9 @@ def main() -> None:
         conserves_work=sure,
         releases=True,
         hints=False,
-        resizes=False,
+        resizes=True,
+        wishes=True,
+        scales=False,
     )
     connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):

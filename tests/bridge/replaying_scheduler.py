@@ -1,7 +1,8 @@
-"""A scheduler that starts what a schedule says, then and there: ``replaying_scheduler.py SCHEDULE.json``.
+"""A scheduler that decides what a schedule says, then and there: ``replaying_scheduler.py SCHEDULE.json``.
 
-It has, by ``NUMBER/ATTEMPT`` of a job, the instant of its start and its cores, as half-open intervals. The scheduler keeps
-books of its own, and says ``failed`` where they do not fit what it is told.
+It has, by ``NUMBER/ATTEMPT`` of a job, the instant at which its start is decided and its cores, as half-open intervals; and the
+instants at which it asks to decide. The scheduler keeps books of its own, and says ``failed`` where they do not fit what it is
+told.
 """
 
 import json
@@ -34,25 +35,25 @@ def decide(message):
     now = message["now_ns"]
     chosen = []
     for job in sorted(waiting, key=lambda job: waiting[job]["first"]):
-        start_ns, intervals = plan.get(name_of[job], (-1, ()))
-        if start_ns == now:
+        decided_ns, intervals = plan.get(name_of[job], (-1, ()))
+        if decided_ns == now:
             ends = [end for interval in intervals for end in interval]
             chosen.append({"job": job, "cores": struct.pack(f"<{len(ends)}i", *ends)})
-    later = [start_ns for start_ns, _ in plan.values() if start_ns > now]
+    later = [instant for instant in wakes if instant > now]
     wake = [min(later)] if later else []
     require(message["woken"] == (now in asked), f"woken is {message['woken']}, and {now} was asked for: {now in asked}")
     asked.update(wake)
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=wake)
+    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=wake, scale=[], end=[])
 
 
-plan = json.loads(Path(sys.argv[1]).read_text())
+plan, wakes = json.loads(Path(sys.argv[1]).read_text())
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
 host, _, port = place.rpartition(":")
 connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, waiting, held, running, down = connection.makefile("rb"), {}, {}, {}, set()
 name_of, free, asked, ends = {}, set(), set(), {}
-send("hello", version=1, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay")
+send("hello", version=2, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay", directs=[])
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     kind, job = message["type"], message.get("job")

@@ -48,7 +48,14 @@ SPOILT = {
     "no-start": lambda m, s: {key: value for key, value in m.items() if key != "start"},
     "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
-    "hello-again": lambda m, s: {"type": "hello", "version": 1, "role": "scheduler", "token": "t", "name": "n"},
+    "hello-again": lambda m, s: {
+        "type": "hello",
+        "version": 2,
+        "role": "scheduler",
+        "token": "t",
+        "name": "n",
+        "directs": [],
+    },
     "wide": lambda m, s: m | {"start": [*s, {"job": left(s)[0], "cores": None}]},
 }
 

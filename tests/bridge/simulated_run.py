@@ -21,6 +21,7 @@ if __name__ == "__main__":
 
 from simulated_world import STRANGERS_LET_IN, Simulated, World
 from small_scenarios import scenario
+from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds, VirtualLoop
 
 from bridge.couplings import PeerOptions, processes
@@ -32,6 +33,7 @@ from bridge.runs.simulation import run
 from bridge.workers import listener, slices
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import Workforce
 
 __all__ = ["simulated"]
 
@@ -96,13 +98,15 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             super().__init__(*options, **further)
             world.supervisor = self
 
-        async def _watch_time(self) -> None:
-            world.watches_s = world.loop.time()
-            await super()._watch_time()
+    watch, take = Workforce.watch, Workforce.take
 
-        def _take(self, worker: Worker, message: Message) -> None:
-            world.taken(message)
-            super()._take(worker, message)
+    async def watched(self: Workforce) -> None:
+        world.watches_s = world.loop.time()
+        await watch(self)
+
+    def taken(self: Workforce, worker: Worker, message: Message) -> None:
+        world.taken(message)
+        take(self, worker, message)
 
     def folder(prefix: str) -> str:
         world.folders += 1
@@ -114,6 +118,8 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
         for target, name, stand_in in (
             (asyncio, "Runner", lambda: _Runner(world.loop)),
             (processes, "Supervisor", Watched),
+            (Workforce, "watch", watched),
+            (Workforce, "take", taken),
             # Whoever starts the tests may have chosen to ignore interrupts.
             (processes.signal, "getsignal", lambda number: signal.default_int_handler),
             (processes.signal, "signal", lambda number, handler: None),
@@ -142,9 +148,12 @@ def simulated(seed: int) -> Simulated:
     world = World(seed)
     plan = world.plan
     planned = scenario(plan.kind, plan.variant)
-    peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
     result, error = None, None
-    with _instead_of_the_system(world):
+    with _instead_of_the_system(world), world.site.instead_of_the_system() if world.site else contextlib.nullcontext():
+        if world.site is None:
+            peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
+        else:
+            peers = PeerOptions(plan.workers or None, plan.timeout_s, listen=ADDRESS, token_file="/simulated/token")
         try:
             result = run(planned, coupling_name=plan.coupling, keep_tasks=plan.keep_tasks, peers=peers)
         except NeverEnds as never:

@@ -13,8 +13,9 @@ from itertools import count
 from typing import Any
 
 from fault_plans import Plan
-from small_scenarios import different, expected
+from small_scenarios import REACHED, different, expected
 from virtual_fork_server import ForkServer
+from virtual_hosts import HOST, Site
 from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
@@ -33,8 +34,10 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
-from bridge.workers import supervisor
-from bridge.workers.supervisor import CONNECT_S, RETRIES, Supervisor
+from bridge.workers import workforce
+from bridge.workers.outstanding_jobs import RETRIES
+from bridge.workers.supervisor import Supervisor
+from bridge.workers.workforce import CONNECT_S
 from traces.base.errors import InputError, PeerError
 
 __all__ = ["STRANGERS_LET_IN", "Simulated", "Step", "World"]
@@ -65,20 +68,25 @@ class Simulated:
         What must not be; empty if all is well.
     log : list of (float, str, str)
         What happened: instant, who, what.
-    connection_steps, job_steps : set of (state, event, state)
+    hosts : bool
+        Whether it is of a run with other hosts.
+    connection_steps, job_steps, host_steps : set of (state, event, state)
         Steps of the protocol's tables that were taken.
     states : set of tuple
-        The states of all of the bridge's connections and of the jobs on them, at the instants at which time went on.
+        The states of all of the bridge's connections, to hosts, too, of the jobs on them, and how many processes each host has,
+        at the instants at which time went on.
     stories : set of tuple
         What happened to the jobs of one connection, from its first message to its last.
     """
 
     seed: int
     end: str = ""
+    hosts: bool = False
     problems: list[str] = field(default_factory=list)
     log: list[tuple[float, str, str]] = field(default_factory=list)
     connection_steps: set[Step] = field(default_factory=set)
     job_steps: set[Step] = field(default_factory=set)
+    host_steps: set[Step] = field(default_factory=set)
     states: set[tuple[Any, ...]] = field(default_factory=set)
     stories: set[tuple[Any, ...]] = field(default_factory=set)
 
@@ -123,11 +131,15 @@ class World:
         self.failed: set[int] = set()
         self.steps: Counter[JobEvent] = Counter()
         self.server_deaths = self.strangers = self.folders = 0
+        self.most_awaited = 0
         self.server_stopped = self.over = self.interrupted = False
         self.leapt_s: list[float] = []
         self.watches_s = 0.0  # since when the bridge looks who is silent
         self.removed: list[str] = []
         self.visits: list[asyncio.Task[None]] = []
+        self.site = Site(self) if self.plan.hosts else None
+        self.found.hosts = self.site is not None
+        self._has_begun = False
 
     def note(self, who: str, what: str) -> None:
         """A line of the log."""
@@ -143,8 +155,22 @@ class World:
     async def listen(self, factory: Callable[[], asyncio.BaseProtocol], path: str) -> asyncio.AbstractServer:
         self.note("bridge", "listens")
         server = self.listening[path] = VirtualServer(self.loop, factory)
-        self._begin()
+        self.begin()
         return server
+
+    async def secure(self, factory: Callable[[], asyncio.BaseProtocol], plug: Any) -> Any:
+        assert self.site is not None
+        return await self.site.handshake(factory, plug)
+
+    def begun(self, task: asyncio.Task[Any]) -> None:
+        if self.site is not None:
+            self.site.begun(task)
+
+    def beside(self) -> float:
+        assert self.site is not None
+        later_s = self.draw.choice((0.0, 0.0, 0.001, 0.05))
+        self.site.executing_until_s = self.loop.time() + later_s
+        return later_s
 
     def stop_accepting(self, listening: object) -> None:
         assert isinstance(listening, VirtualServer)
@@ -173,7 +199,8 @@ class World:
 
     async def start_process(self, factory: Callable[[], asyncio.SubprocessProtocol]) -> Any:
         await asyncio.sleep(self.draw.uniform(0.0, 0.01))
-        self.note("bridge", "starts the fork server")
+        command = HOST.get()
+        self.note(command.name if command else "bridge", "starts the fork server")
         protocol = factory()
         server = ForkServer(self, protocol)
         self.servers.append(server)
@@ -181,8 +208,14 @@ class World:
 
     # What happens to everybody
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """The run listens."""
+        if self._has_begun:
+            return
+        self._has_begun = True
         plan, later = self.plan, self.loop.call_later
+        if self.site is not None:
+            self.site.begin()
         for at_s, what in plan.strangers:
             later(at_s, self._stranger, what)
         for at_s, what in plan.server:
@@ -196,11 +229,14 @@ class World:
 
     def _strike_server(self, what: str) -> None:
         if self.servers and not self.over:
-            self.servers[-1].strike(what)
+            live = [server for server in self.servers if server.alive]
+            (self.draw.choice(live) if self.site is not None and live else self.servers[-1]).strike(what)
 
     def _divide(self, seconds: float) -> None:
+        for command in self.site.commands if self.site is not None and not self.over else ():
+            command.cut_off("partition", seconds)
         for process in self.processes.values():
-            if process.alive and not self.over:
+            if process.alive and not self.over and process.server.host is None:
                 process.cut_off("partition", self.loop.time() + seconds)
 
     def _leap(self, seconds: float) -> None:
@@ -221,9 +257,12 @@ class World:
 
     async def _visit(self, what: str) -> None:
         try:
-            reader, writer = await asyncio.open_unix_connection(next(iter(self.listening)))
-        except OSError:
-            self.strangers -= 1
+            if self.site is not None and (not self.listening or self.draw.random() < 0.6):
+                reader, writer = await self.site.from_stranger(what)
+            else:
+                reader, writer = await asyncio.open_unix_connection(next(iter(self.listening)))
+        except OSError as error:
+            self.strangers -= isinstance(error, ConnectionRefusedError | FileNotFoundError) or self.site is None
             return
         self.note("stranger", what)
         hello = b"\x82\xa4type\xa5hello\xa7version\x05\xa5token\xa4none"
@@ -247,32 +286,39 @@ class World:
         """At this instant everybody has done what there was to do."""
         live = [talk.session for talk in self.talks.values() if talk.session.state is not ConnectionState.CLOSED]
         seen = [(session.state, tuple(sorted(session._job_states.values()))) for session in live]
-        self.found.states.add(tuple(sorted(seen)))
+        hosts = () if self.site is None else self.site.seen()
+        self.found.states.add((tuple(sorted(seen)), hosts))
         for session in live:
             session.validate()
         if self.supervisor is not None and not self.over:
             self._check_supervisor(self.supervisor)
 
     def _check_supervisor(self, own: Supervisor) -> None:
-        if own._failure or own._closing:
+        if own._jobs.failure or own._workforce.closing:
             return
-        held = [row for worker in own._workers.values() for row in worker.orders]
-        queued = [row for _, row in own._queue]
-        if sorted(held + queued) != sorted(own._orders):
-            self.problem(f"orders {sorted(own._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
-        if len(own._listener._strangers) > STRANGERS_LET_IN:
-            self.problem(f"{len(own._listener._strangers)} strangers are connected; allowed: {STRANGERS_LET_IN}")
-        late_s = self.loop.time() - supervisor._PARTING_S - _OBEYED_S
+        held = [row for worker in own._workforce.workers.values() for row in worker.orders]
+        queued = [row for _, row in own._jobs._queue]
+        if sorted(held + queued) != sorted(own._jobs._orders):
+            self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
+        for door in (own._listener, own._hosts.listener) if own._hosts is not None else (own._listener,):
+            self.most_awaited = max(self.most_awaited, own._workforce.awaited_elsewhere())
+            allowed = STRANGERS_LET_IN + (0 if door is own._listener else self.most_awaited)
+            if len(door._strangers) > allowed:
+                self.problem(f"{len(door._strangers)} strangers are connected; allowed: {allowed}")
+        late_s = self.loop.time() - workforce._PARTING_S - _OBEYED_S
         for name, process in self.processes.items():
-            if process.alive and process.quit_s < late_s and not (self.leapt_s or self.server_stopped):
+            host = process.server.host
+            excused = self.leapt_s or self.server_stopped or (host is not None and host.why)
+            if process.alive and process.quit_s < late_s and not excused:
                 self.problem(f"{name} was told to quit at {process.quit_s:g} s, and is still there")
-        if own.reports or own.promises:
+        beside = self.site is not None and self.loop.time() < self.site.executing_until_s
+        if (own.reports or own.promises) and not beside:
             self.problem(f"nobody takes the reports {sorted(own.reports)} and promises {sorted(own.promises)}")
-        if own._queue:
-            head = own._orders[own._queue[0][1]]
-            if any(place.assignment.able(head) is not None for place in own._places):
+        if own._jobs._queue:
+            head = own._jobs._orders[own._jobs._queue[0][1]]
+            if any(place.assignment.able(head) is not None for place in own._workforce.places):
                 self.problem("a job waits, and a worker could take it")
-        for worker in own._workers.values():
+        for worker in own._workforce.workers.values():
             connection = worker.connection
             if connection is None or connection.session.state is not ConnectionState.READY:
                 continue
@@ -327,8 +373,9 @@ class World:
         elif isinstance(message, Failed):
             self.failed.add(message.job)
         elif isinstance(message, Promise):
-            # Where cores are released before an end, the batch level does not go by promises of it.
-            counts = self.expected.ledger.releases is None
+            # Where cores are released before an end, the batch level does not go by promises of it; where jobs are directed,
+            # it may make void what was promised.
+            counts = self.expected.ledger.releases is None and self.expected.ledger.scales is None
             if counts and message.not_before_ns > self.ends_ns[message.job]:
                 self.false_promises.add(message.job)
 
@@ -345,7 +392,7 @@ class World:
     def given_up(self, process: Process) -> None:
         """The bridge has it killed."""
         own = self.supervisor
-        if not process.alive or (own is not None and (own._closing or own._failure)):
+        if not process.alive or (own is not None and (own._workforce.closing or own._jobs.failure)):
             return
         # Who was away for long knows how long those have been silent that it has welcomed, but no stranger.
         greeted = any(talk.process is process and talk.session.open_jobs() for talk in self.talks.values())
@@ -356,7 +403,8 @@ class World:
         """A line for the user."""
         self.note("log", line)
         found = re.match(
-            r"application process (w\d+)(?:, which had not said hello,)? did not (\w+) \w+ ([\d.]+) s", line
+            r"application process (w\d+(?:@[^\s,]+)?)(?:, which had not said hello,)? did not (\w+) \w+ ([\d.]+) s",
+            line,
         )
         if not found:
             return
@@ -382,9 +430,12 @@ class World:
         """Nothing is left, and the end is one that what has happened explains."""
         self.over = True
         tasks = [repr(task) for task in asyncio.all_tasks(self.loop)]
-        mine = [task for task in tasks if "Process._" not in task and "_visit" not in task]
+        theirs = set(map(repr, self.site.tasks)) if self.site is not None else set()
+        mine = [task for task in tasks if "Process._" not in task and "_visit" not in task and task not in theirs]
         if mine:
             self.problem(f"tasks are left: {mine}")
+        if self.site is not None:
+            self.site.finish()
         try:
             self.loop.run_until_idle(1e4)
         except NeverEnds as never:
@@ -404,6 +455,8 @@ class World:
             self.problem("a fork server is left")
         if len(self.removed) != self.folders or not all(server.closed for server in self.listening.values()):
             self.problem("the socket is left")
+        if self.site is not None:
+            self.site.check(self.problem, error is None)
         for complaint in self.loop.complaints:
             self.problem(f"nobody has taken an error: {complaint}")
         self.found.stories.update(tuple(talk.steps) for talk in self.talks.values())
@@ -431,7 +484,7 @@ class World:
         if other:
             self.problem(f"other tables than inline: {other}")
         # A running job that is told something is simulated again, and so has an end more than once; each attempt has one.
-        told = self.plan.kind in ("hints", "widths")
+        told = self.plan.kind in REACHED
         several = sorted(
             row
             for row, attempts in self.outcomes.items()
@@ -455,9 +508,8 @@ class World:
                 self.problem(f"{begun} begun, {ended} ended, {lost} lost, {late} late, {repeated} repeated")
         if self.failed or self.false_promises:
             self.problem("a job failed, or was promised too much of, and nobody noticed")
-        if not self.servers or (
-            cost["processes"] != len(self.processes) and not self.server_deaths + self.server_stopped
-        ):
+        lost = self.server_deaths + self.server_stopped or (self.site is not None and self.site.odd)
+        if not self.servers or (cost["processes"] != len(self.processes) and not lost):
             self.problem(f"{cost['processes']} processes were counted, and {len(self.processes)} started")
         sent = sum(far.written for _, far in self.pairs)
         if cost["bytes_sent"] != sent:
@@ -465,6 +517,8 @@ class World:
         everybody = self.leapt_s or any("other conservation" in one.why for one in self.processes.values())
         odd = [one for one in self.processes.values() if one.why or everybody]
         most = self.strangers + sum(len(one.ends) for one in odd)
+        if self.site is not None and (self.site.odd or self.strangers or self.leapt_s):
+            most += self.site.attempts
         if cost["refused"] > most:
             self.problem(f"{cost['refused']} were refused; {most} strangers and processes with faults have connected")
         if cost["suspends"] != cost["resumes"]:
@@ -490,14 +544,21 @@ class World:
             lost = [times for row, times in self._lost(blameless=True).items() if self.job(row) == number]
             explained = max(lost, default=0) > RETRIES and f"failed {RETRIES + 1} times" in line
         elif "processes in a row did not say hello" in line:
-            explained = min(unheard, self._in_a_row()) >= supervisor._STILLBORN
+            explained = min(unheard, self._in_a_row()) >= workforce._STILLBORN
         elif "no application process can be started" in line:
-            explained = why["unborn"] > 0 and unheard >= supervisor._STILLBORN
+            explained = why["unborn"] > 0 and unheard >= workforce._STILLBORN
         elif line.startswith("twolevel-fork") and "was killed by SIGKILL" in line:
-            explained = self.server_deaths > 3 or (self.server_deaths == 1 and not self.processes)
+            ever = any(process.server.host is None for process in self.processes.values())
+            explained = self.server_deaths > 3 or (self.server_deaths == 1 and not ever)
         elif line.startswith("twolevel-fork was not ready"):
             explained = self.server_stopped or bool(self.leapt_s)
-        elif "the application simulator says: out of luck" in line:
+        elif re.match("(no host has joined|all hosts are lost, and no other has joined) for ", line):
+            assert self.site is not None
+            since_s = self.loop.time() - self.plan.timeout_s
+            # Too many strangers at the door have one that is about to join sent away.
+            others = bool(self.leapt_s) or self.strangers > 0
+            explained = not self.plan.workers and (self.site.everybody_odd(since_s) or others)
+        elif re.search("the application simulator( on host .*)? says: out of luck", line):
             explained = number in map(self.job, self.failed)
         else:
             promised = "what was promised by an earlier process" in line
@@ -509,6 +570,8 @@ class World:
         """How many processes at the most have not come to say hello, or could not be had, between two that were welcomed."""
         most = count = 0
         for _, who, what in self.found.log:
+            if "@" in f"{who} {what}":
+                continue  # of another host
             if what == "is told welcome":
                 count = 0
             count += "which had not said hello" in what or (who == "fork server" and what.startswith("unborn"))

@@ -22,7 +22,7 @@ def decide():
                     left[name] -= amount
                 chosen.append({"job": job, "cores": None})
     wake = [(now // SLOT_NS + 1) * SLOT_NS] if len(waiting) > len(chosen) + len(turned_away) else []
-    send("decided", decision=message["decision"], start=chosen, reject=turned_away, wake_ns=wake)
+    send("decided", decision=message["decision"], start=chosen, reject=turned_away, wake_ns=wake, scale=[], end=[])
 
 
 SLOT_NS, needs = 10 * 10**9, {}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from directors import Director
 from graph_features import BY_RANK, CHOLESKY, TOLD
 
 import bridge
@@ -25,14 +26,18 @@ from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
 
-__all__ = ["KINDS", "VARIANTS", "different", "expected", "scenario"]
+__all__ = ["KINDS", "REACHED", "VARIANTS", "different", "expected", "scenario"]
 
 #: How many of each kind there are.
 VARIANTS = 6
 
 #: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
-#: that give cores back before they end, hear who waits for theirs, or are given some, and asked for some, while they run.
-KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths")
+#: that give cores back before they end, hear who waits for theirs, are given some, and asked for some, while they run, wish
+#: for others, or run faster and slower as a policy says, which ends some.
+KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving", "directed")
+
+#: Those whose running jobs are told something, so that applications are simulated again.
+REACHED = ("hints", "widths", "evolving", "directed")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 
@@ -47,7 +52,12 @@ phases = [
     { kind = "loop", share = 0.3, als = "ss", tasks = 20 },
 ]
 """
-_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD}
+_WISHES = """
+[default]
+steps = 2
+phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.1, cores = 0.3 }, { kind = "loop", cores = 1.5 }]
+"""
+_MAPS = {"parts": _PARTS, "graphs": BY_RANK + CHOLESKY + TOLD, "evolving": _WISHES}
 _SPEEDS = ("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2")
 
 
@@ -71,7 +81,7 @@ def scenario(kind: str, variant: int) -> Scenario:
         path = _folder() / f"{kind}.toml"
         path.write_text(text, encoding="utf-8")
         level["applications"] = path
-    if kind in ("speeds", "cut") or (kind == "graphs" and variant % 2):
+    if kind in ("speeds", "cut") or (kind == "directed" and variant % 3 == 0) or (kind == "graphs" and variant % 2):
         level["speeds"] = _SPEEDS
     if kind == "graphs":
         level["network"] = draw.choice(("lv08", "hockney"))
@@ -86,20 +96,22 @@ def scenario(kind: str, variant: int) -> Scenario:
         )
     workload = replace(Workload.from_jobs(rows), user=np.arange(n) % users)
     options = Options(
-        bls=draw.choice(("fcfs", "sjf", "saf")),
+        bls=Director(variant, 0.5, 0.05) if kind == "directed" else draw.choice(("fcfs", "sjf", "saf")),
         als=draw.choice(("static", "ss", "gss", "fac")),
         variation=draw.choice((0.0, 0.25, 1.0)),
         tasks_per_core=draw.randint(1, 6),
         seed=variant,
         overhead_ns=draw.choice((0, 0, 10**6)),
         rules=Rules(
-            draw.choice(("none", "easy", "conservative")),
+            "none" if kind == "directed" else draw.choice(("none", "easy", "conservative")),
             kill_at_walltime=kind == "cut",
             coordination=_coordination(kind, draw),
-            resize=draw.choice(("expand+shrink", "equal")) if kind == "widths" else "none",
+            resize=_resize(kind, draw),
+            max_attempts=1000 if kind == "directed" else Rules.max_attempts,
         ),
         around=Surroundings(
-            failures="mtbf:40s,mttr:5s" if kind == "again" else None, malleable="1:0.25:3" if kind == "widths" else None
+            failures="mtbf:40s,mttr:5s" if kind == "again" else None,
+            malleable="1:0.25:3" if kind in ("widths", "evolving") else None,
         ),
         level=ApplicationLevel(**level),
     )
@@ -107,10 +119,16 @@ def scenario(kind: str, variant: int) -> Scenario:
     return Scenario.of(workload, Platform(_HOSTS, network=network), options)
 
 
+def _resize(kind: str, draw: random.Random) -> str:
+    if kind == "widths":
+        return draw.choice(("expand+shrink", "equal"))
+    return "evolve" if kind == "evolving" else "none"
+
+
 def _coordination(kind: str, draw: random.Random) -> str:
     if kind in ("releases", "hints"):
         return kind.removesuffix("s") + draw.choice((":core", ":host"))
-    return "none"
+    return "release" if kind == "directed" and draw.random() < 0.3 else "none"
 
 
 @cache
@@ -121,7 +139,7 @@ def expected(kind: str, variant: int, keep_tasks: bool) -> bridge.Result:
 
 def different(result: bridge.Result, other: bridge.Result) -> str:
     """The first column of the tables that is not the same, byte for byte; empty if all are."""
-    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths"):
+    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths", "scales"):
         ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
         if (ours is None) != (theirs is None):
             return records

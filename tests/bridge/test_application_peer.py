@@ -35,6 +35,8 @@ from bridge.protocol.messages import (
     Start,
     Suspended,
     Transfers,
+    WidthRange,
+    Wish,
 )
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
@@ -77,6 +79,8 @@ def start(
         "releases": False,
         "hints": (),
         "resizes": None,
+        "wishes": None,
+        "scales": (),
         "resize_ns": 0,
         "recipe": recipe,
         "tasks": None,
@@ -496,3 +500,27 @@ def test_a_technique_that_answers_nonsense(tmp_path: Any) -> None:
     assert failed.blame == "application"
     assert failed.reason.startswith("application technique greedy gave a chunk of ")
     assert "allowed: 0 to the remaining tasks" in failed.reason
+
+
+#: Two loops; as each begins the job wishes for other cores: for four, then for one.
+WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_json()
+
+
+def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
+    wishes = [answer for answer in answers if isinstance(answer, Wish)]
+    assert answers[: len(wishes)] == wishes
+    assert [wish.cores for wish in wishes] == [4, 2, 4, 2]
+    assert wishes[0].at_ns == START_NS
+    (records,) = (answer for answer in answers if isinstance(answer, Records))
+    assert unpack_int64(records.start_ns).min() == START_NS + 1
+    never = Played().run(start(program=WISHING, resizes=()))
+    assert not any(isinstance(answer, Wish) for answer in never)
+
+
+def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
+    assert answers == [
+        Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user"),
+    ]

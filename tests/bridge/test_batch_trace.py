@@ -9,7 +9,11 @@ import pytest
 from batch_features import BATCH_FEATURES
 from batch_traces import check_batch, expected_spans, read_batch
 
+import bridge
 from bls import Rules
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.ledger import STATES
 
 
@@ -46,6 +50,21 @@ def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
     assert set(never["state"]) <= {STATES[STATES.index("cancelled")]}
 
 
+def test_the_trace_says_why_attempts_were_cut_whose_cores_were_lost(tmp_path: Path) -> None:
+    """Of the attempt that lost them only, and only of what it ran."""
+    two = Workload.from_jobs([(2, 0, 4, 2, 4), (1, 0, 8, 2, 8)])
+    speeds = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
+    level = ApplicationLevel(speeds=speeds)
+    result = bridge.simulate(two, Platform((HostGroup(1, 4, 1.0),)), als="ss", level=level, rules=Rules("easy"))
+    path = result.write_trace(tmp_path / "trace")
+    check_batch(result.ledger, path)
+    shown = [span for lane in read_batch(path)[0]["jobs"].values() for span in lane]
+    said = [(name, of["job"], of["attempt"], of["cut because"]) for name, *_, of in shown if "cut because" in of]
+    assert said == [("running", 1, 0, "all its cores were lost, core 3 last")]
+    because = result.jobs.set_index(["job_id", "attempt"])["cut_because"]
+    assert because[because != ""].to_dict() == {(1, 0): said[0][3]}
+
+
 @pytest.mark.parametrize("name", ["hints", "hints by host, failures, kills"])
 def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path) -> None:
     result = BATCH_FEATURES[name].simulated(tmp_path)
@@ -58,16 +77,21 @@ def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path
     assert (told["wanted"] > 0).any()
 
 
-@pytest.mark.parametrize("name", ["widths", "widths, failures, kills"])
+@pytest.mark.parametrize("name", ["widths", "widths, failures, kills", "evolving, failures, kills"])
 def test_the_trace_shows_changes_of_width(name: str, tmp_path: Path) -> None:
     result = BATCH_FEATURES[name].simulated(tmp_path)
     shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["widths"]
-    told = result.widths.assign(given=lambda rows: rows["change"] > 0, asked=lambda rows: rows["change"] < 0)
-    sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked"]].sum()
+    told = result.widths.assign(
+        given=lambda rows: rows["change"] > 0,
+        asked=lambda rows: rows["change"] < 0,
+        wished=lambda rows: rows["core"].where(rows["change"] == 0, 0),
+    )
+    sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
     number = result.jobs["job_id"].to_numpy()
     assert shown == [
-        ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked})
-        for at, row, given, asked in sums.itertuples(index=False, name=None)
+        ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked, "wished": wished})
+        for at, row, given, asked, wished in sums.itertuples(index=False, name=None)
     ]
+    assert bool(sums["wished"].any()) == name.startswith("evolving")
     assert sums["given"].any()
     assert sums["asked"].any()

@@ -104,3 +104,43 @@ def test_a_root_that_moved() -> None:
         "job 1  +1 s: no job ended as it started in B; overtaken by 1 job: 3 (4 cores)",
         "job 2  +1 s: in B it waited for 1 (ran as long); the first, 1, started 1 s later in B",
     ]
+
+
+LOST = "all its cores were lost, core 3 last"
+
+
+def test_an_attempt_whose_cores_were_lost_in_one_run_is_named_with_that() -> None:
+    whole = {"job": 1, "start": 0, "end": 8}
+    cut = {"job": 1, "start": 0, "end": 5, "state": "failed", "cut_because": LOST}
+    a = runs(whole, {"job": 2, "submit": 1, "start": 8, "end": 9}, {"job": 3, "submit": 1, "start": 9, "end": 10})
+    b = runs(cut, {"job": 2, "submit": 1, "start": 5, "end": 6}, {"job": 3, "submit": 1, "start": 6, "end": 7})
+    told = f"in A it waited for 1 (ran 3 s shorter; cut in B: {LOST}); the first, 1, started at the same instant"
+    compared = compare_jobs(a, b)
+    assert delay_lines(compared, 5, later=False) == [
+        f"job 2  −3 s: {told}",
+        f"job 3  −3 s: in A it waited for 2 (ran as long), which waited for 1 (ran 3 s shorter; cut in B: {LOST}); "
+        "the first, 1, started at the same instant",
+    ]
+    assert overrun_lines(compared, 5, later=False) == [
+        f"job 1 ran 3 s shorter (cut in B: {LOST}): 2 jobs earlier, by 6 s in all"
+    ]
+    lines = chain_table(compared, 2).splitlines()
+    assert [line.split()[3] for line in lines[2:5]] == ["release", "lost", "submit"]
+    assert lines[-1] == f"job 1 was cut in B: {LOST}"
+    assert later(b, a)[0] == (
+        f"job 2  +3 s: in B it waited for 1 (ran 3 s longer; cut in A: {LOST}); the first, 1, started at the same instant"
+    )
+
+
+def test_an_attempt_that_only_one_run_has_as_the_one_before_lost_its_cores() -> None:
+    a = runs({"job": 1, "start": 0, "end": 8}, {"job": 2, "submit": 1, "start": 8, "end": 9})
+    b = runs(
+        {"job": 1, "start": 0, "end": 5, "state": "requeued", "cut_because": LOST},
+        {"job": 1, "attempt": 1, "eligible": 5, "start": 5, "end": 13},
+        {"job": 2, "submit": 1, "start": 13, "end": 14},
+    )
+    compared = compare_jobs(a, b)
+    assert delay_lines(compared, 5, later=True) == [
+        f"job 2  +5 s: in B it waited for 1 attempt 1, which only B ran, as 1 was cut in B: {LOST}"
+    ]
+    assert chain_table(compared, 1).splitlines()[-1] == f"job 1 was cut in B: {LOST}"

@@ -263,6 +263,42 @@ def test_an_attempt_starts_at_the_cut_of_the_one_before() -> None:
     assert column(compared, "cause_attempt_a")[2] == 1
 
 
+@pytest.mark.parametrize("other", ["", "all its cores were lost, core 1 last"])
+def test_cores_that_were_lost_in_one_run_or_otherwise_are_the_cause(other: str) -> None:
+    """Whatever the link is: of a release, a dependency, another attempt; in whichever run they were lost."""
+    lost = "all its cores were lost, core 3 last"
+
+    def run(end: int, because: str, state: str) -> pd.DataFrame:
+        return table(
+            {"job": 1, "start": 0, "end": end, "state": state, "cut_because": because, "cores": 1, "allocation": "0"},
+            {"job": 2, "submit": 3, "start": end, "end": end + 4, "cores": 1, "allocation": "0"},
+            {"job": 3, "submit": 3, "eligible": end, "start": end, "end": end + 9, "cores": 1, "allocation": "1"},
+        )
+
+    a, b = run(5, other, "failed"), run(9, lost, "failed")
+    for early, late, causes in ((a, b, "cause_b"), (b, a, "cause_b")):
+        compared = compare_jobs(early, late)
+        assert column(compared, causes) == {1: "submit", 2: "lost", 3: "lost"}
+        assert column(compared, "cause_a") == column(compared, "cause_b")
+        assert [link.cause_job for link in chain(compared, 1)] == [1, -1]
+    compared = compare_jobs(a, b)
+    assert column(compared, "cut_because_a") == {1: other, 2: "", 3: ""}
+    assert column(compared, "cut_because_b") == {1: lost, 2: "", 3: ""}
+    assert column(compared, "chain_run_ns") == {1: 0, 2: 4, 3: 4}
+    again = {"job": 1, "attempt": 1, "cores": 1, "allocation": "0"}
+    a, b = (
+        pd.concat([run(end, because, "requeued"), table({**again, "eligible": end, "start": end, "end": 20})])
+        for end, because in ((5, other), (9, lost))
+    )
+    compared = compare_jobs(*(one.fillna({"cut_because": ""}) for one in (a, b)))
+    assert terms(chain(compared, row_of(compared, 1, 1)))[0] == (1, 4, "lost", 1, 4, 0, 0)
+    # Alike in both runs it is as any other end.
+    alike = compare_jobs(run(5, lost, "failed"), run(9, lost, "failed"))
+    assert column(alike, "cause_b") == {1: "submit", 2: "release", 3: "dependency"}
+    assert "cut_because_a" in alike.delays
+    assert "cut_because_a" not in compare_jobs(A, A).delays
+
+
 def test_what_is_not_compared_is_counted() -> None:
     a = table(chained(1, 0, 10), chained(2, -1, -1), chained(3, 20, 25), chained(4, -1, -1), chained(5, 1, 2))
     b = table(chained(6, 1, 2), chained(4, -1, -1), chained(3, -1, -1), chained(2, 4, 5), chained(1, 0, 10))

@@ -16,7 +16,7 @@ from bls.workloads.workload import Workload
 from bridge.protocol import session
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.workers import supervisor
+from bridge.workers import workforce
 from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError
 
@@ -170,7 +170,7 @@ def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> N
 def test_one_that_never_comes(
     command: str, kind: type[TwolevelError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "CONNECT_S", 0.4 if "never" in command else 30.0)
+    monkeypatch.setattr(workforce, "CONNECT_S", 0.4 if "never" in command else 30.0)
     with pytest.raises(kind, match=message):
         simulated("pool", 8, als_command=command, workers=5, als_timeout_s=0.4)
 
@@ -197,7 +197,7 @@ def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
         self._owner.unborn(worker, "Resource temporarily unavailable")
 
     monkeypatch.setattr(Launcher, "launch", launch)
-    monkeypatch.setattr(supervisor, "PAUSE_S", 0.0)
+    monkeypatch.setattr(workforce, "PAUSE_S", 0.0)
     with pytest.raises(PeerError, match=r"^no application process can be started: Resource temporarily unavailable$"):
         simulated("pool", 8)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from directors import Director
 from faulty_runs import (
     PATIENCE_S,
     PLATFORM,
@@ -40,10 +41,11 @@ from bridge.protocol.messages import Suspended
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import launchers, supervisor
+from bridge.workers import launchers, workforce
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.launchers import Launcher
-from bridge.workers.supervisor import RETRIES, Supervisor
+from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
+from bridge.workers.workforce import Workforce
 from traces.base.errors import PeerError
 
 COUPLINGS = ("pool", "process")
@@ -126,9 +128,9 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
     level = ApplicationLevel(speeds=("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2"))
     resumed: list[tuple[int, int]] = []
     struck: set[int] = set()
-    real = Supervisor._go_on
+    real = OutstandingJobs._go_on
 
-    def go_on(self: Supervisor, worker: Worker, message: Suspended) -> None:
+    def go_on(self: OutstandingJobs, worker: Worker, message: Suspended) -> None:
         row, attempt = message.job, worker.orders[message.job].start.attempt
         resumed.append((row, attempt))
         real(self, worker, message)
@@ -136,7 +138,7 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
             struck.add(row)
             strike(workers())
 
-    monkeypatch.setattr(Supervisor, "_go_on", go_on)
+    monkeypatch.setattr(OutstandingJobs, "_go_on", go_on)
     result = simulated(coupling, 15, level=level)
     assert_same(result, simulated(jobs=15, level=level))
     assert result.coupling["retries"] >= 2
@@ -168,11 +170,23 @@ def test_processes_are_killed_while_jobs_lose_all_their_cores(coupling: str, mon
     assert result.coupling["retries"] >= len(met) == 10
 
 
+EVOLVING = """
+[default]
+steps = 3
+phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.2, cores = 0.25 }, { kind = "loop", cores = 1 }]
+"""
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
-def test_twenty_kills_while_widths_change(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("resize", ["equal", "evolve"])
+def test_twenty_kills_while_widths_change(
+    resize: str, coupling: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A process is killed as it is given a job whose width has changed, twenty times; it changes again as it did."""
-    said: dict[str, Any] = {"rules": Rules(resize="equal", coordination="release"), "tasks_per_core": 4}
-    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": ApplicationLevel(resize_ns=10**6)}
+    (tmp_path / "evolving.toml").write_text(EVOLVING)
+    said: dict[str, Any] = {"rules": Rules(resize=resize, coordination="release"), "tasks_per_core": 4}
+    level = ApplicationLevel(resize_ns=10**6, applications=tmp_path / "evolving.toml" if resize == "evolve" else None)
+    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": level}
     struck: list[int] = []
 
     def wanted(order: Order) -> bool:
@@ -188,6 +202,29 @@ def test_twenty_kills_while_widths_change(coupling: str, monkeypatch: pytest.Mon
     assert_same(result, reference)
     assert result.widths.equals(reference.widths)
     assert result.releases.equals(reference.releases)
+    assert result.coupling["retries"] >= len(met) == 20
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_twenty_kills_while_speeds_are_scaled(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is killed as it is given a job whose cores were scaled, twenty times; they are scaled again as they were."""
+    struck: list[int] = []
+
+    def wanted(order: Order) -> bool:
+        row = order.start.job
+        if len(struck) == 20 or not order.start.scales or struck.count(row) == 2 or row in struck[-1:]:
+            return False
+        struck.append(row)
+        return True
+
+    said: dict[str, Any] = {"tasks_per_core": 4, "rules": Rules(max_attempts=1000)}
+    met = strike_at_order(monkeypatch, wanted)
+    result = simulated(coupling, 60, bls=Director(3), **said)
+    reference = simulated(jobs=60, bls=Director(3), **said)
+    assert_same(result, reference)
+    assert result.scales.equals(reference.scales)
+    assert len(result.scales) > 60
+    assert {"requeued", "cancelled"} <= set(result.jobs.state)
     assert result.coupling["retries"] >= len(met) == 20
 
 
@@ -283,7 +320,7 @@ def test_the_fork_server_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    monkeypatch.setattr(supervisor, "CONNECT_S", 0.5)
+    monkeypatch.setattr(workforce, "CONNECT_S", 0.5)
     seen: list[int] = []
 
     def stop() -> None:
@@ -320,7 +357,7 @@ def test_stopped_while_it_holds_a_job(
         lambda order: order.start.job == 8 and order.start.attempt == 0,
         lambda: strike(workers(), signal.SIGSTOP),
     )
-    monkeypatch.setattr(supervisor, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
+    monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
     assert_same(simulated(coupling, workers=1, als_timeout_s=1.0), expected())
     assert "did not answer for 1 s" in caplog.text
 
@@ -342,10 +379,10 @@ def test_the_job_behind_is_not_to_blame(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Supervisor, worker: Worker, message: Any) -> None:
+    def broken(self: Workforce, worker: Worker, message: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Supervisor, "_take", broken)
+    monkeypatch.setattr(Workforce, "take", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         simulated("pool", jobs=3)
 

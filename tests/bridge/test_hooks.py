@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from directors import Director
 
 import bridge
 from als.engine import hooks as a
@@ -39,6 +40,7 @@ HOSTS = {b.HOST_EVENTS, b.OUTAGES_SHORT, b.AGAIN}
 OTHERS = {b.OTHERS, b.NEXT_OTHER}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
+WIDTHS = {a.RANK, a.RESIZE_GRAPH, a.LEAVE_GRAPH}
 
 EAGER = """
 class Eager:
@@ -111,6 +113,11 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE},
     ),
     "molding": ({"rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")}, {b.MOLD}),
+    "molding beside reservations": (
+        {"rules": Rules("3", resize="mold"), "surroundings": Surroundings(malleable="1")},
+        {b.MOLD_BESIDE, b.PLAN},
+    ),
+    "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
@@ -129,6 +136,20 @@ def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str,
     path.write_text(GRAPH_MAP)
     simulated(als="gss", level=ApplicationLevel(applications=path), rules=Rules(coordination="hint"))
     assert filled["inline"] == {i.GRAPHS, i.REPLAY}
+
+
+def test_wishes_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
+    wide = {"surroundings": Surroundings(malleable="1"), "level": ApplicationLevel(applications=path)}
+    simulated(rules=Rules(resize="equal"), **wide)
+    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE}
+    assert filled["application"] == {a.SERVE_LAST, a.RANK}
+    assert filled["inline"] == set()
+    simulated(rules=Rules(resize="evolve"), **wide)
+    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE, b.WISH}
+    assert filled["application"] == {a.SERVE_LAST, a.RANK, a.WISH}
+    assert filled["inline"] == {i.WISHES}
 
 
 def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
@@ -192,11 +213,21 @@ def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[i
     assert filled["application"] == GRAPHS | CHANGES
 
 
+def test_graphs_whose_widths_change_fill_theirs(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(GRAPH_MAP)
+    around = Surroundings(malleable="1")
+    rules = Rules(resize="equal")
+    simulated(als="gss", level=ApplicationLevel(applications=path), rules=rules, surroundings=around)
+    assert filled["application"] == GRAPHS | WIDTHS | {a.SERVE_LAST}
+    assert filled["inline"] == {i.GRAPHS, i.REPLAY}
+
+
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS}
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH}
     assert batch == set(b.HOOKS.slots)
-    assert GRAPHS | CHANGES | {a.SELECT, a.SERVE_LAST, a.RANK} == set(a.HOOKS.slots)  # RANK: tests/als/test_widths.py
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY} == set(i.HOOKS.slots)
+    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY, i.WISHES} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)
@@ -233,4 +264,4 @@ def test_what_a_plain_run_is_made_of() -> None:
         pytest.fail(f"not kept: {[module for module, kept in found.items() if kept is None]}")
     facts = {module: kept.facts for module, kept in found.items() if kept is not None}
     assert {module: fact["kernels"] for module, fact in facts.items()} == said
-    assert sum(fact["lines"] for fact in facts.values()) < 3050
+    assert sum(fact["lines"] for fact in facts.values()) < 3060

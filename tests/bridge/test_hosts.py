@@ -447,6 +447,7 @@ class Door:
             host_token=SECRET,
             admit_host=lambda join: f"host {join.host}: no",
             serve_host=nobody,
+            awaited=lambda: 0,
         )
 
     async def __aenter__(self) -> Door:
@@ -614,6 +615,9 @@ def test_hosts_that_prepare_count_towards_the_open_files(monkeypatch: pytest.Mon
     asked: list[int] = []
 
     class Asked:
+        def awaited_elsewhere(self) -> int:
+            return 0
+
         def room_more(self, processes: int) -> bool:
             asked.append(processes)
             return True

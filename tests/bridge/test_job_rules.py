@@ -26,7 +26,10 @@ from bridge.protocol import job_rules
 from bridge.protocol.messages import (
     Lengths,
     Message,
+    Start,
     Welcome,
+    WidthRange,
+    Wish,
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
@@ -40,6 +43,15 @@ TWO_RAN: dict[str, Any] = {
     "core": pack_int32([0, 1, -1]),
     "chunk": pack_int32([0, 1, -1]),
 }
+
+
+def evolving() -> Start:
+    """The start of a job that may wish for two to five cores."""
+    return start(resizes=(), wishes=WidthRange(least=2, most=5))
+
+
+def wish(at_ns: int, cores: int = 2) -> Wish:
+    return Wish(job=JOB, at_ns=at_ns, cores=cores)
 
 
 def spans(*tasks: tuple[int, int]) -> dict[str, bytes]:
@@ -89,6 +101,35 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     "promise: back": ([start(), lengths(), promise(150)], promise(149), "149; allowed: .* promise, 150 on"),
     "promise: beyond stop": ([start(stop_ns=200), lengths()], promise(201), "201; allowed: up to stop_ns, 200"),
     "promise: before start": ([start(), lengths()], promise(99), "from the earlier promise, 100 on"),
+    "start: wishes of a width that never changes": (
+        [],
+        start(wishes=WidthRange(least=1, most=2)),
+        "wishes, and resizes nil; allowed: nil",
+    ),
+    "start: wishes between nothing": (
+        [],
+        start(resizes=(), wishes=WidthRange(least=3, most=2)),
+        "wishes: least 3, most 2; allowed: least up to most",
+    ),
+    "start: a part that wishes, alone": (
+        [],
+        start(parts=(loop(2), changed(SERIAL, cores=4))),
+        "part 1 has cores, and wishes is nil",
+    ),
+    "wish: unasked": ([start(resizes=()), lengths()], wish(150), "a wish for 2 cores, but start said wishes = nil"),
+    "wish: too few": ([evolving(), lengths()], wish(150, 1), "a wish for 1 cores; allowed: 2 to 5"),
+    "wish: too many": ([evolving(), lengths()], wish(150, 6), "a wish for 6 cores; allowed: 2 to 5"),
+    "wish: before start": ([evolving(), lengths()], wish(99), "at_ns of a wish is 99; allowed: from the start, 100 on"),
+    "wish: twice": (
+        [evolving(), lengths(), wish(150)],
+        wish(150, 3),
+        "at_ns of a wish is 150; allowed: from 1 ns behind the wish before, 151 on",
+    ),
+    "outcome: before a wish": (
+        [evolving(), lengths(), wish(301)],
+        outcome(),
+        "end_ns is 300; allowed: from its last wish, 301, on",
+    ),
     "suspended: unasked": ([start(), lengths()], suspended(200, 200), "told to run to the end"),
     "suspended: beyond": ([start(until_ns=200), lengths()], suspended(201, 201), "up to until_ns, 200"),
     "suspended: back": (
@@ -463,6 +504,14 @@ def test_promises_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
         pair.forge(promise(151)).next_event()
 
 
+def test_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_rules, "MAX_WISHES", 2)
+    pair = Pair()
+    pair.say(evolving(), lengths(), wish(150), wish(160, 5))
+    with pytest.raises(LocalProtocolError, match="job 7: wish 3; allowed: up to 2 for a job"):
+        pair.application.send(wish(170))
+
+
 def test_an_application_that_conserves_work_can_be_held_to_a_bound() -> None:
     pair = Pair()
     pair.say(start(), lengths())
@@ -520,7 +569,7 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=9, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=10, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

@@ -28,6 +28,8 @@ from bridge.protocol.messages import (
     MAX_PARTS,
     MAX_RESIZED,
     MAX_RESIZES,
+    MAX_SCALED,
+    MAX_SCALES,
     MAX_TASKS,
     MESSAGES,
     RECORDS_PER_FRAME,
@@ -51,8 +53,10 @@ from bridge.protocol.messages import (
     Refused,
     Resize,
     Role,
+    Scale,
     Start,
     Transfers,
+    WidthRange,
     decode,
     decode_greeting,
     encode,
@@ -60,6 +64,7 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
@@ -86,6 +91,10 @@ RESIZES = st.lists(
     ),
     max_size=3,
 ).map(tuple)
+SCALES = st.lists(
+    st.builds(Scale, at_ns=INSTANTS, cores=st.none() | st.binary(max_size=40), factor=st.floats(LOWEST, HIGHEST)),
+    max_size=3,
+).map(tuple)
 CHANGES = st.lists(
     st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, MAX_CORES - 1), speed_gflops=st.none() | NOT_NEGATIVE),
     max_size=3,
@@ -103,6 +112,7 @@ RECIPES = st.builds(
     bytes_per_gflop=POSITIVE,
     program=TEXTS,
 )
+WIDTHS = st.builds(WidthRange, least=st.integers(1, MAX_CORES), most=st.integers(1, MAX_CORES))
 PARTS = st.lists(
     st.builds(
         Part,
@@ -110,6 +120,7 @@ PARTS = st.lists(
         technique=st.none() | NAMES,
         order=st.sampled_from(["index", "rank"]),
         edges=st.integers(0, MAX_EDGES),
+        cores=st.none() | st.integers(1, MAX_CORES),
     ),
     min_size=1,
     max_size=3,
@@ -149,6 +160,8 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "releases": st.booleans(),
         "hints": st.booleans(),
         "resizes": st.booleans(),
+        "wishes": st.booleans(),
+        "scales": st.booleans(),
     },
     "welcome": {"version": VERSIONS, "run": NAMES},
     "refused": {"reason": TEXTS, "blame": st.sampled_from(["stranger", "application", "bridge"])},
@@ -173,11 +186,14 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "hints": HINTS,
         "resizes": st.none() | RESIZES,
         "resize_ns": INSTANTS,
+        "wishes": st.none() | WIDTHS,
+        "scales": SCALES,
         "stop_ns": st.none() | INSTANTS,
     },
     "lengths": {"job": KEYS, "first": COUNTS, "length_gflop": COLUMNS8},
     "edges": {"job": KEYS, "first": COUNTS, "source": COLUMNS4, "target": COLUMNS4, "bytes": COLUMNS8},
     "promise": {"job": KEYS, "not_before_ns": INSTANTS},
+    "wish": {"job": KEYS, "at_ns": INSTANTS, "cores": st.integers(1, MAX_CORES)},
     "suspended": {"job": KEYS, "now_ns": INSTANTS, "not_before_ns": INSTANTS},
     "resume": {
         "job": KEYS,
@@ -232,7 +248,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 9,
+        "version": 10,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -241,8 +257,10 @@ PLAIN: dict[str, dict[str, Any]] = {
         "releases": True,
         "hints": True,
         "resizes": True,
+        "wishes": True,
+        "scales": True,
     },
-    "welcome": {"version": 9, "run": "r"},
+    "welcome": {"version": 10, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -265,11 +283,14 @@ PLAIN: dict[str, dict[str, Any]] = {
         "hints": [],
         "resizes": None,
         "resize_ns": 0,
+        "wishes": None,
+        "scales": [],
         "stop_ns": None,
     },
     "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
     "edges": {"job": 0, "first": 0, "source": bytes(4), "target": bytes(4), "bytes": bytes(8)},
     "promise": {"job": 0, "not_before_ns": 0},
+    "wish": {"job": 0, "at_ns": 0, "cores": 1},
     "suspended": {"job": 0, "now_ns": 0, "not_before_ns": 0},
     "resume": {"job": 0, "until_ns": None, "changes": [], "stop_ns": None},
     "records": {
@@ -327,7 +348,7 @@ RECIPE = {
     "bytes_per_gflop": 1.0,
     "program": "",
 }
-PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0}
+PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0, "cores": None}
 NETWORK: dict[str, Any] = {
     "kind": "sharing",
     "topology": "full",
@@ -638,8 +659,8 @@ def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
 
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
-    future = {"type": "hello", "version": 9, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=9, token="t")
+    future = {"type": "hello", "version": 10, "token": "t", "jobs_at_once": 4, "tasks": 7}
+    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=10, token="t")
     with pytest.raises(MessageError):
         decode_greeting(encode(Quit()))
 
@@ -669,7 +690,9 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         bytes_per_gflop=1.5,
         program="\U0001f600" * 2**20,
     )
-    of_path = Part(tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 75, order="index", edges=MAX_EDGES)
+    of_path = Part(
+        tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 60, order="index", edges=MAX_EDGES, cores=MAX_CORES
+    )
     network = Network(**{**NETWORK, "topology": "\U0001f600" * 500, "memory_bytes_per_s": 1.5})
     wide = bytes(8 * RECORDS_PER_FRAME)
     narrow = bytes(4 * RECORDS_PER_FRAME)
@@ -698,6 +721,8 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         hints=(Hint(at_ns=MAX_NS, cores=bytes(4 * MAX_HINTED // MAX_HINTS)),) * MAX_HINTS,
         resizes=None,
         resize_ns=MAX_NS,
+        wishes=WidthRange(least=MAX_CORES, most=MAX_CORES),
+        scales=(Scale(at_ns=MAX_NS, cores=bytes(4 * MAX_SCALED // MAX_SCALES), factor=1.5),) * MAX_SCALES,
         stop_ns=MAX_NS,
     )
     largest = [
@@ -761,6 +786,8 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         releases=True,
         hints=True,
         resizes=True,
+        wishes=True,
+        scales=True,
     )
     for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
         assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
@@ -790,6 +817,7 @@ def test_the_specification_lists_every_message_in_order_with_its_fields_in_order
     assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
     assert specified_fields(text, r"A \*change\*:\n") == list(Change.__struct_fields__)
     assert specified_fields(text, r"A \*resize\*:\n") == list(Resize.__struct_fields__)
+    assert specified_fields(text, r"A \*width range\*:\n") == list(WidthRange.__struct_fields__)
 
 
 def test_the_specification_says_who_sends_what() -> None:

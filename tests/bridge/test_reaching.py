@@ -20,6 +20,7 @@ from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bridge.couplings import inline, inline_state
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 
 S = 10**9
@@ -84,6 +85,22 @@ def drawn_wide(seed: int) -> dict[str, Any]:
     return options
 
 
+def drawn_evolving(seed: int) -> dict[str, Any]:
+    """A scenario in which applications say how wide jobs are."""
+    chance, options = random.Random(3 * seed + 1), drawn_wide(seed)
+    options["rules"] = replace(options["rules"], resize="evolve")
+    phases = []
+    for _ in range(chance.randint(1, 4)):
+        cores = f", cores = {chance.choice((0.25, 0.5, 1.0, 1.5, 3.0))}" if chance.random() < 0.8 else ""
+        serial = chance.random() < 0.2
+        phases.append(
+            f'{{ kind = "{"serial" if serial else "loop"}", share = {chance.choice((0.1, 1.0, 2.0))}{cores} }}'
+        )
+    text = f"[default]\nsteps = {chance.randint(1, 4)}\nphases = [{', '.join(phases)}]\n"
+    options["level"] = replace(options["level"], applications=parse_application_map(text, "drawn"))
+    return options
+
+
 def tables(result: bridge.Result) -> list[pd.DataFrame]:
     """What came of it."""
     check_ledger(result.ledger)
@@ -116,6 +133,11 @@ def test_kept_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.M
 @pytest.mark.parametrize("part", range(4))
 def test_so_it_is_where_widths_change(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(both_ways(4 * seed + part, monkeypatch, drawn_wide) for seed in range(8)) > 100
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_so_it_is_where_applications_wish(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(both_ways(4 * seed + part, monkeypatch, drawn_evolving) for seed in range(8)) > 100
 
 
 @pytest.mark.parametrize("seed", [33, 47, 56, 101, 136, 168, 236, 272, 575, 658, 869])

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 from batch_features import BATCH_FEATURES, MACHINE, BatchFeature
 from batch_traces import check_batch, read_batch
@@ -21,26 +22,30 @@ import bridge
 from bls import Rules, SeenJob, View
 from bls.machine.platform import HostGroup, Platform
 from bls.options import CONSERVATIVE
-from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
 
 HERE = Path(__file__).parent
 
-#: Not those in which deciding takes simulated time: there a start is not at the instant at which it was decided.
+#: Not those that need the head of the queue, which a policy that decides itself has none of.
 FEATURES = {
     name: feature
     for name, feature in BATCH_FEATURES.items()
-    if not {"charged", "hints", "widths", "molding"} & set(re.split("[^a-z]+", name))
+    if not {"hints", "widths", "molding", "evolving"} & set(re.split("[^a-z]+", name))
 }
 
+#: By number and attempt, the instant at which a start is decided, and the cores; and when to decide even if nothing happens.
+Schedule = tuple[dict[str, tuple[int, list[list[int]]]], list[int]]
 
-def free_of_charge(feature: BatchFeature) -> BatchFeature:
-    options = dict(feature.options)
-    if "rules" in options:
-        options["rules"] = replace(options["rules"], charge_decisions=False, decision_cost_ns=None)
-    return replace(feature, options=options)
+
+def noting_decisions(feature: BatchFeature) -> BatchFeature:
+    rules = replace(feature.options.get("rules", Rules()), keep_decisions=True)
+    if "backfill" in feature.options:
+        rules = replace(rules, backfill=feature.options["backfill"])
+    options = {name: value for name, value in feature.options.items() if name != "backfill"}
+    return replace(feature, options=options | {"rules": rules})
 
 
 def decided_by(feature: BatchFeature, **who: Any) -> BatchFeature:
@@ -50,9 +55,20 @@ def decided_by(feature: BatchFeature, **who: Any) -> BatchFeature:
     return replace(feature, options=options | who)
 
 
-def schedule_of(result: bridge.Result) -> dict[str, tuple[int, list[list[int]]]]:
-    """By number and attempt, what was started when, and where; not what runs from the beginning."""
-    jobs = result.ledger.jobs
+def schedule_of(result: bridge.Result) -> Schedule:
+    """What was decided, and when; not what runs from the beginning.
+
+    Where deciding takes time, a job starts later than that: when the scheduler is done, or at the instant at which it is cut
+    before. In between there is no other decision.
+    """
+    jobs, decisions = result.ledger.jobs, result.decisions
+    rules = result.scenario.options.rules
+    side: Literal["left", "right"] = "left" if rules.charge_decisions else "right"
+    passes = decisions.now_ns.to_numpy()
+    starting = passes[decisions.started.to_numpy() > 0]
+    # Where a decision takes time it delays others: then those are made, too, for which only the one who decides has a reason,
+    # as the instant of a reservation or one that a policy in Python asks for.
+    wakes = passes if rules.charge_decisions else starting
     preset = result.scenario.workload.preset
     found = {}
     for row, start in enumerate(jobs.start_ns.tolist()):
@@ -62,8 +78,9 @@ def schedule_of(result: bridge.Result) -> dict[str, tuple[int, list[list[int]]]]
                 list(pair)
                 for pair in zip(jobs.allocation_lo[span].tolist(), jobs.allocation_hi[span].tolist(), strict=True)
             ]
-            found[f"{jobs.job_id[row]}/{jobs.attempt[row]}"] = (start, cores)
-    return found
+            decided = int(starting[np.searchsorted(starting, start, side) - 1])
+            found[f"{jobs.job_id[row]}/{jobs.attempt[row]}"] = (decided, cores)
+    return found, wakes.tolist()
 
 
 def assert_same_but_why(result: bridge.Result, reference: bridge.Result) -> None:
@@ -77,7 +94,7 @@ def assert_same_but_why(result: bridge.Result, reference: bridge.Result) -> None
 
 
 def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
-    feature = free_of_charge(feature)
+    feature = noting_decisions(feature)
     reference = feature.simulated(folder)
     feature.check(reference)
     plan = folder / "schedule.json"
@@ -86,6 +103,8 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
     more = {} if coupling == "inline" else {"workers": 2}
     result = decided_by(feature, bls_command=command).simulated(folder, coupling=coupling, **more)
     assert_same_but_why(result, reference)
+    if reference.scenario.options.rules.charge_decisions:
+        assert result.decisions.drop(columns="decision_ns").equals(reference.decisions.drop(columns="decision_ns"))
     jobs = reference.ledger.jobs
     names = [f"{number}/{attempt}" for number, attempt in zip(jobs.job_id.tolist(), jobs.attempt.tolist(), strict=True)]
     told = json.loads(plan.with_suffix(".ends").read_text())
@@ -98,7 +117,7 @@ def test_a_scheduler_repeats_a_schedule(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coupling", ["pool", "process"])
-@pytest.mark.parametrize("name", ["all", "preset", "releases by host, failures, kills"])
+@pytest.mark.parametrize("name", ["all", "preset", "python-charged", "releases by host, failures, kills"])
 def test_a_scheduler_repeats_a_schedule_in_every_coupling(name: str, coupling: str, tmp_path: Path) -> None:
     replayed(FEATURES[name], tmp_path, coupling)
 
@@ -108,8 +127,8 @@ class Bookkeeper:
 
     name = "bookkeeper"
 
-    def __init__(self, plan: dict[str, tuple[int, list[list[int]]]], n_cores: int) -> None:
-        self._plan = plan
+    def __init__(self, plan: Schedule, n_cores: int) -> None:
+        self._plan, self._wakes = plan
         self._free = set(range(n_cores))
         self._waiting: dict[int, SeenJob] = {}
         self._held: dict[int, SeenJob] = {}
@@ -120,12 +139,12 @@ class Bookkeeper:
 
     def decide(self, view: View) -> Iterable[tuple[SeenJob, list[int]]]:
         self._hear(view)
-        later = [start for start, _ in self._plan.values() if start > view.now_ns]
+        later = [instant for instant in self._wakes if instant > view.now_ns]
         if later:
             view.wake_at(min(later))
         for job in view.waiting:
-            start, cores = self._plan.get(f"{job.job_id}/{job.attempt}", (-1, []))
-            if start == view.now_ns:
+            decided, cores = self._plan.get(f"{job.job_id}/{job.attempt}", (-1, []))
+            if decided == view.now_ns:
                 yield job, [core for lo, hi in cores for core in range(lo, hi)]
 
     def finish(self, view: View) -> None:
@@ -166,6 +185,8 @@ class Bookkeeper:
             cores = {core for lo, hi in one.cores for core in range(lo, hi)}
             assert cores <= self._free
             self._running[one.job.row], self._free = cores, self._free - cores
+        elif isinstance(one, JobExpected):
+            raise AssertionError("nobody promises anything else later")
         elif isinstance(one, CoresReleased):
             gone = {core for lo, hi in one.cores for core in range(lo, hi)}
             assert gone < self._running[one.job.row]
@@ -182,7 +203,7 @@ class Bookkeeper:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_policy_in_python_is_told_all_that_it_sees(name: str, tmp_path: Path) -> None:
-    feature = free_of_charge(FEATURES[name])
+    feature = noting_decisions(FEATURES[name])
     reference = feature.simulated(tmp_path)
     keeper = Bookkeeper(schedule_of(reference), feature.platform.n_cores)
     result = decided_by(feature, bls=keeper).simulated(tmp_path)
@@ -232,6 +253,48 @@ def test_schedulers_decide_alike_in_every_coupling(
     by_scheduler = bridge.simulate(of_rows(rows), SMALL, coupling=coupling, workers=2, bls_command=command, **given)
     assert_same_but_why(by_scheduler, bridge.simulate(of_rows(rows), SMALL, backfill=backfill, **given))
     check_ledger(by_scheduler.ledger)
+
+
+PROMISED: dict[str, dict[str, Any]] = {
+    "recorded": {"als": "recorded"},
+    "simulated": {"als": "gss", "variation": 0.5},
+    "killed": {"als": "ss", "variation": 0.5, "kill_at_walltime": True},
+    "released": {"als": "static", "variation": 0.5, "coordination": "release"},
+}
+
+
+def promising(rows: list[tuple[int, int, int, int]], how: str, **more: Any) -> bridge.Result:
+    """A run in which running jobs are planned with what their applications promise."""
+    given = dict(PROMISED[how])
+    named = ("kill_at_walltime", "coordination")
+    rules = Rules(estimates="application", **{name: given.pop(name) for name in named if name in given})
+    rules = replace(rules, backfill=more.pop("backfill", "none"))
+    return bridge.simulate(of_rows(rows), SMALL, rules=rules, tasks_per_core=3, seed=5, **given, **more)
+
+
+@settings(max_examples=60)
+@given(rows=rows_of_jobs, how=st.sampled_from(list(PROMISED)))
+def test_easy_as_a_scheduler_is_told_what_applications_promise(rows: list[tuple[int, int, int, int]], how: str) -> None:
+    assert_same_but_why(promising(rows, how, bls_command=EASY), promising(rows, how, backfill="easy"))
+
+
+@settings(max_examples=12)
+@given(rows=rows_of_jobs, coupling=st.sampled_from(["pool", "process"]), how=st.sampled_from(list(PROMISED)[1:]))
+def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
+    by_scheduler = promising(rows, how, bls_command=EASY, coupling=coupling, workers=2)
+    assert_same_but_why(by_scheduler, promising(rows, how, backfill="easy"))
+
+
+def test_promises_change_what_easy_as_a_scheduler_starts() -> None:
+    """The example of ``docs/batch-estimates.md``: the tests above are only worth something if promises are."""
+    jobs = Workload.from_jobs([(1, 0, 1200, 3, 3600), (2, 60, 600, 4, 600), (3, 120, 1800, 1, 1800)])
+    machine = Platform((HostGroup(1, 4, 4.0),))
+    starts = {}
+    for estimates in ("requested", "application"):
+        rules = Rules(estimates=estimates)
+        result = bridge.simulate(jobs, machine, als="recorded", bls_command=EASY, rules=rules)
+        starts[estimates] = [start // (60 * 10**9) for start in result.jobs.start_ns]
+    assert starts == {"requested": [0, 32, 2], "application": [0, 20, 30]}
 
 
 class Slotted:

@@ -163,7 +163,7 @@ WRONG = {
     "hangs-up": r"it closed the connection and has not answered$",
     "half": r"it was killed by SIGKILL$",
     "garbage": r"not a message: ",
-    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 33554432$",
+    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 37748736$",
     "two-keys": r"not a message: the key 'decision' occurs twice$",
     "answers-twice": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
     "floods": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
@@ -227,7 +227,7 @@ def test_a_scheduler_that_is_silent() -> None:
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("version", "version 7 of the role of schedulers is not spoken here; spoken: 1"),
+        ("version", "version 7 of the role of schedulers is not spoken here; spoken: 2"),
         ("role", "role is 'planner'; expected: 'scheduler'"),
         ("application", "role is missing; expected: 'scheduler'"),
         ("gone", "it has ended before it has connected and said hello, and exited with status 4"),

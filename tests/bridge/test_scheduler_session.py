@@ -93,7 +93,16 @@ class Pair:
 
     def answer(self, **fields: Any) -> Any:
         """What the bridge hears of an answer that the scheduler's own session has not judged."""
-        said = {"type": "decided", "decision": 1, "start": [], "reject": [], "wake_ns": [], **fields}
+        said = {
+            "type": "decided",
+            "decision": 1,
+            "start": [],
+            "reject": [],
+            "wake_ns": [],
+            "scale": [],
+            "end": [],
+            **fields,
+        }
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
 
 
@@ -122,7 +131,7 @@ def test_the_example_of_the_page_is_a_session() -> None:
     pair = Pair(len(EXAMPLE))
     assert {end.state for end in pair.ends.values()} == {SchedulerState.CLOSING}
     said = {fields["type"] for _, fields in EXAMPLE}
-    assert set(SCHEDULER_MESSAGES) - said == {"refused", "failed", "eligible", "released", "host"}
+    assert set(SCHEDULER_MESSAGES) - said == {"refused", "failed", "eligible", "expected", "released", "host"}
     for end in pair.ends.values():
         end.receive_eof()
         assert end.next_event() == ConnectionClosed()
@@ -137,6 +146,7 @@ def test_nothing_else_may_be_said_then(at: int, name: str) -> None:
         "refused": (BRIDGE, {"type": "refused", "reason": "r", "blame": "bridge"}),
         "failed": (SCHEDULER, {"type": "failed", "reason": "r", "blame": "user"}),
         "eligible": (BRIDGE, {"type": "eligible", "job": 0, "eligible_ns": 1, "estimate_ns": 1}),
+        "expected": (BRIDGE, {"type": "expected", "job": 0, "expected_end_ns": 1}),
         "released": (BRIDGE, {"type": "released", "job": 0, "cores": pack_int32([2, 3])}),
         "host": (BRIDGE, {"type": "host", "host": 0, "down": True, "up_again_ns": None}),
     }
@@ -230,7 +240,7 @@ def test_where_jobs_are() -> None:
     end = pair.ends[BRIDGE]
     assert [end.job_state(job) for job in (0, 5, 6)] == [ScheduledJob.WAITING, ScheduledJob.HELD, ScheduledJob.ABSENT]
     with pytest.raises(LocalProtocolError, match="started of job 5 is not allowed while the job is HELD"):
-        pair.ends[BRIDGE].send(Started(job=5, start_ns=NOW, cores=pack_int32([0, 2])))
+        pair.ends[BRIDGE].send(Started(job=5, start_ns=NOW, cores=pack_int32([0, 2]), expected_end_ns=NOW))
     with pytest.raises(LocalProtocolError, match="job 5 is submitted twice"):
         pair.ends[BRIDGE].send(msgspec.convert({**first, "job": 5}, Submitted))
     with pytest.raises(LocalProtocolError, match="ended of job 6 is not allowed while the job is ABSENT"):
@@ -242,7 +252,7 @@ def test_where_jobs_are() -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 2}, "version 2 of the role of schedulers is not spoken here; spoken: 1", "scheduler"),
+        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 2", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],
@@ -309,5 +319,5 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
 
 def test_names_of_messages() -> None:
     assert scheduler_message_name(Quit(complete=True)) == "quit"
-    hello = SchedulerHello(version=1, role="scheduler", token=TOKEN, name="n")
+    hello = SchedulerHello(version=2, role="scheduler", token=TOKEN, name="n", directs=())
     assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello

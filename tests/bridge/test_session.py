@@ -37,6 +37,8 @@ from bridge.protocol.messages import (
     Refused,
     Role,
     Welcome,
+    WidthRange,
+    Wish,
     decode,
     encode,
     sender_of,
@@ -61,7 +63,8 @@ def pair_in(state: JobState, event: JobEvent) -> tuple[Pair, Message]:
     of_graph = {"core_host": pack_int32([0, 2]), "network": network(), "parts": (loop(3, edges=2),)} if linked else {}
     if state is not JobState.ABSENT:
         until = 200 if state is JobState.SUSPENDED or event is JobEvent.SUSPENDED else None
-        pair.say(start("recipe" if drawn else "lengths", records=reports, until_ns=until, **of_graph))
+        wide = {"resizes": (), "wishes": WidthRange(least=1, most=4)} if event is JobEvent.WISH and not linked else {}
+        pair.say(start("recipe" if drawn else "lengths", records=reports, until_ns=until, **of_graph, **wide))
         if state is not JobState.LOADING and not drawn:
             pair.say(lengths())
             if linked and state is not JobState.LINKING:
@@ -83,6 +86,7 @@ def pair_in(state: JobState, event: JobEvent) -> tuple[Pair, Message]:
         JobEvent.EDGES: edges(count=1),
         JobEvent.LAST_EDGES: edges(),
         JobEvent.PROMISE: promise(150),
+        JobEvent.WISH: Wish(job=JOB, at_ns=150, cores=3),
         JobEvent.SUSPENDED: suspended(200, 250),
         JobEvent.RESUME: resume(),
         JobEvent.RECORDS: records(first=2 if state is JobState.REPORTING else 0, count=1),
@@ -140,8 +144,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=9, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=9, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=10, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=10, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -154,7 +158,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[ConnectionEvent, Message] = {
     ConnectionEvent.HELLO: hello(),
-    ConnectionEvent.WELCOME: Welcome(version=9, run="r"),
+    ConnectionEvent.WELCOME: Welcome(version=10, run="r"),
     ConnectionEvent.REFUSED: Refused(reason="no", blame="bridge"),
     ConnectionEvent.ORDER: Cancel(job=JOB),
     ConnectionEvent.ANSWER: promise(200),
@@ -298,12 +302,12 @@ def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
     session.validate()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, 10])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, 9, 11])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 9"
+    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 10"
     session = Session(Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)
@@ -321,7 +325,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 9, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 10, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from batch_features import BATCH_FEATURES
 from command_line import twolevel
 from studies import killing_policy, quits, run_command, write_study
 
@@ -363,6 +364,13 @@ def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -
         out = tmp_path / names[0]
         ran(path, out)
         pd.testing.assert_frame_equal(pd.read_parquet(out / RESULTS), everything[place + names])
+
+
+@pytest.mark.parametrize("name", ["widths", "releases", "whole-host", "requeued", "preset", "withdrawn", "all"])
+def test_those_that_cost_less_are_the_same(name: str, tmp_path: Path) -> None:
+    """Where rows held other cores than they asked for, or do not all count as others do."""
+    result = BATCH_FEATURES[name].simulated(tmp_path)
+    assert {key: result.metrics[key] for key in result.main_metrics} == dict(result.main_metrics)
 
 
 def test_metrics_and_tables_that_are_wanted_later_are_made_later(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from conversation import TOKEN, changed, hello, outcome, start
 
 from bridge.protocol.messages import Message
 from bridge.protocol.session import ConnectionClosed, ProtocolError
-from bridge.workers.assignment import Assignment
+from bridge.workers.assignment import Assignment, Order
+from bridge.workers.needs import Needs
 from bridge.workers.places import Place
-from bridge.workers.supervisor import Order, Supervisor
+from bridge.workers.supervisor import Supervisor
 
 
 class Launcher:
@@ -69,11 +70,11 @@ def played(
     """Play a scene with a supervisor for two jobs, of which one is simulated at once."""
 
     async def play() -> None:
-        own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss")
+        own = Supervisor(1, jobs_per_worker, 1.0, None, "unix", "ss", needs=Needs())
         alive = 1 if jobs_per_worker is None else 2
-        own._places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
-        own._expected = 2
-        own._recruit()
+        own._workforce.places.append(Place("here", Launcher(), Assignment(1, own._depth), 1, alive, here=True))
+        own._jobs.expected = 2
+        own._workforce.recruit()
         tasks = []
 
         def connected(worker: str) -> Stub:
@@ -98,9 +99,9 @@ def test_what_comes_from_a_worker_that_was_given_up_is_not_taken() -> None:
         assert [message.attempt for message in connection.said] == [0]
         # Its answer arrives, and before it is read, the worker is given up since it has been silent for too long.
         connection.arrive(changed(outcome(), job=0, attempt=0))
-        own._lose(own._workers["w0"])
+        own._workforce.lose(own._workforce.workers["w0"])
         await _turns()
-        assert own._failure is None
+        assert own._jobs.failure is None
         assert own.reports == {}
         second = connected("w1")
         await _turns()

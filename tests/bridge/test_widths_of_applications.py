@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +18,16 @@ import bridge
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
+from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
-from traces.base.errors import InputError
+from bridge.scenarios.wishes import wish_words
+from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
-RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal")
+RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
 
 #: Those that compute with the tasks alone, and with what they learn.
-NAMES = tuple(sorted(TECHNIQUES))
+NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static", "select:static,fac,every=40ns")
 
 GROUPS: tuple[tuple[tuple[int, int, float], ...], ...] = (((1, 4, 4.0),), ((2, 3, 3.0),), ((1, 2, 2.0), (1, 4, 8.0)))
 
@@ -57,11 +62,30 @@ def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
         "resize": chance.choice(RESIZE),
         "cost": chance.choice((0, 0, scale // 20)),
         "releases": chance.random() < 0.3,
-        "depth": chance.choice((0, 0, 1)),
+        "depth": chance.choice((0, 0, 1, 2)),
         "latency": chance.choice((0, 0, scale // 50)),
         "master": chance.random() < 0.25,
     }
+    if how["resize"] == "evolve" or chance.random() < 0.2:
+        how |= {"phases": [phase(chance) for _ in range(chance.randint(1, 4))], "steps": chance.choice((1, 1, 2, 3))}
     return case, widths, how
+
+
+def phase(chance: random.Random) -> two_level.Phase:
+    """A phase that may wish for cores."""
+    share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
+    cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 0.3, 4.0))
+    return two_level.Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
+
+
+def application(how: dict[str, Any]) -> str:
+    """The phases as an application map."""
+    lines = []
+    for one in how["phases"]:
+        keys = [f"share = {one.share}"] + [f"cores = {one.cores}"] * (one.cores > 0)
+        keys += ['kind = "serial"'] if one.technique is None else ['kind = "loop"', f'als = "{one.technique}"']
+        lines.append(f"{{ {', '.join(keys)} }}")
+    return f"[default]\nsteps = {how['steps']}\nphases = [{', '.join(lines)}]\n"
 
 
 def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]) -> list[two_level.Done]:
@@ -90,6 +114,10 @@ def simulated(
     path = folder / "widths.csv"
     lines = [f"{number},{least},{most}" for number, (least, most) in widths.items()]
     path.write_text("\n".join(["job_id,min_cores,max_cores", *lines]) + "\n")
+    applications = None
+    if "phases" in how:
+        applications = folder / "applications.toml"
+        applications.write_text(application(how))
     result = bridge.simulate(
         case.workload(),
         **case.options(),
@@ -100,7 +128,10 @@ def simulated(
         ),
         surroundings=Surroundings(malleable=path),
         level=ApplicationLevel(
-            resize_ns=how["cost"], latency_ns=how["latency"], assignment="master" if how["master"] else "distributed"
+            resize_ns=how["cost"],
+            latency_ns=how["latency"],
+            assignment="master" if how["master"] else "distributed",
+            applications=applications,
         ),
         **options,
     )
@@ -138,14 +169,18 @@ def malleable(rows: list[tuple[int, int, int, int, int]], widths: str, folder: A
     """Jobs of tasks of one second on four cores, checked."""
     path = folder / "widths.csv"
     path.write_text("job_id,min_cores,max_cores\n" + widths)
+    around = {}
+    for name in {"windows", "requests"} & options.keys():
+        around[name] = folder / name
+        around[name].write_text(options.pop(name))
     rules = Rules(resize=options.pop("resize"), backfill=options.pop("backfill", "none"))
     found = bridge.simulate(
         Workload.from_jobs(rows),
-        Platform((HostGroup(1, 4, 4.0),)),
+        options.pop("platform", Platform((HostGroup(1, 4, 4.0),))),
         als=options.pop("als", "ss"),
         tasks_per_core=options.pop("tasks_per_core"),
         rules=rules,
-        surroundings=Surroundings(malleable=path),
+        surroundings=Surroundings(malleable=path, **around),
         **options,
     )
     check_ledger(found.ledger)
@@ -163,6 +198,25 @@ def test_by_hand_idle_cores_go_to_a_running_job(tmp_path: Any) -> None:
     assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, S, 3, 1], [1, 2 * S, 2, 1]]
     assert found.jobs.end_ns.tolist() == [3 * S + 1, 2 * S]
     assert found.tasks[found.tasks.core == 3].start_ns.tolist() == [S + 1, 2 * S + 1]
+
+
+def test_by_hand_a_reservation_keeps_its_core(tmp_path: Any) -> None:
+    """Core 3 is job 2's from 2 s on: as that starts then, job 1 is given core 2, and core 3 not even when job 2 has ended."""
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+    windows = '[[reservation]]\nname = "mine"\nbegin = "2s"\nend = "9s"\ncores = "3"\njobs = "2"\n'
+    found = malleable(rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, windows=windows)
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, 2 * S, 2, 1]]
+    assert found.jobs.start_ns.tolist() == [0, 2 * S]
+
+
+def test_by_hand_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
+    """Job 1 has two of three GPUs for its two cores, and is given one core more, as there is one GPU more."""
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+    platform = Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),))
+    found = malleable(
+        rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, platform=platform, requests="job_id,gpu\n1,1\n"
+    )
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, S, 3, 1]]
 
 
 def test_by_hand_the_head_takes_cores(tmp_path: Any) -> None:
@@ -203,11 +257,165 @@ def test_by_hand_the_head_starts_narrower(tmp_path: Any) -> None:
     assert planned.jobs.end_ns.tolist() == [2 * S, 3 * S]
 
 
+def test_by_hand_nobody_who_has_a_reservation_is_delayed(tmp_path: Any) -> None:
+    """Job 2 is to have all four cores at 5 s. Job 3, shorter and so before it, asks for two, and one is free: with that it
+    takes twice as long. If it is done by 5 s it starts so, and else it has its two cores behind job 2."""
+    for seconds, start, cores in ((1, 2, 1), (2, 8, 2)):
+        rows = [(1, 0, 5, 3, 5), (2, 1, 3, 4, 3), (3, 2, seconds, 2, seconds)]
+        found = malleable(
+            rows, "3,1,2\n", tmp_path, resize="mold", backfill="conservative", tasks_per_core=1, bls="sjf"
+        )
+        assert found.jobs.start_ns.tolist() == [0, 5 * S, start * S]
+        assert found.jobs.held_cores.tolist() == [3, 4, cores]
+
+
 def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
     found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="mold", tasks_per_core=4)
     assert found.jobs.held_cores.tolist() == [4]
     assert found.jobs.end_ns.tolist() == [2 * S]
     assert found.ledger.widths is None
+
+
+def evolving(rows: list[tuple[int, int, int, int, int]], phases: str, folder: Any, **options: Any) -> bridge.Result:
+    """As :func:`malleable`; those of two cores have these phases, and job 1 evolves, and may have one to four cores."""
+    (folder / "apps.toml").write_text(
+        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
+    )
+    level = ApplicationLevel(applications=folder / "apps.toml")
+    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=1, level=level, **options)
+
+
+PHASES = (
+    '{ kind = "loop", als = "static", tasks = 4, cores = 2 }, { kind = "loop", als = "static", tasks = 4, cores = 0.5 }'
+)
+
+
+def test_by_hand_a_job_wishes_for_twice_its_cores_and_then_for_half_of_them(tmp_path: Any) -> None:
+    """Job 1 has two loops of four tasks of 1 s on two cores, and wishes for four as it starts, and for one as the second loop
+    begins: the other three go at once, and job 2, which came at 1 s and needs as many, starts."""
+    found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)], PHASES, tmp_path)
+    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
+    given = [[1, 0, 4, 0], [1, 0, 2, 1], [1, 0, 3, 1]]
+    assert told == [*given, [1, S + 1, 1, 0], *([1, S + 1, core, -1] for core in (3, 2, 1))]
+    assert found.releases.released_ns.tolist() == [S + 2] * 3
+    assert found.jobs.start_ns.tolist() == [0, S + 2]
+    assert found.jobs.end_ns.tolist() == [5 * S + 2, 2 * S + 2]
+    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("resize", "cause"), [("shrink", "asked"), ("evolve", "wished")])
+def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Any) -> None:
+    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
+    (tmp_path / "apps.toml").write_text(
+        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{PHASES}]\n'
+    )
+    level = ApplicationLevel(applications=tmp_path / "apps.toml")
+    changed, rigid = (
+        malleable(rows, "1,1,4\n", tmp_path, resize=one, tasks_per_core=1, level=level) for one in (resize, "none")
+    )
+    each = np.arange(2)
+    late = StartedJobs.of(changed.jobs, changed.releases, None, changed.widths)
+    causes = find_causes(late, StartedJobs.of(rigid.jobs), each, each)
+    assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
+    assert causes.job_id.tolist() == [-1, 1]
+    story = changed.story(1)
+    assert ("as it was asked to" if cause == "asked" else "as it wished for fewer") in story
+
+
+def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any) -> None:
+    """Job 2 came first, and needs all cores; the free ones go to job 1 all the same."""
+    phases = (
+        '{ kind = "loop", als = "ss", tasks = 4, cores = 1.0 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
+    )
+    found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 4, 1)], phases, tmp_path)
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+        [1, 2 * S, 4, 0],
+        [1, 2 * S, 2, 1],
+        [1, 2 * S, 3, 1],
+    ]
+    assert found.jobs.end_ns.tolist()[0] == 3 * S + 1
+    story = found.story(1)
+    assert "wished for 4 cores" in story
+    assert "given cores 2 3" in story
+
+
+def test_a_wish_that_cannot_be_granted_stays(tmp_path: Any) -> None:
+    """Job 2 has the other two cores until 3 s, and job 1 has wished for them at 2 s."""
+    phases = '{ kind = "loop", als = "ss", tasks = 4 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
+    found = evolving([(1, 0, 4, 2, 4), (2, 0, 3, 2, 3)], phases, tmp_path)
+    assert found.widths[found.widths.job_id == 1][["told_ns", "core", "change"]].to_numpy().tolist() == [
+        [2 * S, 4, 0],
+        [3 * S, 2, 1],
+        [3 * S, 3, 1],
+    ]
+
+
+@pytest.mark.parametrize("resize", ["none", "expand", "equal"])
+def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
+    tables = []
+    for place, cores in enumerate(("", ", cores = 0.5")):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        (folder / "apps.toml").write_text(f'[default]\nsteps = 2\nphases = [{{ kind = "loop", als = "ss"{cores} }}]\n')
+        level = ApplicationLevel(applications=folder / "apps.toml")
+        rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
+        found = malleable(rows, "1,1,4\n", folder, resize=resize, tasks_per_core=2, level=level)
+        tables.append(found.jobs)
+        assert ("nobody hears" in wish_words(found.scenario)) == bool(cores)
+    assert tables[0].equals(tables[1])
+
+
+def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
+    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="evolve", tasks_per_core=2)
+    assert wish_words(found.scenario) == "--resize evolve: no phase of an application says for how many cores it wishes"
+    assert found.widths.empty
+
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(seed: int, tmp_path: Any) -> None:
+    command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
+    seeds = [one for one in range(100) if drawn(one)[2]["resize"] == "evolve"]
+    assert differs(seeds[seed], tmp_path, coupling="pool", workers=1, als_command=command) == ""
+
+
+def toy(how: str, folder: Any) -> bridge.Result:
+    """A toy's job of eight tasks on two cores, which may have up to four, beside one that is rigid."""
+    command = shlex.join([sys.executable, str(HERE / "evolving_peer.py"), *([how] if how else [])])
+    rows = [(1, 0, 4, 2, 4), (2, 0, 3, 1, 3)]
+    outside = {"coupling": "pool", "workers": 1, "als_command": command}
+    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=4, **outside)
+
+
+def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
+    """It wishes for four as its fifth task begins, at 2 s, and is given the free core; and for one with its seventh."""
+    found = toy("", tmp_path)
+    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+        [1, 2 * S, 4, 0],
+        [1, 2 * S, 3, 1],
+        [1, 2 * S + 1, 1, 0],
+        [1, 2 * S + 1, 3, -1],
+        [1, 2 * S + 1, 1, -1],
+    ]
+    assert found.releases[["core", "released_ns"]].to_numpy().tolist() == [[1, 3 * S], [3, 3 * S + 1]]
+    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 0, 1, 0, 1, 3, 0]
+    assert found.jobs.end_ns.tolist() == [4 * S, 3 * S]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("none", "Expected `int` >= 1 - at `$.cores`"),
+        ("many", "a wish for 1004 cores; allowed: 1 to 4"),
+        ("past", "at_ns"),
+        ("never", "resize='evolve': 'evolving' never wishes: its hello says wishes = false"),
+    ],
+)
+def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path: Any) -> None:
+    with pytest.raises(PeerError, match=re.escape(words)):
+        toy(how, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -218,15 +426,16 @@ def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
         ({"malleable": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"rules": Rules(resize="equal")}, "resize='equal': needs malleable="),
         ({"malleable": "1", "als": "recorded"}, "with als='recorded' no application is simulated"),
-        ({"malleable": "1", "als": "select:ss,gss"}, "choose among techniques; allowed: loops and serial parts"),
-        ({"malleable": "1", "allocator": "whole-host"}, "allocator='whole-host', which does not share hosts"),
+        (
+            {"malleable": "1", "allocator": "whole-host"},
+            "allocator='whole-host', as a job has more cores of a host than it computes on",
+        ),
         ({"malleable": "1", "estimates": "application"}, "not with estimates='application'"),
         ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),
         (
             {"malleable": "1", "coordination": "hint"},
             "not with coordination='hint'; allowed: none, release, release:core",
         ),
-        ({"malleable": "1", "rules": Rules("conservative", resize="mold")}, "allowed: none, easy"),
         (
             {"malleable": "1", "rules": Rules(resize="mold"), "allocator": "contiguous"},
             "to which cores are not all alike",

@@ -1,10 +1,10 @@
 """A toy application simulator: plain Python, any MessagePack library, and PROTOCOL.md."""
 
 import heapq
-import os
 import socket
 import statistics
 import struct
+from os import environ
 
 from msgspec import msgpack
 
@@ -59,13 +59,13 @@ def simulate(job, order, lengths):
     return send("outcome", job=job, finish_ns=column("q", finish), graph=None, released_ns=None, last_lost=None, **end)
 
 
-kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
+kind, _, place = environ["TWOLEVEL_ADDRESS"].partition(":")
 host, _, port = place.rpartition(":")
 connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
-stream, jobs = connection.makefile("rb"), {}
-said = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"], "conserves_work": True}
-send("hello", version=9, name="toy", tasks="lengths", releases=False, hints=False, resizes=False, **said)
+stream, jobs, can = connection.makefile("rb"), {}, ("releases", "hints", "resizes", "wishes", "scales")
+said = {"token": environ["TWOLEVEL_TOKEN"], "worker": environ["TWOLEVEL_WORKER"], "conserves_work": True}
+send("hello", version=10, name="toy", tasks="lengths", **said, **dict.fromkeys(can, False))
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -138,7 +138,7 @@ static void leave(int64_t job) {
 
 static void decide(int plug, int64_t decision, int64_t free_cores) {
     size_t n = 0, fits = 0;
-    begin("decided", 4);
+    begin("decided", 6);
     put_text("decision"), put_number(decision);
     for (size_t k = 0, blocked = 0; k < n_waiting && !blocked; k++) {
         if (queue[k].held) continue;
@@ -153,6 +153,8 @@ static void decide(int plug, int64_t decision, int64_t free_cores) {
         }
     put_text("reject"), put_array(0);
     put_text("wake_ns"), put_array(0);
+    put_text("scale"), put_array(0);
+    put_text("end"), put_array(0);
     finish(plug);
 }
 
@@ -160,11 +162,12 @@ int main(void) {
     int plug = connected();
     FILE *stream = fdopen(dup(plug), "rb");
     unsigned char header[4], *payload = NULL;
-    begin("hello", 4);
-    put_text("version"), put_number(1);
+    begin("hello", 5);
+    put_text("version"), put_number(2);
     put_text("role"), put_text("scheduler");
     put_text("token"), put_text(getenv("TWOLEVEL_TOKEN"));
     put_text("name"), put_text("toy in C");
+    put_text("directs"), put_array(0);
     finish(plug);
     while (fread(header, 1, 4, stream) == 4) {
         size_t length = (size_t)header[0] << 24 | header[1] << 16 | header[2] << 8 | header[3];

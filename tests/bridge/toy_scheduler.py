@@ -35,7 +35,7 @@ def decide():
             break
         chosen.append({"job": job, "cores": column(usable[:needed])})
         usable = usable[needed:]
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[])
+    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[], scale=[], end=[])
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -43,7 +43,7 @@ host, _, port = place.rpartition(":")
 connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, waiting, held, running, down = connection.makefile("rb"), {}, {}, {}, set()
-send("hello", version=1, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="toy")
+send("hello", version=2, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="toy", directs=[])
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     kind, job = message["type"], message.get("job")

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from virtual_hosts import HOST
 from virtual_network import FIRST_PID, Link, Wire
 from virtual_processes import Process
 
@@ -46,6 +47,9 @@ class ForkServer(asyncio.SubprocessTransport):
     def __init__(self, world: Any, protocol: asyncio.SubprocessProtocol) -> None:
         super().__init__()
         self.world, self._protocol = world, protocol
+        self.host = HOST.get()  # the worker command that has started it; None: the run
+        if self.host is not None:
+            self.host.servers.append(self)
         self.processes: dict[str, Process] = {}
         self.alive, self.stopped = True, False
         self._code: int | None = None
@@ -64,6 +68,8 @@ class ForkServer(asyncio.SubprocessTransport):
         self._stdin = _Commands(self._obeys)
         self._resumed_s = -_CATCHES_UP_S
         self._unreaped: list[Callable[[], None]] = []  # while it was stopped
+        self._unborn: list[str] = []
+        self._is_ready = False
         self._once_told: list[Callable[[], None]] = []
         protocol.connection_made(self)
 
@@ -94,8 +100,14 @@ class ForkServer(asyncio.SubprocessTransport):
 
     def _obey(self, word: str, *details: str) -> None:
         world = self.world
+        if word == "trust":
+            return
         if word == "warm":
-            self.report("ready")
+            prepares_s = self.host.plan.prepares_s if self.host is not None else 0.0
+            if prepares_s:
+                world.loop.call_later(prepares_s, self._ready)
+            else:
+                self._ready()
             return
         name = details[0]
         if word == "kill":
@@ -108,15 +120,36 @@ class ForkServer(asyncio.SubprocessTransport):
         fault = world.plan.fault()
         process = Process(self, name, fault, told=word == "start")
         world.processes[name] = process
+        if self.host is not None:
+            process.why += [f"host: {why}" for why in self.host.why]  # it was asked for before, or is not heard of
         if world.loop.time() - self._resumed_s < _CATCHES_UP_S:
             process.why.append("fork server paused")  # it was asked for before
-        if fault.kind == "unborn":
+        as_it_ends = self.host is not None and self.host.kind == "unborn as it ends"
+        if as_it_ends and self.host is not None:
+            self.host.fires()
+        if fault.kind == "unborn" or as_it_ends:
             process.alive = False
             process.fires()
-            self.report("unborn", name, "Resource temporarily unavailable")
+            self._unborn.append(name)
+            if not as_it_ends:
+                self.run_ends()
             return
         self.processes[name] = process
         process.begin(details[1], details[2])
+
+    def run_ends(self) -> None:
+        """Those that could not be born are told of, as their fork server was slow to find out."""
+        unborn, self._unborn = self._unborn, []
+        for name in unborn:
+            if self.alive:
+                self.report("unborn", name, "Resource temporarily unavailable")
+
+    def _ready(self) -> None:
+        if self.alive and self.stopped:
+            self._unreaped.append(self._ready)
+        elif self.alive:
+            self._is_ready = True
+            self.report("ready")
 
     def reap(self, process: Process, how: str) -> None:
         """A process has ended; it is told of a little later."""
@@ -140,11 +173,15 @@ class ForkServer(asyncio.SubprocessTransport):
         self.world.note("fork server", what)
         for process in self.processes.values():
             process.why.append(f"fork server {what}")
+        if self.host is not None:
+            self.host.why.append(f"fork server {what}")
+            self.host.failed_early |= what == "killed" and not self._is_ready
         if what == "killed":
-            self.world.server_deaths += 1
+            self.world.server_deaths += self.host is None
             self._exit(-signal.SIGKILL)
         else:
-            self.world.server_stopped = self.stopped = True
+            self.stopped = True
+            self.world.server_stopped = self.world.server_stopped or self.host is None
             self._obeys.hold()
             if what == "paused":
                 self.world.loop.call_later(10 ** self.world.draw.uniform(-1.0, 2.0), self._go_on)

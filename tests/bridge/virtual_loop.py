@@ -43,6 +43,16 @@ class System(Protocol):
 
     def stop_accepting(self, listening: object) -> None: ...
 
+    async def secure(self, factory: Callable[[], asyncio.BaseProtocol], plug: Any) -> Any: ...
+
+    def begun(self, task: asyncio.Task[Any]) -> None:
+        """A task has begun."""
+        ...
+
+    def beside(self) -> float:
+        """How long it takes until what is done in another thread is done, s."""
+        ...
+
     def quiet(self) -> None:
         """Nothing more happens at this instant; the clock is about to go on."""
         ...
@@ -108,7 +118,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
-        return asyncio.Task(coro, loop=self, **options)
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
+        assert self.system is not None
+        self.system.begun(task)
+        return task
 
     def waiting(self) -> list[str]:
         """The callbacks that are still to come."""
@@ -210,6 +223,32 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     async def subprocess_exec(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
         assert self.system is not None
         return await self.system.start_process(protocol_factory)
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        return [(None, None, 0, "", (host, port))]
+
+    async def sock_accept(self, sock: Any) -> Any:
+        return await sock.accept(), None
+
+    async def connect_accepted_socket(self, protocol_factory: Any, sock: Any, **options: Any) -> Any:
+        assert self.system is not None
+        return await self.system.secure(protocol_factory, sock)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        """Another thread does it at once; this one hears of it later."""
+        done: asyncio.Future[Any] = self.create_future()
+
+        def tell(result: Any, error: BaseException | None) -> None:
+            if not done.done():
+                done.set_result(result) if error is None else done.set_exception(error)
+
+        assert self.system is not None
+        later_s = self.system.beside()
+        try:
+            self.call_later(later_s, tell, func(*args), None)
+        except BaseException as error:
+            self.call_later(later_s, tell, None, error)
+        return done
 
     def remove_reader(self, fd: Any) -> bool:
         assert self.system is not None

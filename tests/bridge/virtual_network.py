@@ -152,6 +152,8 @@ class End(asyncio.Transport):
         self.written = 0
         self.wire: Wire
         self.other: End
+        self.alpn = ""
+        self.parting_s = math.inf  # of TLS: so long a farewell may take
         self.change: Callable[[bytes], bytes] = lambda data: data
         self.heard: Callable[[bytes], None] = lambda data: None
 
@@ -241,6 +243,8 @@ class End(asyncio.Transport):
             self._closing = True
             if not self._waiting:
                 self._lose(None)
+            elif self.parting_s < math.inf:
+                self._loop.call_later(self.parting_s, self.abort)
 
     def abort(self) -> None:
         if not self.lost:
@@ -271,7 +275,13 @@ class End(asyncio.Transport):
         return len(self._waiting)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self if name == "socket" else default
+        if name == "peername":
+            return ("10.0.0.7", 1) if self.alpn else default
+        return self if name in ("socket", "ssl_object") else default
+
+    def selected_alpn_protocol(self) -> str:
+        """As of TLS: what the connection is for."""
+        return self.alpn
 
     # As the socket that it stands for
 

@@ -125,15 +125,15 @@ class Process:
 
     def begin(self, address: str, token: str) -> None:
         """The fork."""
-        self.tasks.append(self.world.loop.create_task(self._live(address.removeprefix("unix:"), token)))
+        self.tasks.append(self.world.loop.create_task(self._live(address, token)))
 
-    async def _live(self, path: str, token: str) -> None:
+    async def _live(self, address: str, token: str) -> None:
         CONNECTS.set(self)
         code = 1
         try:
             await self._pause(self.world.draw.uniform(0.0, 0.02))
             self.server.report("born", self.name, str(self.pid))
-            code = await self._work(path, token)
+            code = await self._work(address, token)
         except ProtocolError as error:
             self.world.faults.append(f"{self.name} blames the bridge: {error}")
         except (OSError, TwolevelError) as error:
@@ -142,7 +142,13 @@ class Process:
             self.world.faults.append(f"{self.name}: {type(error).__name__}: {error}")
         self._end(how_ended(code))
 
-    async def _work(self, path: str, token: str) -> int:
+    async def _connect(self, address: str) -> Streams:
+        if address.startswith("unix:"):
+            return await asyncio.open_unix_connection(address.removeprefix("unix:"))
+        assert self.world.site is not None
+        return await self.world.site.from_process(self)
+
+    async def _work(self, address: str, token: str) -> int:
         kind = self.fault.kind
         if kind == "stillborn":
             self.fires()
@@ -153,7 +159,7 @@ class Process:
         if kind == "late":
             self.fires()
             await self._pause(self.fault.seconds)
-        streams = await asyncio.open_unix_connection(path)
+        streams = await self._connect(address)
         if kind == "silent":
             self.fires()
             await streams[0].read()
@@ -162,7 +168,7 @@ class Process:
         self._arm()
         if kind == "connects twice":
             self.fires()
-            self.tasks.append(self.world.loop.create_task(self._serve_again(path, token)))
+            self.tasks.append(self.world.loop.create_task(self._serve_again(address, token)))
         await self._serve(streams, token)
         if kind == "slow to leave":
             self.fires()
@@ -175,9 +181,9 @@ class Process:
         else:
             await serve(streams, token, self.name)
 
-    async def _serve_again(self, path: str, token: str) -> None:
+    async def _serve_again(self, address: str, token: str) -> None:
         try:
-            await self._serve(await asyncio.open_unix_connection(path), token)
+            await self._serve(await self._connect(address), token)
         except (OSError, PeerError) as error:
             self.note(f"again: {error}")
 
@@ -308,6 +314,8 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
             releases=True,
             hints=False,
             resizes=False,
+            wishes=False,
+            scales=False,
         )
         connection.say(hello)
         while True:

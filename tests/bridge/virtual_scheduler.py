@@ -73,7 +73,7 @@ class _Fcfs:
                 break
             free -= job.cores
             chosen.append(StartJob(job=job.job, cores=None))
-        return Decided(decision=question.decision, start=tuple(chosen), reject=(), wake_ns=())
+        return Decided(decision=question.decision, start=tuple(chosen), reject=(), wake_ns=(), scale=(), end=())
 
 
 class _World:
@@ -91,7 +91,9 @@ class _World:
         self.is_killed = False
         self.story: list[str] = []
         self.family = 1  # a Unix socket
-        self._answer(self._peer.session.send(SchedulerHello(version=1, role="scheduler", token=_TOKEN, name="v")))
+        self._answer(
+            self._peer.session.send(SchedulerHello(version=2, role="scheduler", token=_TOKEN, name="v", directs=()))
+        )
 
     # ---- as a plug ----
 

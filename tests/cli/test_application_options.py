@@ -142,6 +142,19 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     assert found["metrics"]["distribution"]["efficiency"]["mean"] is None  # type: ignore[index]
 
 
+def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) -> None:
+    (here / "apps.toml").write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
+    wishing = ("--applications", "apps.toml", "--no-trace", "--force", "--out", "o")
+    unheard = "applications wish for cores, and nobody hears it: --resize evolve does"
+    assert unheard in run(*wishing).err
+    assert unheard in run(*wishing, "--malleable", "1").err
+    evolving = ("--malleable", "1", "--resize", "evolve")
+    assert "wish" not in run(*wishing, *evolving).err
+    assert (pd.read_parquet("o/widths.parquet")["change"] == 0).any()
+    nothing = "--resize evolve: no phase of an application says for how many cores it wishes"
+    assert nothing in run(*evolving, "--no-trace", "--out", "p").err
+
+
 def test_a_job_that_a_host_cut_is_counted_once(here: Path) -> None:
     (here / "apps.toml").write_text(APPLICATIONS)
     (here / "outages.csv").write_text("host,down_s,up_s\n0,3600,7200\n1,9000,9600\n")

@@ -68,6 +68,28 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
     ]
 
 
+def test_a_study_of_evolving_jobs_has_parts_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    other = coordination_page.PARTS["resize", "none"]
+    names = [*other, *coordination_page.EVOLVING]
+    page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
+    rows = comparisons().assign(option="resize", base="none")
+    rows["value"] = rows["value"].replace({"release": "equal", "hint": "evolve"})
+    more = [
+        rows[rows["metric"] == "mean_wait_ns"].assign(metric=name) for name in ("mean_bounded_slowdown", "utilisation")
+    ]
+    pd.concat([rows, *more]).to_parquet(tmp_path / "comparisons.parquet")
+    coordination_page.write(tmp_path, page)
+    assert (
+        page.read_text().count("| technique | `equal` | `evolve` |")
+        == page.read_text().count("|---|---|---|---|---|")
+        == 4
+    )
+    assert page.read_text().startswith(
+        "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in other)
+    )
+
+
 def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     names = coordination_page.PARTS["coordination", "release"]

@@ -123,7 +123,7 @@ def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRe
 
 def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
-    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py"]
+    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py", "yields.py"]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
@@ -212,8 +212,10 @@ def test_cores_that_are_no_longer_needed(desk: Path) -> None:
 
 
 def test_cores_that_come_and_go(desk: Path) -> None:
-    *runs, comparison = EXAMPLES["docs/malleable.md"]
-    for line in runs:
+    *runs, comparison, evolving = EXAMPLES["docs/malleable.md"]
+    for name, text in named_files(ROOT / "docs" / "malleable.md").items():
+        (desk / name).write_text(text, encoding="utf-8")
+    for line in (*runs, evolving):
         perform(line)
     assert (desk / "malleable" / "widths.parquet").is_file()
     rigid, malleable = (
@@ -224,6 +226,9 @@ def test_cores_that_come_and_go(desk: Path) -> None:
         twolevel("story", "malleable", str(job)).out for job in _asked(desk / "malleable")
     )
     assert twolevel(*shlex.split(comparison)[1:]).code == 0
+    asked = "".join(twolevel("story", "evolving", str(job)).out for job in _asked(desk / "evolving"))
+    assert "wished for" in asked
+    assert "as it wished for fewer" in asked
 
 
 def _asked(folder: Path) -> list[int]:

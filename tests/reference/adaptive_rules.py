@@ -116,10 +116,12 @@ class Weights(Rule):
         if not known or (len(known) < len(there) and self.unmeasured == "wait" and not self.ever):
             return {}
         self.ever = True
-        ratio = {c: self.pi(c) or Fraction(0) for c in known}
-        mean = sum(ratio.values(), Fraction(0)) / len(known)
-        raw = {c: mean / ratio[c] for c in known}
-        return {c: raw[c] * len(known) / sum(raw.values(), Fraction(0)) for c in known}
+        # One that is away, and may come back, has been measured all the same: it is compared with those who are there.
+        ratio = {c: pi for c in range(len(speeds)) if (pi := self.pi(c)) is not None}
+        mean = sum((ratio[c] for c in known), Fraction(0)) / len(known)
+        raw = {c: mean / each for c, each in ratio.items()}
+        together = sum((raw[c] for c in known), Fraction(0))
+        return {c: each * len(known) / together for c, each in raw.items()}
 
     def size(
         self, n: int, p: int, core: int, request: int, left: int, mean: Fraction, speeds: Sequence[Fraction]

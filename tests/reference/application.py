@@ -72,6 +72,8 @@ class Run:
         Of each core: when it was released, if that was to be.
     released_cores : dict
         The same by what they are called.
+    wishes : list of (int, int)
+        When it wished for how many cores.
     """
 
     tasks: list[Ran | None]
@@ -83,6 +85,7 @@ class Run:
     ahead: int = 0
     released: list[int | None] = field(default_factory=list, compare=False)
     released_cores: dict[int, int] = field(default_factory=dict, compare=False)
+    wishes: list[tuple[int, int]] = field(default_factory=list, compare=False)
 
     @property
     def end(self) -> int:
@@ -156,6 +159,8 @@ def run(
     hints: Sequence[tuple[int, Collection[int]]] = (),
     resizes: Sequence[Resize[Real]] = (),
     numbers: Sequence[int] = (),
+    wishes: Sequence[int] = (),
+    later: Sequence[tuple[int, int, Real]] = (),
 ) -> Run:
     """Simulate a job.
 
@@ -174,17 +179,23 @@ def run(
         Of each core; none: 0.
     numbers : sequence of int
         What the cores are called; none: 0, 1, 2 …
+    wishes : sequence of int
+        For how many cores each phase wishes, 0 for no wish; none: none does.
+    later : sequence
+        As ``changes``, and each is known behind all that happens at its instant; never to 0, nor of a core that is not there.
 
     Raises
     ------
     TasksLeft
     AllLost
     """
-    before_stop = [change for change in changes if stop is None or change[0] < stop]
+    known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
+    known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
+    before_stop = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
     job_: Job[Real] = Job(
         list(lengths),
         list(speeds),
-        [(at, at_ns, core, speed) for at, (at_ns, core, speed) in enumerate(before_stop)],
+        [(at, at_ns, core, speed) for at, (at_ns, _, core, speed) in enumerate(before_stop)],
         Given(seed, job),
         phases=list(phases) or [technique],
         part_tasks=list(part_tasks) or [len(lengths)],
@@ -196,6 +207,8 @@ def run(
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
         numbers=list(numbers) or list(range(len(speeds))),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
+        wishes=list(wishes),
+        later=frozenset(at for at, (_, behind, *_) in enumerate(before_stop) if behind),
     )
     job_.go(stop)
     return job_.result(stop)
@@ -221,8 +234,13 @@ class Job(Generic[Real]):
         hints: list[tuple[int, Collection[int]]],
         resizes: list[Resize[Real]],
         numbers: list[int],
+        wishes: list[int],
+        later: frozenset[int],
     ) -> None:
+        self.says, self.wished = wishes, [(now, len(speeds))]  # the first is what it begins with, and no wish
+        self.later = later  # which changes are known behind all that happens at their instants
         self.resizes, self.resized, self.stale = resizes, False, False
+        self.only = ""  # the technique that is simulated ahead
         self.hints, self.wanted = hints, frozenset[int]()
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
@@ -273,6 +291,10 @@ class Job(Generic[Real]):
     def open(self, t: int) -> None:
         """The next part begins."""
         self.part += 1
+        wish = self.says[self.part % len(self.phases)] if self.says else 0
+        if wish not in (0, self.wished[-1][1]):
+            self.wished.append((t, wish))
+            t += 1  # there is an answer then
         self.fresh = list(range(*self.parts[self.part]))
         self.back: list[int] = []
         self.scattered = False  # whether a rule that chooses its tasks has begun, and left who knows what
@@ -336,8 +358,9 @@ class Job(Generic[Real]):
         """Go from event to event, up to the stop."""
         while not self.over:
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
+            behind = self.made in self.later
             asking = self.asking
-            if not asking and self.left and self.present and due != self.now:
+            if not asking and self.left and self.present and (due != self.now or behind):
                 if len(self.present) + sum(core.released is not None for core in self.cores) == len(self.cores):
                     raise TasksLeft
                 self.call_back(self.away_at)
@@ -362,7 +385,7 @@ class Job(Generic[Real]):
             if not events or (stop is not None and min(events) >= stop):
                 return
             self.now = min(events)
-            if due == self.now:
+            if due == self.now and not (behind and self.now in (opening, arrival)):
                 self.change(*self.changes[self.made][1:])
                 self.made += 1
             elif opening == self.now:
@@ -597,7 +620,7 @@ class Job(Generic[Real]):
     def prepare(self, t: int) -> None:
         """Before the first request of a loop, or when a choice has stood long enough: choose a rule."""
         begins = self.rule is None
-        names, every = candidates(self.phases[self.part % len(self.phases)] or "")
+        names, every = candidates(self.only or self.phases[self.part % len(self.phases)] or "")
         self.choose_at = t + every if every else None
         if not begins and not self.left:
             return
@@ -643,7 +666,7 @@ class Job(Generic[Real]):
         rule = self.learned.get((phase, name)) or rule_of(name)
         if rule.learns:
             self.learned[phase, name] = rule
-        self.rule, self.rule_name = rule, name
+        self.rule, self.rule_name, self.stale = rule, name, False
         self.requests, self.n_tasks = 0, self.left
         self.scattered |= rule.places
         self.base = self.fresh[0] if self.fresh else 0
@@ -655,8 +678,8 @@ class Job(Generic[Real]):
         ahead = deepcopy(self)
         ahead.changes = self.changes[: self.made]
         ahead.timeline = [[entry for entry in line if entry[0] < self.made] for line in self.timeline]
-        ahead.choose_at = None
-        ahead.hints = []
+        ahead.choose_at, ahead.only = None, name
+        ahead.hints, ahead.resizes = [], []
         ahead.parts = self.parts[: self.part + 1]
         for core in ahead.cores:
             core.finish = 0
@@ -697,7 +720,8 @@ class Job(Generic[Real]):
         for core, at in zip(self.cores, released, strict=True):
             latest[core.label] = max(latest.get(core.label, 0), math.inf if at is None else at)
         of_core = {label: int(at) for label, at in latest.items() if at < math.inf}
-        return Run(self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead, released, of_core)
+        did = (self.tasks, finish, self.chunks, busy, self.scheduling, self.chosen, self.ahead)
+        return Run(*did, released, of_core, self.wished[1:])
 
 
 def candidates(technique: str) -> tuple[list[str], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -24,11 +24,17 @@ Hints = tuple[tuple[int, frozenset[int]], ...]
 #: Instants; which cores a job was given then; and which it was asked for.
 Changes = tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
 
+#: Instants, and for how many cores a job wishes then.
+Wishes = tuple[tuple[int, int], ...]
+
 
 @dataclass(frozen=True)
 class Wide:
     """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was
-    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others."""
+    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others.
+
+    Then all that it wishes for, by what is known; how many of these wishes it has made; and how many cores the last was for.
+    """
 
     first: tuple[int, ...]
     thought: int
@@ -37,6 +43,9 @@ class Wide:
     given: tuple[int, ...] = ()
     asked: frozenset[int] = frozenset()
     gave_back: bool = False
+    wishes: Wishes = ()
+    made: int = 0
+    wish: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,12 @@ class Running:
         """When it will release which cores."""
         return {core: at for core, at in self.until.items() if at < self.end and core not in self.gone}
 
+    def next_wish(self) -> tuple[int, int] | None:
+        """When it will wish next, and for how many cores."""
+        if self.wide is None:
+            return None
+        return next(((at, n) for at, n in self.wide.wishes[self.wide.made :] if at < self.end), None)
+
 
 EndOf = Callable[[int, int, tuple[int, ...]], int]
 
@@ -77,6 +92,9 @@ Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]
 
 #: The end, and until when it needs each of its cores, of a job that started then on these cores and whose width changed so.
 Resized = Callable[[int, int, tuple[int, ...], Changes], tuple[int, Mapping[int, int]]]
+
+#: All wishes of a job that started then on these cores and whose width changed so.
+WishesOf = Callable[[int, int, tuple[int, ...], Changes], Wishes]
 
 #: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
@@ -94,6 +112,7 @@ def run(
     resized: Resized | None = None,
     widths: Sequence[tuple[int, int]] = (),
     resize: str = "none",
+    wishes_of: WishesOf | None = None,
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
@@ -101,7 +120,8 @@ def run(
     time does. ``releases_of`` says which cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says
     when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
     which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
-    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts.
+    between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is
+    ``evolve``, as ``wishes_of`` says of those whose width may change.
 
     Raises
     ------
@@ -109,7 +129,7 @@ def run(
         A job waits for what never comes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
-    cluster.resized, cluster.widths, cluster.resize = resized, widths, resize
+    cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     return cluster.run()
 
@@ -126,6 +146,7 @@ class _Cluster:
         self.resized: Resized | None = None
         self.widths: Sequence[tuple[int, int]] = ()
         self.resize = "none"
+        self.wishes_of: WishesOf | None = None
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
@@ -155,8 +176,8 @@ class _Cluster:
     def run(self) -> list[Attempt]:
         while len(self.left) < len(self.jobs):
             self.now = self.next_instant()
-            happened = [self.ends(), self.releases(), self.host_events(), self.cancellations(), self.arrivals()]
-            happened.append(self.now == self.wake)
+            happened = [self.ends(), self.releases(), self.wishes(), self.host_events(), self.cancellations()]
+            happened += [self.arrivals(), self.now == self.wake]
             self.pass_is_due = self.pass_is_due or any(happened)
             if self.pass_is_due and self.now >= self.busy_until:
                 began = set(self.running)
@@ -171,6 +192,7 @@ class _Cluster:
         now = self.now
         instants = [*self.arrives.values(), *(job.end for job in self.running.values())]
         instants += [at for job in self.running.values() for at in job.due().values()]
+        instants += [next_one[0] for job in self.running.values() if (next_one := job.next_wish()) is not None]
         later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
         later += [instant for host in self.machine.hosts for outage in host.outages for instant in outage]
         later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
@@ -218,6 +240,16 @@ class _Cluster:
             planned = self.planned_end.get(row, self.now)
             self.gained = self.gained or self.now < planned
             self.lost = self.lost or self.now > planned
+        return bool(rows)
+
+    def wishes(self) -> bool:
+        rows = [row for row, job in self.running.items() if (job.next_wish() or (-1, 0))[0] == self.now]
+        for row in rows:
+            job = self.running[row]
+            wish = job.next_wish()
+            assert job.wide is not None
+            assert wish is not None
+            self.running[row] = replace(job, wide=replace(job.wide, made=job.wide.made + 1, wish=wish[1]))
         return bool(rows)
 
     # ---- 2.2 ----
@@ -303,7 +335,7 @@ class _Cluster:
                 one_waits.add(partition)
                 continue
             if self.resize == "mold" and not blocked:
-                self.mold(row)
+                self.mold(row, gained)
             slot = self.plan.get(row)
             if slot is None or gained:
                 self.plan.pop(row, None)
@@ -345,30 +377,39 @@ class _Cluster:
                 self.gained = self.gained or self.expected(row) < thought
                 self.lost = self.lost or self.expected(row) > thought
 
-    # Moldable jobs: only without costs, predictions, and more than one reservation.
-    def mold(self, row: int) -> None:
+    # Moldable jobs: only without costs and predictions.
+    def mold(self, row: int, gained: bool) -> None:
         """Give a job that is looked at, and behind no other that waits, the width with which it starts."""
         job, (least, most) = self.jobs[row], self.widths[row]
         free, width = len(self.free(row)), job.cores
+        kept = self.plan.pop(row, None)
 
         def as_wide(cores: int) -> Job:
             estimate = -(-job.estimate * job.cores // cores)
             return replace(job, cores=cores, estimate=estimate)
 
+        slot = kept if kept is not None and not gained else self.earliest(row)
         if least == most:
-            return
-        if job.cores <= free:
+            pass
+        elif slot is not None and slot.begin == self.now:
             if len(self.waiting) == 1:
                 width = max(job.cores, min([most, free, *self.room_in_limits(row)]))
-        elif free >= least:
-            width = free
-            if self.rules.depth != 0:
-                slot = self.earliest(row)
-                if slot is not None and self.now + as_wide(free).estimate > slot.begin + job.estimate:
-                    width = job.cores
+        else:
+            holds = self.holds()
+            beside = [
+                cores
+                for cores in range(least, min(free + 1, job.cores))
+                if room.slot_at(as_wide(cores), self.now, holds, self.down, self.machine, self.rules, self.counts)
+            ]
+            width = max(beside, default=job.cores)
+            if self.rules.depth != 0 and slot is not None:
+                ends = self.now + as_wide(width).estimate
+                width = job.cores if ends > slot.begin + job.estimate else width
         if width != job.cores:
             self.jobs[row] = as_wide(width)
             self.planned[row] = self.jobs[row].estimate
+        elif kept is not None:
+            self.plan[row] = kept
 
     def room_in_limits(self, row: int) -> list[int]:
         """How many cores the limits of its partition leave to a job."""
@@ -414,6 +455,8 @@ class _Cluster:
         rows.sort(key=lambda row: (self.running[row].start, self.place[row]))
         if self.resize == "equal":
             self.share(rows, head)
+        elif self.resize == "evolve":
+            self.grant(rows)
         elif self.resize in ("shrink", "expand+shrink") and head is not None:
             self.ask_for(rows, head)
         elif self.resize in ("expand", "expand+shrink") and not self.waiting:
@@ -423,14 +466,29 @@ class _Cluster:
     def free(self, row: int) -> list[int]:
         """The free cores that a job can use."""
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
-        masked = self.machine.partitions[self.jobs[row].partition].hosts
-        return [
-            core
-            for n in range(len(self.machine.hosts))
-            if n not in self.down and (masked is None or n in masked)
-            for core in self.machine.cores_of(n)
-            if core not in held
-        ]
+        return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
+
+    def may_have(self, row: int, down: Collection[int] = ()) -> set[int]:
+        """The cores that a job may have from now until it is thought to end, or would be if it started now."""
+        until = self.expected(row) if row in self.running else self.now + self.planned[row]
+        return room.available(self.jobs[row], self.now, until, [], down, self.machine)
+
+    def with_amounts(self, row: int, cores: list[int]) -> list[int]:
+        """Those of some free cores that a job can have, one after another, by what is left of their hosts' amounts."""
+        found: list[int] = []
+        for core in cores:
+            host = self.machine.host_of(core)
+            there = set(self.machine.cores_of(host))
+            for name, amount in self.jobs[row].needs:
+                left = dict(self.machine.hosts[host].amounts).get(name, 0)
+                left -= amount * (1 + len(there & set(found)))
+                for other, job in self.running.items():
+                    left -= dict(self.jobs[other].needs).get(name, 0) * len(job.left & there)
+                if left < 0:
+                    break
+            else:
+                found.append(core)
+        return found
 
     def stays(self, row: int) -> frozenset[int]:
         job = self.running[row]
@@ -443,16 +501,12 @@ class _Cluster:
         if job.wide.asked & job.left or job.wide.gave_back:
             return
         most = min([upto - len(job.left), *self.room_in_limits(row)])
-        cores = self.free(row)[: max(0, most)]
+        cores = self.with_amounts(row, self.free(row))[: max(0, most)]
         if cores:
             self.change(row, tuple(cores), ())
 
     def ask_for(self, rows: list[int], head: int) -> None:
-        masked = self.machine.partitions[self.jobs[head].partition].hosts
-
-        def good(core: int) -> bool:
-            return masked is None or self.machine.host_of(core) in masked
-
+        good = self.may_have(head).__contains__
         lack = self.jobs[head].cores - len(self.free(head))
         if lack <= 0:
             return
@@ -471,6 +525,20 @@ class _Cluster:
             if n > 0:
                 self.ask(row, n, good)
 
+    def grant(self, rows: list[int]) -> None:
+        """Whoever waits: first all give back what they do not want, then each is given what is free."""
+        wishing = {
+            row: wide.wish for row in rows if (wide := self.running[row].wide) is not None and wide.wish is not None
+        }
+        for row, wish in wishing.items():
+            stays, wide = self.stays(row), self.running[row].wide
+            assert wide is not None
+            more = min(len(stays) - wish, len(stays - {wide.first[0]}), len(stays) - 1)
+            if more > 0:
+                self.ask(row, more, lambda core: True)
+        for row, wish in wishing.items():
+            self.give(row, wish)
+
     def ask(self, row: int, n: int, good: Callable[[int], bool]) -> None:
         job = self.running[row]
         assert job.wide is not None
@@ -485,6 +553,9 @@ class _Cluster:
             core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
         ]
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        for window in self.machine.windows:
+            if window.maintenance and window.begin <= self.now < window.end:
+                held |= window.cores
         pool = len(set(everywhere) - held) + sum(len(self.running[row].left) for row in rows)
         pool -= 0 if head is None else self.jobs[head].cores
         target = {row: self.widths[row][0] for row in rows}
@@ -658,6 +729,8 @@ class _Cluster:
                 assert wide is not None
                 own, known = self.resized(row, start, wide.first, wide.changes)
                 known = {core: at for core, at in known.items() if core in cores}  # of others that is past
+                if self.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
+                    wide = replace(wide, wishes=self.wishes_of(row, start, wide.first, wide.changes))
             elif self.told is not None:
                 own, known = self.told(row, start, computing, hints)
             else:

@@ -8,9 +8,10 @@ import numpy as np
 
 from als.application import Application
 from als.engine.dag import state as g
-from als.engine.dag.parts import Edges
+from als.engine.dag.parts import Edges, GraphPart
+from als.planners import planner
 from reference.application import Ran
-from reference.graph_run import GraphRun
+from reference.graph_run import GraphRun, Replan
 
 
 def edges_of(edges: Sequence[tuple[int, int, float]]) -> Edges:
@@ -18,6 +19,28 @@ def edges_of(edges: Sequence[tuple[int, int, float]]) -> Edges:
     ordered = sorted(edges)
     source, target = (np.array([edge[end] for edge in ordered], np.int64) for end in (0, 1))
     return Edges(np.array([0, len(ordered)]), source, target, np.array([edge[2] for edge in ordered], np.float64))
+
+
+def planned(
+    scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]], speeds: Sequence[float]
+) -> list[tuple[int, int]]:
+    """Core and place of each task of a graph, by a planner, on cores of one host."""
+    application = Application(
+        list(lengths), list(speeds), phases=[GraphPart(planner(scheduler))], edges=edges_of(edges)
+    )
+    tasks = application.state.graph.tasks
+    return list(zip(tasks[g.PLAN].tolist(), tasks[g.POSITION].tolist(), strict=True))
+
+
+def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]]) -> Replan:
+    """How the tasks of a graph that nobody has begun are planned."""
+
+    def replan(rest: list[int], seen: list[float]) -> list[tuple[int, int]]:
+        place = {k: at for at, k in enumerate(rest)}
+        among = [(place[a], place[b], size) for a, b, size in edges if a in place and b in place]
+        return planned(scheduler, [lengths[k] for k in rest], among, seen)
+
+    return replan
 
 
 def graph_ran(application: Application) -> GraphRun:

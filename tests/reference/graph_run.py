@@ -10,15 +10,18 @@ Where the specification of the project leaves something open, this is what is do
 - Transfers to a core that is lost end without arriving, and leave no record; what was sent within a host goes on.
 - Where nobody computes and nothing is under way, while tasks are left and every core is there, somebody made a mistake.
 - What is sent at the stop is too late.
+- Of a decision on the width: who is to leave and has nothing leaves before all else of the instant; the tasks that end then
+  end; then the others come, and what is left is shared out anew, before any change of a speed.
+- What changes of width cost is paid as the first task would begin of a chunk that is got after them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from reference.application import AllLost, Ran, TasksLeft, duration_ns
+from reference.application import AllLost, Ran, Resize, TasksLeft, duration_ns
 from reference.graph_ways import InRounds, Mapped, Plan, Planned, Way
 from reference.rules import Given
 from reference.sharing import Network, Transfers
@@ -48,6 +51,7 @@ class GraphRun:
     busy: list[int]
     chunks: int
     transfer_wait: int
+    released: list[int | None] = field(default_factory=list, compare=False)
 
     @property
     def end(self) -> int:
@@ -94,10 +98,18 @@ class Core:
     home: bool = False
     asked: int = 0
     times: list[int] = field(default_factory=list)
+    label: int = -1
+    released: int | None = None
+    leaving: bool = False
+    owes: int = 0
+    pays: int = 0
+
+    def __post_init__(self) -> None:
+        self.label = self.number
 
     @property
     def there(self) -> bool:
-        return self.speed > 0
+        return self.speed > 0 and self.released is None
 
     @property
     def under_way(self) -> bool:
@@ -108,6 +120,10 @@ class Core:
     def in_flight(self) -> bool:
         """Whether its request has not arrived."""
         return self.request is not None and not self.looked_at
+
+
+#: Plans tasks that nobody has begun: (tasks, speed of each core, 0: it gets none) to (core, -1: none; place) of each.
+Replan = Callable[[list[int], list[float]], list[tuple[int, int]]]
 
 
 def run_graph(
@@ -129,6 +145,9 @@ def run_graph(
     stop_ns: int | None = None,
     seed: int = 0,
     job: int = 0,
+    resizes: Sequence[Resize[float]] = (),
+    replan: Replan | None = None,
+    numbers: Sequence[int] = (),
 ) -> GraphRun:
     """Simulate a job.
 
@@ -142,6 +161,12 @@ def run_graph(
         Of each task its position; none: its number.
     speed_changes : sequence
         (instant, core, GFLOP/s from then on), ascending instants; 0: the core is lost.
+    resizes : sequence of Resize
+        Ascending instants; without a network.
+    replan : callable, optional
+        With a plan, where the width changes.
+    numbers : sequence of int
+        What the cores are called; none: 0, 1, 2 …
 
     Raises
     ------
@@ -150,12 +175,12 @@ def run_graph(
     """
     way: Way
     if plan is not None:
-        way = Planned(plan)
+        way = Planned(plan, replan)
     elif mapped is not None:
         way = Mapped(mapped)
     else:
         way = InRounds(technique, Given(seed, job))
-    return Job(
+    job_ = Job(
         list(gflop),
         list(edges),
         [
@@ -169,7 +194,11 @@ def run_graph(
         overhead_ns,
         master,
         start_ns,
-    ).go(stop_ns)
+        [one for one in resizes if stop_ns is None or one.at + 1 < stop_ns],
+    )
+    for core, number in zip(job_.cores, numbers, strict=False):
+        core.label = number
+    return job_.go(stop_ns)
 
 
 class Job:
@@ -187,7 +216,10 @@ class Job:
         overhead: int,
         master: bool,
         start: int,
+        resizes: list[Resize[float]],
     ) -> None:
+        self.resizes, self.resized, self.start_ns = resizes, False, start
+        self.by = [-1 for _ in gflop]  # the slot of the core that has computed each task
         self.gflop, self.edges, self.cores, self.transfers, self.way = gflop, edges, cores, transfers, way
         self.position, self.changes, self.overhead, self.master = position, changes, overhead, master
         self.now = self.master_free = start
@@ -222,13 +254,14 @@ class Job:
             events = [core.ends for core in self.cores if core.task is not None]
             events += [core.answer for core in self.cores if core.answer is not None]
             events += [core.request for core in self.cores if core.in_flight and core.request is not None]
-            due = (self.transfers.next_ns(), self.changes[0][0] if self.changes else None)
-            events += [at for at in due if at is not None]
-            quiet = len(events) == (1 if self.changes else 0)
-            if quiet and not all(core.there for core in self.cores) and self.way.call_back():
+            if (due := self.transfers.next_ns()) is not None:
+                events.append(due)
+            here = all(core.there or core.released is not None for core in self.cores)
+            if not events and not here and self.way.call_back():
                 continue
+            events += [at for at, _, _ in self.changes[:1]] + [one.at + 1 for one in self.resizes[:1]]
             if not events:
-                if all(core.there for core in self.cores):
+                if here:
                     raise TasksLeft
                 if stop is None:
                     raise AllLost
@@ -241,6 +274,13 @@ class Job:
     def instant(self, t: int) -> None:
         """Everything that happens at an instant."""
         self.now = t
+        decided = None
+        if self.resizes and self.resizes[0].at + 1 == t:
+            decided = self.resizes.pop(0)
+            if not decided.taken < {core.number for core in self.staying}:
+                decided = None
+        if decided is not None:
+            self.ask_back(decided, t)
         lacking = [core for core in self.cores if core.task is None and t > self.transfers.base]
         while (due := self.transfers.next()) is not None and due <= t - self.transfers.base:
             self.arrivals(t)
@@ -252,6 +292,8 @@ class Job:
         for core in ended:
             self.way.idle(core, t)
         self.start_those(lacking, t)
+        if decided is not None:
+            self.resize(decided, t)
         while self.changes and self.changes[0][0] == t:
             _, c, speed = self.changes.pop(0)
             self.change(self.cores[c], speed, t)
@@ -299,7 +341,9 @@ class Job:
         assert core.task is None
         assert not self.lacks[k]
         core.task, core.began, core.since, core.left = k, t, t, self.gflop[k]
-        core.ends = t + duration_ns(core.left, core.speed)
+        core.began = core.since = t + core.pays
+        core.pays = 0
+        core.ends = core.began + duration_ns(core.left, core.speed)
 
     def end(self, core: Core, t: int) -> None:
         """A core has computed a task."""
@@ -318,8 +362,9 @@ class Job:
     def leave(self, core: Core, t: int) -> None:
         """A core stops computing its task, be it done or not."""
         assert core.task is not None
-        self.ran[core.task] = Ran(core.chunk, core.number, core.began, t)
-        core.busy += t - core.began
+        self.ran[core.task] = Ran(core.chunk, core.label, core.began, t) if core.began < t else None
+        self.by[core.task] = core.number
+        core.busy += max(0, t - core.began)
         if core.began < t:  # or it has done nothing
             core.finish = t
         core.free = t
@@ -335,9 +380,7 @@ class Job:
     def bring(self, e: int, core: Core, t: int) -> None:
         """The data of an edge, whose producer has ended, begin their way to a core."""
         a, b, _ = self.edges[e]
-        row = self.ran[a]
-        assert row is not None
-        if row.core == core.number:
+        if self.by[a] == core.number:
             self.lacks[b].pop(e, None)
         else:
             self.send(e, core.host, t)
@@ -345,13 +388,11 @@ class Job:
     def send(self, e: int, host: int, t: int) -> None:
         """The data of an edge, whose producer has ended, begin their way to a host."""
         a, b, bytes_ = self.edges[e]
-        row = self.ran[a]
-        assert row is not None
         if self.transfers.network.kind == "none" or bytes_ == 0:
             self.lacks[b].pop(e, None)
         else:
             self.sent[e], self.arrived[e] = t, -1
-            if self.transfers.begin(e, self.cores[row.core].host, host, bytes_, t):
+            if self.transfers.begin(e, self.cores[self.by[a]].host, host, bytes_, t):
                 self.arrive(e, t)
 
     def arrive(self, e: int, t: int) -> None:
@@ -376,6 +417,8 @@ class Job:
 
     def change(self, core: Core, speed: float, t: int) -> None:
         """A core has another speed, is lost, or comes."""
+        if core.released is not None:
+            return
         was, core.speed = core.speed, speed
         if was > 0 and speed == 0:
             self.way.lose(core, t)
@@ -385,9 +428,57 @@ class Job:
         elif core.task is not None:
             # What is left goes on at the new speed, and is never nothing.
             nano = Fraction(1, 10**9) if isinstance(was, Fraction) else 1e-9
-            core.left = max(core.left - (t - core.since) * nano * was, type(core.left)(1e-300))
-            core.since = t
-            core.ends = t + duration_ns(core.left, speed)
+            if t > core.since:
+                core.left = max(core.left - (t - core.since) * nano * was, type(core.left)(1e-300))
+                core.since = t
+            core.ends = core.since + duration_ns(core.left, speed)
+
+    # Changes of width.
+
+    @property
+    def staying(self) -> list[Core]:
+        """The cores that are the job's, there or not, and are not to leave."""
+        return [core for core in self.cores if core.released is None and not core.leaving]
+
+    def ask_back(self, decided: Resize[float], t: int) -> None:
+        """Some are to leave; those who have nothing do."""
+        asked = [self.cores[slot] for slot in sorted(decided.taken)]
+        for core in asked:
+            core.leaving = True
+        for label in decided.asked:
+            for core in self.staying:
+                if core.label == label and len(self.staying) > 1:
+                    core.leaving = True
+                    asked.append(core)
+        for core in self.staying:
+            core.owes += decided.cost
+        for core in asked:
+            if not core.there or (core.task is None and self.way.has_nothing(core)):
+                self.way.gone(core, t)
+                self.depart(core, t)
+
+    def depart(self, core: Core, t: int) -> None:
+        """A core that was to leave goes."""
+        core.leaving, core.released, core.request = False, t, None
+        core.refused = core.home = core.looked_at = False
+
+    def resize(self, decided: Resize[float], t: int) -> None:
+        """Cores come, and what is left is shared out anew."""
+        self.resized = True
+        come = []
+        for label, speed, latency in decided.given:
+            gone = [core for core in self.cores if core.released is not None and core.released < t]
+            core = gone[0] if gone else Core(len(self.cores), 0, 0, 0.0, t, self.start_ns)
+            if not gone:
+                self.cores.append(core)
+            core.label, core.latency, core.speed, core.released, core.leaving = label, latency, speed, None, False
+            core.free, core.owes, core.pays, core.hand, core.times = t, 0, 0, [], []
+            come.append(core)
+        for core in come:
+            core.owes = decided.cost
+            if core.there:
+                self.way.come(core, t)
+        self.way.anew(t)
 
     def take_back(self, core: Core, t: int) -> list[int]:
         """The tasks that a core that is lost has not ended."""
@@ -397,7 +488,7 @@ class Job:
         if core.task is not None:
             k = core.task
             self.leave(core, t)
-            self.ran[k] = None
+            self.ran[k], self.by[k] = None, -1
             rest.insert(0, k)
         core.hand, core.request, core.answer, core.times = [], None, None, []
         return rest
@@ -417,11 +508,13 @@ class Job:
                 self.leave(core, stop)
                 self.ended[k] = done
         if stop is not None and not all(self.ended):
-            for core in cut or self.cores:
+            for core in cut or [core for core in self.cores if core.released is None]:
                 core.finish = stop
         for e, (a, b, _) in enumerate(self.edges):
             one, other = self.ran[a], self.ran[b]
-            if one is not None and other is not None and one.core == other.core:
+            if one is not None and other is not None and self.by[a] == self.by[b]:
                 self.sent[e] = self.arrived[e] = -1
         finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
-        return GraphRun(self.ran, self.sent, self.arrived, finish, busy, self.chunks, self.transfer_wait)
+        last = max(finish)
+        released = [None if core.released is None or core.released >= last else core.released for core in self.cores]
+        return GraphRun(self.ran, self.sent, self.arrived, finish, busy, self.chunks, self.transfer_wait, released)

@@ -11,6 +11,9 @@ Where the specification of the project leaves something open, this is what is do
   without the time in which data were missing.
 - A core that has taken an orphan computes it before anything else; it is a chunk from then on, be it ever begun or not.
 - A planned core that is not there as the job begins is a lost core.
+- As the width changes a round ends, and those who were refused have their turn with the next. Where cores are planned, the
+  tasks that nobody has begun are planned anew by whoever planned them at first; in the order of waiting they are behind all
+  others.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from reference.adaptive_rules import Report
 from reference.rules import Asked, Given, Rule, rule_of
 
 if TYPE_CHECKING:
-    from reference.graph_run import Core, Job
+    from reference.graph_run import Core, Job, Replan
 
 #: A place in what is waiting: (the task's position in the order, task).
 Waiting = list[tuple[int, int]]
@@ -86,6 +89,18 @@ class Way(ABC):
         """Nothing happens any more, and a core is absent; whether something happens now."""
         return False
 
+    def has_nothing(self, core: Core) -> bool:
+        """Whether a core that computes nothing has no chunk either, and no request under way."""
+        raise NotImplementedError
+
+    def gone(self, core: Core, t: int) -> None:
+        """A core that has nothing leaves."""
+        return
+
+    def anew(self, t: int) -> None:
+        """What nobody has begun is shared out anew."""
+        raise NotImplementedError
+
     def from_hand(self, core: Core, t: int) -> int | None:
         """The next task in hand, if its data are there."""
         if core.answer is not None or not core.hand or self.job.lacks[core.hand[0]]:
@@ -121,6 +136,18 @@ class InRounds(Way):
     def ask(self, core: Core, t: int) -> None:
         """A core sends a request."""
         core.request, core.looked_at, core.refused, core.home = t + core.latency, False, False, False
+
+    def has_nothing(self, core: Core) -> bool:
+        return not core.hand and not core.in_flight
+
+    def anew(self, t: int) -> None:
+        self.rule = None
+        if self.left:
+            for k in self.promised:
+                self.release(k, t)
+        self.promised, self.left = {}, 0
+        for core in self.job.cores:
+            core.refused = False
 
     def release(self, k: int, t: int) -> None:
         insort(self.waiting, (self.job.position[k], k))
@@ -175,6 +202,13 @@ class InRounds(Way):
 
     def answer(self, core: Core, t: int) -> bool:
         """Serve a request; whether it got something."""
+        if core.leaving and all(other is core or other.released is not None for other in self.job.cores):
+            core.leaving = False
+            self.anew(t)
+        if core.leaving:
+            self.away_at = max(self.away_at, t)
+            self.job.depart(core, t + core.latency)
+            return True
         report = self.report(core, t)
         core.looked_at = True
         if not self.left and self.rule is not None and self.rule.learns and report is not None:
@@ -227,7 +261,7 @@ class InRounds(Way):
         job.master_free = begin
         core.answer = begin + core.latency
         core.request, core.asked, core.hand, core.times = None, t - core.latency, tasks, []
-        core.chunk = job.chunks
+        core.chunk, core.pays, core.owes = job.chunks, core.owes, 0
         job.chunks += 1
         self.requests += 1
 
@@ -239,7 +273,7 @@ class InRounds(Way):
         self.left = self.n = len(self.waiting)
         self.requests = 0
         self.open, self.dealt = any(core.under_way for core in cores), False
-        there = [core for core in cores if core.there]
+        there = [core for core in (self.job.staying if self.job.resized else cores) if core.there]
         work = [Fraction(self.job.gflop[k]) for k in self.listed]
         speed = sum(Fraction(core.speed) for core in there) / len(there)
         mean = sum(work) / len(work)
@@ -252,12 +286,19 @@ class InRounds(Way):
         if self.rule.places:
             self.promised = dict.fromkeys(self.listed)
             self.waiting = []
-        self.rule.begin(self.n, [Fraction(core.speed) for core in cores], self.given)
+        self.rule.begin(self.n, [Fraction(core.speed) for core in self.counted], self.given)
+
+    @property
+    def counted(self) -> list[Core]:
+        """The cores that the technique knows of."""
+        return self.job.staying if self.job.resized else self.job.cores
 
     def asked(self, core: Core, t: int, report: Report | None) -> Asked:
         """What the technique is asked with."""
-        speeds = [Fraction(other.speed) for other in self.job.cores]
-        return Asked(self.n, core.number, self.requests, self.left, t, self.job.chunks, speeds, report, self.known)
+        speeds = [Fraction(other.speed) for other in self.counted]
+        return Asked(
+            self.n, self.counted.index(core), self.requests, self.left, t, self.job.chunks, speeds, report, self.known
+        )
 
     def report(self, core: Core, t: int) -> Report | None:
         """What is known of a core's last chunk, once."""
@@ -272,8 +313,8 @@ class InRounds(Way):
 class Planned(Way):
     """Cores with sequences of tasks."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, replan: Replan | None = None) -> None:
+        self.plan, self.replan = plan, replan
         self.orphans: Waiting = []
         self.taken: dict[int, None] = {}  # orphans that a core is bound to
 
@@ -294,8 +335,48 @@ class Planned(Way):
         if (target := self.core[self.job.edges[e][1]]) is not None:
             self.job.bring(e, target, t)
 
+    def has_nothing(self, core: Core) -> bool:
+        return not self.bound(core)
+
+    def bound(self, core: Core) -> bool:
+        """Whether a core is to compute an orphan before all else."""
+        return bool(core.hand) and core.hand[0] in self.taken
+
+    def anew(self, t: int) -> None:
+        job, busy = self.job, [core.task for core in self.job.cores]
+        held = [core.hand[0] for core in job.cores if self.bound(core)]
+        rest = [k for k in range(len(job.gflop)) if not job.ended[k] and k not in busy and k not in held]
+        for core in job.cores:
+            core.hand = core.hand[:1] if self.bound(core) else []
+        self.taken = {k: None for k in self.taken if k not in rest}
+        staying = job.staying
+        assert self.replan is not None
+        found = self.replan(rest, [core.speed if core in staying else 0.0 for core in job.cores]) if rest else []
+        self.orphans = []
+        before = sorted((k for k in range(len(job.gflop)) if k not in rest), key=lambda k: job.position[k])
+        behind = [rest[at] for at in sorted(range(len(rest)), key=lambda at: found[at][1])]
+        for place, k in enumerate(before + behind):
+            job.position[k] = place
+        for k, (c, _) in zip(rest, found, strict=True):
+            self.core[k] = None if c < 0 else job.cores[c]
+            job.lacks[k] = {e: None for e in job.into[k] if not job.ended[job.edges[e][0]]}
+            if c < 0 and job.released[k] is not None:
+                self.release(k, t)
+        for k in behind:
+            if (core := self.core[k]) is not None:
+                core.hand.append(k)
+
     def next(self, core: Core, t: int) -> int | None:
+        if core.leaving and not self.bound(core):
+            if all(other is core or other.released is not None for other in self.job.cores):
+                core.leaving = False
+                self.anew(t)
+            else:
+                self.job.depart(core, t)
+                return None
         k = self.from_hand(core, t)
+        if k is not None:
+            core.pays, core.owes = core.owes, 0
         if k is not None and k not in self.taken:
             core.chunk = self.job.chunks
             self.job.chunks += 1
@@ -305,8 +386,7 @@ class Planned(Way):
         # Who starts nothing takes an orphan, and is then bound to it.
         job, served = self.job, False
         for core in job.cores:
-            bound = bool(core.hand) and core.hand[0] in self.taken
-            if not (core.there and core.task is None and self.orphans) or bound:
+            if not (core.there and core.task is None and self.orphans) or self.bound(core):
                 continue
             k = self.orphans.pop(0)[1]
             job.waited(core, core.hand[0] if core.hand else None, t)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reference import application, batch, cluster
-from reference.drawing import task_lengths
+from reference.drawing import filled, task_lengths, words
 from reference.machine import Host, Machine, Rules
 
 
@@ -37,8 +38,20 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A phase of what all jobs compute: a loop by a technique, or a serial part; and what it wishes for, 0 nothing."""
+
+    share: float
+    technique: str | None
+    cores: float
+
+
+@dataclass(frozen=True)
 class Wide:
-    """How the widths of jobs change: between ``widths``, by row, by the rule ``resize``, on cores of these hosts."""
+    """How the widths of jobs change: between ``widths``, by row, by the rule ``resize``, on cores of these hosts.
+
+    Without ``phases``, which are computed ``steps`` times, jobs are one loop.
+    """
 
     widths: Sequence[tuple[int, int]]
     resize: str
@@ -48,6 +61,33 @@ class Wide:
     depth: int | None = 0
     latency: int = 0
     master: bool = False
+    phases: Sequence[Phase] = ()
+    steps: int = 1
+
+
+def lengths_of_phases(
+    phases: Sequence[Phase],
+    steps: int,
+    seed: int,
+    job: int,
+    cores: int,
+    run_ns: int,
+    slowest: float,
+    variation: float,
+    tasks_per_core: int,
+) -> tuple[list[float], list[int]]:
+    """GFLOP of each task, and how many each part has: those of later steps are those of the first."""
+    stream, whole = words(seed, job), math.fsum(phase.share for phase in phases)
+    parts = []
+    for phase in phases:
+        a_core = slowest * (run_ns / 1e9) * (phase.share / whole) / steps
+        if phase.technique is None:
+            parts.append([a_core])
+        elif variation == 0:
+            parts.append([a_core / tasks_per_core] * (cores * tasks_per_core))
+        else:
+            parts.append(filled("normal", stream, a_core / tasks_per_core, a_core * cores, cov=variation))
+    return [length for part in steps * parts for length in part], [len(part) for part in steps * parts]
 
 
 def simulate(
@@ -77,8 +117,15 @@ def simulate(
 
     def resized(row: int, start: int, first: tuple[int, ...], changes: cluster.Changes) -> tuple[int, dict[int, int]]:
         assert wide is not None
-        job = jobs[row]
-        lengths = task_lengths(seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core)
+        job, (least, most) = jobs[row], wide.widths[row]
+        drawing = seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core
+        lengths, part_tasks = task_lengths(*drawing), []
+        if wide.phases:
+            lengths, part_tasks = lengths_of_phases(wide.phases, wide.steps, *drawing)
+        wishes = [
+            phase.cores and max(least, min(most, math.floor(phase.cores * job.cores + 0.5))) for phase in wide.phases
+        ]
+        evolves = wide.resize == "evolve" and least < most
 
         def latency(core: int) -> int:
             return wide.latency if wide.host_of[core] != wide.host_of[first[0]] else 0
@@ -92,9 +139,12 @@ def simulate(
         ran = application.run(
             lengths,
             [core_speeds[core] for core in first],
-            technique,
+            "" if wide.phases else technique,
             start=start,
             overhead=overhead,
+            phases=[phase.technique for phase in wide.phases],
+            part_tasks=part_tasks,
+            wishes=[int(wish) for wish in wishes] if evolves else (),
             latency=[latency(core) for core in first],
             master=wide.master,
             seed=seed,
@@ -120,7 +170,16 @@ def simulate(
             gives = (lambda *job: resized(*job, ())[1]) if wide.releases else None
             found = cluster.run(jobs, machine, rules, molded, gives, widths=wide.widths, resize="mold")
         else:
-            found = cluster.run(jobs, machine, rules, resized=resized, widths=wide.widths, resize=wide.resize)
+            evolves = wide.resize == "evolve"
+            found = cluster.run(
+                jobs,
+                machine,
+                rules,
+                resized=resized,
+                widths=wide.widths,
+                resize=wide.resize,
+                wishes_of=(lambda row, *_: tuple(runs[row][1].wishes)) if evolves else None,
+            )
         placements = [batch.Placed(one.start, one.end, one.cores) for one in found]
     for row, placed in enumerate(placements):
         lengths, ran = runs.get(row, ([], application.Run([], [], 0)))

@@ -19,7 +19,7 @@ from test_otf2 import SMALL
 from traces.base.errors import InputError
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2_library import reading
-from traces.ledger import Ledger
+from traces.ledger import Ledger, WidthRecords
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -87,6 +87,40 @@ def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) ->
     ]
     assert lanes["lane 1"][0][3] == of_job(of, 3)
     assert len(spans["batch scheduler"]["submits"]) == 8
+
+
+def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
+    """Also behind the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
+    plain = ledger(machine(2, 1), SMALL)
+    told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
+    for number, before in enumerate((plain, told)):
+        of = replace(before, cut_because=because)
+        paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]
+        few = write_otf2(of, tmp_path / f"{number}few", most_lanes=0)
+        names = []
+        for path in (*paths, few):
+            with reading(path) as trace:
+                names.append([one.name for one in trace.definitions.attributes])
+        assert names[1] == names[2] == [*names[0], "cut because"]
+        if before is plain:
+            check_batch(of, paths[1])
+        spans = [read_batch(path)[0] for path in paths]
+        assert spans[1]["batch scheduler"] == spans[0]["batch scheduler"]
+        running = [span for lane in read_batch(few)[0]["running jobs"].values() for span in lane]
+        assert {span[3]["job"]: span[3].get("cut because") for span in running} == {
+            7: because[0],
+            1542: None,
+            9: because[2],
+        }
+
+
+def test_otf2_print_reads_why_an_attempt_was_cut(tmp_path: Path) -> None:
+    of = replace(ledger(machine(2, 1), SMALL), cut_because={0: "all its cores were lost, core 1 last"})
+    ran = subprocess.run(["otf2-print", str(write_otf2(of, tmp_path))], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    found = re.findall(r'\("cut because" <12>; STRING; "([^"]*)" <\d+>\)', ran.stdout)
+    assert found == ["all its cores were lost, core 1 last"]
 
 
 def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from traces.compiled import Array, compiled
 
-__all__ = ["heap_drop_top", "heap_push", "heap_remove_keys", "heap_replace_top", "heap_settle"]
+__all__ = ["heap_drop_top", "heap_order", "heap_push", "heap_remove_keys", "heap_replace_top", "heap_settle"]
 
 
 @compiled(inner=True)
@@ -78,6 +78,14 @@ def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
     _rise(time, key, 0, at, t, k)
     if key[at] == k:  # it did not rise
         _sift_down(time, key, size, at, t, k)
+
+
+@compiled(inner=True)
+def heap_order(time: Array, key: Array, size: int) -> None:
+    """Restore the order where any of the entries may have another time than it had."""
+    for at in range(size // 2):
+        top = size // 2 - 1 - at
+        _sift_down(time, key, size, top, time[top], key[top])
 
 
 @compiled(inner=True)

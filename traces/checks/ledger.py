@@ -153,6 +153,7 @@ def check_ledger(ledger: Ledger) -> None:
     check_jobs(jobs)
     _check_allocations(ledger)
     _check_widths(ledger)
+    _check_scales(ledger)
     _check_releases(ledger)
     _check_hints(ledger)
     _check_holdings(ledger)
@@ -246,15 +247,31 @@ def _check_widths(ledger: Ledger) -> None:
     job, at, core = widths.job, widths.told_ns, widths.core
     if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
         raise InvariantError(
-            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, at {at[bad[0]]} ns, when it does "
-            "not run"
+            f"job {jobs.job_id[job[bad[0]]]} is given core {core[bad[0]]}, or asked for it, or wishes, at {at[bad[0]]} ns, "
+            "when it does not run"
         )
     if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
         raise InvariantError(
             f"job {jobs.job_id[job[bad[0] + 1]]}: the changes of its width are not in the order of instants"
         )
-    if len(bad := np.flatnonzero((core < 0) | (core >= ledger.machine.n_cores) | (np.abs(widths.change) != 1))):
+    beyond = np.where(widths.change == 0, (core < 1) | (core > ledger.machine.n_cores), core >= ledger.machine.n_cores)
+    if len(bad := np.flatnonzero((core < 0) | beyond | (np.abs(widths.change) > 1))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: change {widths.change[bad[0]]} of core {core[bad[0]]}")
+
+
+def _check_scales(ledger: Ledger) -> None:
+    jobs, scales = ledger.jobs, ledger.scales
+    if scales is None:
+        return
+    job, at, core = scales.job, scales.told_ns, scales.core
+    if len(bad := np.flatnonzero((at < jobs.start_ns[job]) | (at >= jobs.end_ns[job]))):
+        raise InvariantError(
+            f"job {jobs.job_id[job[bad[0]]]}: its speeds are scaled at {at[bad[0]]} ns, when it does not run"
+        )
+    if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: its scales are not in the order of instants")
+    if len(bad := np.flatnonzero((core < -1) | (core >= ledger.machine.n_cores) | (scales.scale < 1))):
+        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]}: core {core[bad[0]]} is scaled by {scales.scale[bad[0]]}")
 
 
 def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:

@@ -22,14 +22,15 @@ The batch scheduler
     at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
     location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
     ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes; or
-    location ``widths``, where they are given cores, or asked for some: of region ``width``.
+    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``.
 A host's load
     Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
 What became of the jobs
     Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
     its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
-    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter. Where that takes more than
-    ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
+    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter, and one more
+    (:data:`traces.exporters.otf2_batch.CUT`) on that of ``running`` of those whose cores were all lost. Where that takes more
+    than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
 each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that

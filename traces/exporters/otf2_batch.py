@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from traces.series import HostSeries, LoadSeries, host_series, load_series
 
 __all__ = [
     "ATTRIBUTES",
+    "CUT",
     "TOLD",
     "HOST_METRICS",
     "REGIONS",
@@ -23,6 +25,7 @@ __all__ = [
     "WORDS",
     "BatchLevel",
     "Location",
+    "attributes_of",
     "batch_level",
     "write_batch",
     "write_spans",
@@ -78,18 +81,31 @@ TOLD = {
         ),
     ),
     "widths": Told(
-        {"width": "a running job is given cores, or asked for some"},
+        {"width": "a running job is given cores, or asked for some, or wishes for others"},
         (
             _TOLD_JOB,
             ("given", "how many cores it is given", _UINT64),
             ("asked", "how many cores it is asked for", _UINT64),
+            ("wished", "how many cores it wishes for, 0 if for no others than before", _UINT64),
+        ),
+    ),
+    "scales": Told(
+        {"scale": "the speeds of a running job's cores are scaled"},
+        (
+            _TOLD_JOB,
+            ("core", "number of the core, -1 for all of the job's", _INT64),
+            ("parts per billion", "what part of its own speed it runs at from then on", _UINT64),
         ),
     ),
 }
 _TOLD_REGION = len(REGIONS)
+
+#: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
+CUT = ("cut because", "how all its cores were lost, and which was the last", _STRING)
+
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
-#: The strings that attributes refer to; string 0 is the empty one, then come these.
+#: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut.
 WORDS = (*WHY, *STATES)
 
 
@@ -107,9 +123,9 @@ class Spans(State):
     start, end, region, row : ndarray of int64
         Its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that tells of it.
     values : ndarray of int64, shape (rows, attributes)
-        What attributes say: numbers, and references of strings.
-    types : ndarray of int64, shape (attributes,)
-        The types of those that are written, which may be fewer.
+        What attributes say: numbers, and references of strings; -1 of a string that this row does not have.
+    attributes, types : ndarray of int64, shape (attributes,)
+        The references and types of those that are written, which may be fewer.
     """
 
     first: Ints
@@ -118,6 +134,7 @@ class Spans(State):
     region: Ints
     row: Ints
     values: Ints2
+    attributes: Ints
     types: Ints
 
     @property
@@ -132,7 +149,6 @@ def write_spans(
     attributes: int,
     first_location: int,
     first_region: int,
-    first_attribute: int,
     spans: Spans,
     get_writer: GetEvtWriter,
     close_writer: CloseEvtWriter,
@@ -142,7 +158,7 @@ def write_spans(
 ) -> int:
     """Write an Enter, with attributes, and a Leave for each span; ``attributes`` is an empty attribute list."""
     first, start, end, region, row = spans.first, spans.start, spans.end, spans.region, spans.row
-    values, types = spans.values, spans.types
+    values, references, types = spans.values, spans.attributes, spans.types
     for location in range(len(first) - 1):
         writer = get_writer(archive, first_location + location)
         if writer == 0:
@@ -150,7 +166,9 @@ def write_spans(
         for k in range(first[location], first[location + 1]):
             code: int = 0
             for place in range(len(types)):
-                code = add(attributes, first_attribute + place, types[place], values[row[k], place])
+                if types[place] == _STRING and values[row[k], place] < 0:
+                    continue
+                code = add(attributes, references[place], types[place], values[row[k], place])
                 if code != 0:
                     return code
             code = enter(writer, attributes, start[k], first_region + region[k])
@@ -181,6 +199,8 @@ class BatchLevel(NamedTuple):
         What became of the jobs, each on one lane; where they are too many for that, of the attempts that ran.
     waiting : bool
         Whether lanes show what waits, too.
+    cut_because : tuple of str
+        What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
     """
 
     load: LoadSeries
@@ -191,6 +211,7 @@ class BatchLevel(NamedTuple):
     hosts: HostSeries
     lanes: Spans
     waiting: bool
+    cut_because: tuple[str, ...]
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -213,23 +234,28 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     ).astype(np.int64, copy=False)
     first = np.flatnonzero(jobs.attempt == 0)
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
-    submits = _points(_SUBMIT, jobs.submit_ns[arrived], arrived, values, _types(0, _OF_SUBMIT))
+    submits = _points(_SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
     passes = ledger.passes
     if passes is None:
         points = _nowhere()
     else:
         told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
-        points = _points(_PASS, passes.now_ns, np.arange(len(passes)), told, _types(_OF_JOB, len(ATTRIBUTES)))
+        points = _points(_PASS, passes.now_ns, np.arange(len(passes)), told, _attributes(_OF_JOB, len(ATTRIBUTES)))
     lanes = _lanes(jobs, values, waiting=True)
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(jobs, values, waiting=False)
-    return BatchLevel(load_series(ledger), submits, points, *_told(ledger), host_series(ledger), lanes, waiting)
+    told_spans, told_as = _told(ledger)
+    because = tuple(sorted(set(ledger.cut_because.values())))
+    if because:
+        lanes = _with_cuts(lanes, ledger.cut_because, because, told_as)
+    shown = (submits, points, told_spans, told_as, host_series(ledger), lanes, waiting)
+    return BatchLevel(load_series(ledger), *shown, because)
 
 
 def _nowhere() -> Spans:
     nothing = np.zeros(0, np.int64)
-    return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing)
+    return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
 
 
 def _told(ledger: Ledger) -> tuple[Spans, str]:
@@ -245,23 +271,53 @@ def _told(ledger: Ledger) -> tuple[Spans, str]:
         kinds, place = np.unique(changes[:2], axis=1, return_inverse=True)
         given = np.bincount(place.reshape(-1), widths.change > 0, kinds.shape[1])
         asked = np.bincount(place.reshape(-1), widths.change < 0, kinds.shape[1])
+        wished = np.bincount(place.reshape(-1), np.where(widths.change == 0, widths.core, 0), kinds.shape[1])
         at = kinds[1]
-        told = np.column_stack([number[kinds[0]], given, asked]).astype(np.int64)
+        told = np.column_stack([number[kinds[0]], given, asked, wished]).astype(np.int64)
+    elif ledger.scales is not None:
+        name, at = "scales", ledger.scales.told_ns
+        scales = ledger.scales
+        told = np.column_stack([number[scales.job], scales.core, scales.scale]).astype(np.int64, copy=False)
     else:
         return _nowhere(), ""
     order = np.argsort(at, kind="stable")
-    types = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
-    return _points(_TOLD_REGION, at[order], order, told, types), name
+    first = len(ATTRIBUTES)
+    attributes = _attributes(first, first + len(TOLD[name].attributes), name)
+    return _points(_TOLD_REGION, at[order], order, told, attributes), name
 
 
-def _types(first: int, stop: int) -> Array:
-    return np.array([kind for _, _, kind in ATTRIBUTES[first:stop]], np.int64)
+def attributes_of(told_as: str, *, cut: bool) -> tuple[tuple[str, str, int], ...]:
+    """All attributes of a trace, in the order of their references: where jobs are told something, and some were cut, more."""
+    return (*ATTRIBUTES, *(TOLD[told_as].attributes if told_as else ()), *((CUT,) if cut else ()))
 
 
-def _points(region: int, instant_ns: Array, row: Array, values: Array, types: Array) -> Spans:
+def _attributes(first: int, stop: int, told_as: str = "") -> tuple[Array, Array]:
+    # References and types of those of these places.
+    kinds = [kind for _, _, kind in attributes_of(told_as, cut=False)[first:stop]]
+    return _FIRST_ATTRIBUTE + np.arange(first, stop), np.array(kinds, np.int64)
+
+
+def _points(region: int, instant_ns: Array, row: Array, values: Array, attributes: tuple[Array, Array]) -> Spans:
     # Of no length, on one location.
     n, at = len(row), np.ascontiguousarray(instant_ns, np.int64)
-    return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, types)
+    return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
+
+
+def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], told_as: str) -> Spans:
+    """The same lanes, on which what ran of an attempt that was cut says why; ``texts`` are strings behind :data:`WORDS`."""
+    rows = np.array(sorted(because), np.int64)
+    string = np.array([1 + len(WORDS) + texts.index(because[row]) for row in rows.tolist()], np.int64)
+    none = np.full(len(lanes.values), -1)
+    # Only what ran has it, so it has a row of its own.
+    values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
+    ran = (lanes.region == _RUNNING) & np.isin(lanes.row, rows)
+    row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
+    reference = _FIRST_ATTRIBUTE + len(attributes_of(told_as, cut=False))
+    return Spans(
+        *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
+        np.append(lanes.attributes, reference),
+        np.append(lanes.types, _STRING),
+    )
 
 
 def _lanes(jobs: JobRecords, values: Array, *, waiting: bool) -> Spans:
@@ -294,7 +350,7 @@ def _lanes(jobs: JobRecords, values: Array, *, waiting: bool) -> Spans:
         np.broadcast_to([_HELD, _QUEUED, _RUNNING], shown.shape)[shown],
         np.repeat(row, np.diff(upto)),
         values,
-        _types(0, _OF_JOB),
+        *_attributes(0, _OF_JOB),
     )
 
 
@@ -339,26 +395,23 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
             *(len(types), types.ctypes.data, values.ctypes.data),
         )
 
-    def spans(one: Spans, first_attribute: int) -> None:
-        call(
-            *(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region),
-            *(_FIRST_ATTRIBUTE + first_attribute, one),
-        )
+    def spans(one: Spans) -> None:
+        call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
 
     both = np.column_stack([load.queue_length, load.busy_cores]).astype(np.int64)
     counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, both)
     found += [Location("batch scheduler", metric, len(load), scheduler)]
-    spans(batch.submits, 0)
+    spans(batch.submits)
     found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]
     if batch.passes.n_locations:
-        spans(batch.passes, _OF_JOB)
+        spans(batch.passes)
         found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
     if batch.told.n_locations:
-        spans(batch.told, len(ATTRIBUTES))
+        spans(batch.told)
         found += [Location(batch.told_as, thread, 2 * len(batch.told.start), scheduler)]
     counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
     rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
     found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]
-    spans(lanes, 0)
+    spans(lanes)
     found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
     return found

@@ -12,7 +12,6 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_batch import (
-    ATTRIBUTES,
     HOST_METRICS,
     REGIONS,
     SCHEDULER_METRICS,
@@ -20,6 +19,7 @@ from traces.exporters.otf2_batch import (
     WORDS,
     BatchLevel,
     Location,
+    attributes_of,
 )
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
@@ -31,9 +31,9 @@ __all__ = ["write_definitions"]
 class _Strings:
     """String definitions, numbered as they are written; string 0 is the empty one, then come those of attributes."""
 
-    def __init__(self, call: Calls, writer: Any) -> None:
+    def __init__(self, call: Calls, writer: Any, cut_because: Sequence[str]) -> None:
         self._call, self._writer, self._next = call, address_of(writer), 0
-        self.add(["", *WORDS])
+        self.add(["", *WORDS, *cut_because])
 
     def add(self, names: Sequence[str]) -> int:
         """Define some strings; return the reference of the first, whom the others follow."""
@@ -82,9 +82,9 @@ def write_definitions(
     binding.GlobalDefWriter_WriteClockProperties(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
-    strings = _Strings(call, writer)
+    strings = _Strings(call, writer, batch.cut_because)
     told = TOLD.get(batch.told_as)
-    _write_attributes(writer, strings, ATTRIBUTES if told is None else (*ATTRIBUTES, *told.attributes))
+    _write_attributes(writer, strings, attributes_of(batch.told_as, cut=bool(batch.cut_because)))
     _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)

@@ -34,7 +34,7 @@ from traces.kernels.signatures import (
 )
 from traces.kernels.state import State
 
-__all__ = ["CFunction", "Caller", "Kernel", "jit_enabled"]
+__all__ = ["CFunction", "Caller", "Kernel", "Rows", "jit_enabled"]
 
 OURS = ("als", "bls", "bridge", "traces")
 
@@ -305,6 +305,16 @@ class Caller:
 
     def __call__(self, entry: Any, arguments: Any = ()) -> Any:
         return entry if self.makes else entry(*arguments)
+
+
+class Rows:
+    """What shows, within a kernel, the front of a column as rows of equal lengths.
+
+    numba's ``reshape`` does more, and needs a library of numba's where it runs.
+    """
+
+    def __call__(self, column: Array, rows: int, length: int) -> Array:
+        return column[: rows * length].reshape(rows, length)
 
 
 class CFunction:

@@ -22,7 +22,7 @@ from numba.extending import models, register_model, typeof_impl
 from numba.np.arrayobj import make_array, populate_array
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Caller
+from traces.kernels.declared import OURS, Caller, Rows
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
 from traces.kernels.state import State, fields_of, layout_of
 
@@ -290,3 +290,23 @@ def _caller_type(caller: Caller) -> Any:
 @typeof_impl.register(Caller)  # type: ignore[untyped-decorator]
 def _type_of_caller(caller: Caller, _context: Any) -> Any:
     return _caller_type(caller)
+
+
+@functools.cache
+def _rows_type() -> Any:
+    def typed(typing_context: Any, column: Any, rows: Any, length: Any) -> Any:
+        shown = types.Array(column.dtype, 2, "C")
+
+        def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+            array = make_array(column)(context, builder, values[0])
+            return _array(context, builder, shown, builder.ptrtoint(array.data, _I64), values[1:])
+
+        return shown(column, types.int64, types.int64), generate
+
+    template = make_intrinsic_template(object(), typed, "rows", prefer_literal=False, kwargs={})
+    return types.Function(template)
+
+
+@typeof_impl.register(Rows)  # type: ignore[untyped-decorator]
+def _type_of_rows(_rows: Rows, _context: Any) -> Any:
+    return _rows_type()

@@ -14,14 +14,14 @@ from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-__all__ = ["change_speed_in_graph", "stop_in_graph"]
+__all__ = ["change_speed_in_graph", "end_what_ends", "stop_in_graph"]
 
 
 @compiled(inner=True)
-def _end_what_ends(state: ApplicationState, now: int) -> None:
+def end_what_ends(state: ApplicationState, now: int) -> None:
     """End the tasks that end at this very instant."""
-    counters, n_cores = state.counters, state.speed.size
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == now and state.ask_core[0] < n_cores:
+    counters, slots = state.counters, state.graph.cores.shape[1]
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == now and state.ask_core[0] < slots:
         c = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
         end_task(state, c, now)
@@ -31,7 +31,7 @@ def _end_what_ends(state: ApplicationState, now: int) -> None:
 def _place_in_heap(state: ApplicationState, c: int) -> int:
     """Where the event of core ``c`` is in the heap; -1 if it has none."""
     for at in range(state.counters[s.ASKING]):
-        if state.ask_core[at] % state.speed.size == c:
+        if state.ask_core[at] % state.graph.cores.shape[1] == c:
             return at
     return -1
 
@@ -139,7 +139,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
     now = counters[s.NOW]
     if graph.numbers[g.DATA] != 0:
         take_arrivals(state, now, ARRIVED_BY)
-    _end_what_ends(state, now)
+    end_what_ends(state, now)
     before = state.speed[c]
     if speed_gflops == 0.0:
         if before > 0.0:
@@ -222,7 +222,7 @@ def stop_in_graph(state: ApplicationState) -> bool:
         does = graph.cores[g.DOES, c]
         state.cores[s.AWAY, c] = 1 if does == g.DONE or does == g.ABSENT or does == g.AWAY or does == g.IDLES else 0
     chunks = counters[s.CHUNKS]
-    _end_what_ends(state, now)
+    end_what_ends(state, now)
     counters[s.CHUNKS] = chunks  # what would begin now never does
     ran = graph.numbers[g.TASKS] - graph.numbers[g.UNDONE]
     if graph.numbers[g.UNDONE] == 0 and counters[s.PART] == state.part_first.size - 2:
@@ -234,6 +234,6 @@ def stop_in_graph(state: ApplicationState) -> bool:
     for c in range(n_cores):
         working = working or state.cores[s.AWAY, c] == 0
     for c in range(n_cores):
-        if state.cores[s.AWAY, c] == 0 or not working:
+        if (state.cores[s.AWAY, c] == 0 or not working) and not released(state, c):
             state.finish_ns[c] = now
     return False

@@ -7,10 +7,12 @@ import math
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.ready_pool import begin_task, fetch, idle, wake
+from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
 from als.engine.rule_table import FLAGS, FULL, LEARNS, MOMENTS, PARAMS_FIRST, PARAMS_STOP, PLACES, RANDOM
 from als.engine.state import ApplicationState
 from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
+from als.engine.staying import stays
 from als.streams import CHUNKS as CHUNK_STREAM
 from als.streams import fill_words, uniform_from_word
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
@@ -20,7 +22,7 @@ from traces.algorithms.key_heap import key_pop
 from traces.base.time import MAX_NS
 from traces.compiled import caller, compiled
 
-__all__ = ["dismiss", "serve_request", "take_told"]
+__all__ = ["dismiss", "end_round", "serve_request", "take_told"]
 
 _call_plain = caller(NEXT_CHUNK)
 _call_full = caller(NEXT_CHUNK_FULL)
@@ -50,15 +52,18 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     rule = counters[s.RULE]
     flags, call = rules[rule, FLAGS], state.table.calls[rule]
     memo = state.memo[counters[s.MEMO_LO] : counters[s.MEMO_HI]]
-    n_cores, requests, n_tasks = state.speed.size, counters[s.REQUESTS], counters[s.TASKS]
+    requests, n_tasks, width = counters[s.REQUESTS], counters[s.TASKS], counters[s.WIDTH]
+    n_cores = state.speed.size if width == 0 else width
+    place = c if width == 0 else state.cores[s.RANK, c]
     if flags & FULL == 0:
-        return int(_call_plain(call, (n_tasks, n_cores, c, requests, left, memo)))
+        return int(_call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
     facts[f.NOW_NS] = float(t)
     if flags & RANDOM != 0:
         fill_words(state.words, state.keys, counters[s.CHUNKS], CHUNK_STREAM)
         facts[f.UNIFORM] = uniform_from_word(state.words[0])
     params = state.table.params[rules[rule, PARAMS_FIRST] : rules[rule, PARAMS_STOP]]
-    return int(_call_full(call, (n_tasks, n_cores, c, requests, left, facts, state.speed, params, memo)))
+    speed = state.speed if width == 0 else state.amounts[s.RANKED][:width]
+    return int(_call_full(call, (n_tasks, n_cores, place, requests, left, facts, speed, params, memo)))
 
 
 @compiled(merged=True)
@@ -74,8 +79,9 @@ def _tell(state: ApplicationState, n_tasks: int, moments: bool) -> None:
     """Write down the facts of a round of the first ``n_tasks`` that wait; with ``moments`` their mean and deviation, too."""
     counters, speed, facts = state.counters, state.speed, state.facts
     present, total, messages = 0, 0.0, 0.0
+    resized = counters[s.WIDTH] > 0
     for c in range(speed.size):
-        if speed[c] > 0.0:
+        if speed[c] > 0.0 and (not resized or stays(state, c)):
             present += 1
             total += speed[c]
             messages += 2.0 * float(state.latency_ns[c])
@@ -106,6 +112,8 @@ def _begin_round(state: ApplicationState) -> None:
     numbers, cores, pools = graph.numbers, graph.cores, graph.pools
     flags = state.table.rules[counters[s.RULE], FLAGS]
     n_tasks = numbers[g.WAITING]
+    if counters[s.WIDTH] > 0:
+        call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
     if numbers[g.ROUND] >= 0:
         numbers[g.REPEATS] += 1
     numbers[g.ROUND] += 1
@@ -128,7 +136,7 @@ def _begin_round(state: ApplicationState) -> None:
 
 
 @compiled(inner=True)
-def _end_round(state: ApplicationState, t: int) -> None:
+def end_round(state: ApplicationState, t: int) -> None:
     """End a round whose tasks have all been handed out: those who were to wait for the next round wait for tasks."""
     graph = state.graph
     numbers, cores = graph.numbers, graph.cores
@@ -260,7 +268,7 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     flags = state.table.rules[counters[s.RULE], FLAGS]
     _report(state, c, state.finish_ns[c])
     if numbers[g.ROUND_LEFT] == 0:
-        if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0:
+        if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and numbers[g.ROUND] >= 0:
             _ask(state, c, t, 0)
             state.facts[f.LAST_SIZE] = 0.0
         if numbers[g.WAITING] == 0:
@@ -318,7 +326,7 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     if counters[s.LEFT] == 0:
         dismiss(state, t)
     elif numbers[g.ROUND_LEFT] == 0:
-        _end_round(state, t)
+        end_round(state, t)
     if numbers[g.DATA] == 0 or not _needs_data(state, c):
         graph.cores[g.FREE_NS, c] = begin
         begin_task(state, c, graph.cores[g.TASK, c], begin)
@@ -326,5 +334,5 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
         take_told(state, c, t)
     else:
         graph.cores[g.DOES, c] = g.HEARS
-        key = g.TOLD * state.speed.size + c
+        key = g.TOLD * graph.cores.shape[1] + c
         counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], begin, key)

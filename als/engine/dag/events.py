@@ -22,6 +22,8 @@ from als.engine.dag.ready_pool import (
     take_alone,
     wake,
 )
+from als.engine.hooks import LEAVE_GRAPH
+from als.engine.hooks import call_hook as call_application_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
 from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
@@ -76,7 +78,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
     else:
         own[s.HELD_SIZE, c] = 0
         counters[s.BARRIER] = max(counters[s.BARRIER], t)
-    key = g.REQUESTS * state.speed.size + c
+    key = g.REQUESTS * cores.shape[1] + c
     counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
 
 
@@ -130,6 +132,12 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
     graph = state.graph
     mode = graph.numbers[g.MODE]
+    if (
+        state.counters[s.LEAVING] > 0
+        and state.cores[s.WANTED, c] == s.TO_LEAVE
+        and call_application_hook(state.hooks[LEAVE_GRAPH], (state, t, float(c))) == 1
+    ):
+        return
     if mode == g.BY_TECHNIQUE:
         serve_request(state, c, t)
     elif mode == g.PLANNED:
@@ -162,23 +170,24 @@ def take_arrivals(state: ApplicationState, t: int, slot: int) -> None:
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
     """Handle everything that happens at one instant."""
-    counters, graph, n_cores = state.counters, state.graph, state.speed.size
+    counters, graph = state.counters, state.graph
+    slots = graph.cores.shape[1]
     data = graph.numbers[g.DATA] != 0
     if data:
         take_arrivals(state, t, ARRIVED_BY)
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * n_cores:
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] < g.REQUESTS * slots:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
-        if key < n_cores:
+        if key < slots:
             end_task(state, key, t)
         else:
-            take_told(state, key - n_cores, t)
+            take_told(state, key - slots, t)
     if data:
         take_arrivals(state, t, ARRIVED_AT)
-    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * n_cores:
+    while counters[s.ASKING] > 0 and state.ask_ns[0] == t and state.ask_core[0] >= g.REQUESTS * slots:
         key = state.ask_core[0]
         counters[s.ASKING] = heap_drop_top(state.ask_ns, state.ask_core, counters[s.ASKING])
-        _serve(state, key - g.REQUESTS * n_cores, t)
+        _serve(state, key - g.REQUESTS * slots, t)
 
 
 @compiled()

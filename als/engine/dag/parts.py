@@ -149,8 +149,9 @@ def graph_of(
     core_host: Array | list[int] | None,
     network: NetworkState,
     rules: Rules,
+    room: int,
 ) -> g.GraphState:
-    """The state of an application's graphs; arguments as of ``als.application.Application``.
+    """The state of an application's graphs; arguments as of ``als.application.Application``, with ``room`` for so many cores.
 
     Raises
     ------
@@ -169,13 +170,13 @@ def graph_of(
         edges.source,
         edges.target,
         edges.bytes,
-        local,
+        np.pad(local, (0, room - n_cores)),
         host_number,
         network,
         graph_hooks.table(network),
         n_tasks=n_tasks,
         longest_route=int(longest_route(network)),
-        plan_room=rules.plan_room(int(longest), int(np.diff(edges.first).max(initial=0)), n_cores),
+        plan_room=rules.plan_room(int(longest), int(np.diff(edges.first).max(initial=0)), room),
         given=_given(kinds, part_first, host_number, n_cores),
     )
 

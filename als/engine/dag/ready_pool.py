@@ -35,7 +35,7 @@ __all__ = [
 def request_now(state: ApplicationState, c: int, t: int) -> None:
     """Core ``c`` is to be served at ``t``."""
     state.graph.cores[g.DOES, c] = g.ASKS
-    key = g.REQUESTS * state.speed.size + c
+    key = g.REQUESTS * state.graph.cores.shape[1] + c
     state.counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, state.counters[s.ASKING], t, key)
 
 
@@ -158,6 +158,10 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
     if graph.numbers[g.DATA] != 0:
         lacked = t - max(cores[g.FREE_NS, c], graph.tasks[g.SINCE_NS, task])
         graph.numbers[g.WAIT_NS] += max(0, lacked)
+    if state.counters[s.WIDTH] != 0 and cores[g.HEAD, c] == k:
+        t += own[s.OWES_NS, c]
+        state.counters[s.SCHEDULING] += own[s.OWES_NS, c]
+        own[s.OWES_NS, c] = 0
     took = duration_ns(state.lengths[task], state.speed[c])
     if t + took >= MAX_NS - state.latency_ns[c]:
         graph.numbers[g.FAULT] = OVERFLOW
@@ -174,7 +178,7 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
         state.start_ns[task] = t
         state.core[task] = state.core_number[c]
         state.chunk[task] = graph.tasks[g.CHUNK, task]
-    key = g.ENDS * state.speed.size + c
+    key = g.ENDS * cores.shape[1] + c
     state.counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, state.counters[s.ASKING], t + took, key)
 
 

@@ -6,9 +6,11 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.hooks import BEGIN, call_hook
 from als.engine.dag.ready_pool import make_ready
+from als.engine.releases import released
 from als.engine.rule_table import PARAMS_FIRST, PARAMS_STOP, memo_size
 from als.engine.state import ApplicationState
 from als.engine.status import BAD_PLAN
+from als.engine.staying import stays
 from als.graphs.order import by_rank, index_edges, topological_order
 from als.network import state as n
 from als.planners.contract import PLAN
@@ -17,9 +19,33 @@ from traces.algorithms.copying import copy_first
 from traces.algorithms.event_heap import heap_push
 from traces.compiled import caller, compiled
 
-__all__ = ["open_graph"]
+__all__ = ["call_planner", "open_graph", "place_memo", "show_cores"]
 
-_call_planner = caller(PLAN)
+call_planner = caller(PLAN)
+
+
+@compiled(inner=True)
+def place_memo(state: ApplicationState) -> None:
+    """Say which part of the memo is the present rule's."""
+    counters, phase = state.counters, state.counters[s.PART] % state.phases.shape[0]
+    rules, n_cores = state.table.rules, state.speed.size
+    counters[s.MEMO_LO] = 0
+    for earlier in range(phase):
+        if state.phases[earlier, s.KIND] != s.SERIAL:
+            counters[s.MEMO_LO] += memo_size(rules, state.phases[earlier, s.PHASE_RULE], n_cores)
+    counters[s.MEMO_HI] = counters[s.MEMO_LO] + memo_size(rules, state.phases[phase, s.PHASE_RULE], n_cores)
+
+
+@compiled(inner=True)
+def show_cores(state: ApplicationState) -> None:
+    """Let planners see the cores: where widths have changed, only those that stay."""
+    graph, problem = state.graph, state.graph.problem
+    problem.speed, problem.core_host = state.speed, graph.cores[g.HOST, : state.speed.size]
+    if state.counters[s.WIDTH] == 0:
+        return
+    problem.speed = graph.anew_speed[: state.speed.size]
+    for c in range(state.speed.size):
+        graph.anew_speed[c] = state.speed[c] if stays(state, c) else 0.0
 
 
 @compiled(inner=True)
@@ -32,7 +58,7 @@ def _pose_problem(state: ApplicationState, first: int, stop: int, edge_0: int, e
     problem.bytes, problem.in_edge = graph.bytes[edge_0:edge_1], graph.in_edge[: edge_1 - edge_0]
     problem.out_first, problem.in_first = graph.out_first[: m + 1], graph.in_first[: m + 1]
     problem.order, problem.begin = graph.listed[:m], graph.ranks[:m]
-    problem.speed, problem.core_host = state.speed, graph.cores[g.HOST, : state.speed.size]
+    show_cores(state)
     problem.costs, problem.core = graph.amounts[: g.TRANSFER_BYTES], graph.tasks[g.PLAN, first:stop]
 
 
@@ -43,10 +69,10 @@ def _plan(state: ApplicationState, first: int, stop: int, rule: int) -> None:
     tasks, plan, ranks = graph.tasks, problem.core, problem.begin
     position, at = tasks[g.POSITION, first:stop], tasks[g.IN_POSITION, first:stop]
     problem.params = state.table.params[state.table.rules[rule, PARAMS_FIRST] : state.table.rules[rule, PARAMS_STOP]]
-    answer = _call_planner(state.table.calls[rule], (problem,))
+    answer = call_planner(state.table.calls[rule], (problem,))
     for k in range(m):
         good = answer == 0 and 0 <= plan[k] < state.speed.size and ranks[k] >= 0.0
-        if not good or state.speed[plan[k]] == 0.0:
+        if not good or problem.speed[plan[k]] == 0.0:
             if answer == 0:
                 state.counters[s.ANSWER] = k
                 graph.numbers[g.FAULT] = BAD_PLAN
@@ -129,11 +155,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
     counters[s.HOLES] = counters[s.PUT_BACK] = counters[s.OPEN] = counters[s.REQUESTS] = 0
     counters[s.AWAY_NS] = counters[s.BARRIER] = t
     counters[s.RULE] = rule
-    counters[s.MEMO_LO] = 0
-    for earlier in range(phase):
-        if state.phases[earlier, s.KIND] != s.SERIAL:
-            counters[s.MEMO_LO] += memo_size(state.table.rules, state.phases[earlier, s.PHASE_RULE], n_cores)
-    counters[s.MEMO_HI] = counters[s.MEMO_LO] + memo_size(state.table.rules, rule, n_cores)
+    place_memo(state)
     _pose_problem(state, first, stop, edge_0, edge_1)
     problem = graph.problem
     index_edges(problem.source, problem.target, m, problem.out_first, problem.in_first, problem.in_edge)
@@ -173,10 +195,12 @@ def open_graph(state: ApplicationState, t: int) -> None:
     _make_pools(state, first, stop)
     counters[s.ASKING] = 0
     for c in range(n_cores):
-        if state.speed[c] > 0.0:
+        if released(state, c):
+            cores[g.DOES, c] = g.DONE
+        elif state.speed[c] > 0.0:
             cores[g.DOES, c] = g.ASKS
             arrives = t + state.latency_ns[c] if mode == g.BY_TECHNIQUE else t
-            key = g.REQUESTS * n_cores + c
+            key = g.REQUESTS * cores.shape[1] + c
             counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], arrives, key)
         else:
             cores[g.DOES, c] = g.ABSENT

@@ -11,7 +11,17 @@ from traces.compiled import Array, own
 from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.state import State, fields_of
 
-__all__ = ["BY_RANK", "BY_TECHNIQUE", "NO_GRAPH", "ON_CORES", "ON_HOSTS", "PLANNED", "GraphState", "new_graph_state"]
+__all__ = [
+    "BY_RANK",
+    "BY_TECHNIQUE",
+    "NO_GRAPH",
+    "ON_CORES",
+    "ON_HOSTS",
+    "PLANNED",
+    "GraphState",
+    "anew_room",
+    "new_graph_state",
+]
 
 # How a part's tasks come to cores: the column PHASE_MODE of ApplicationState.phases.
 BY_TECHNIQUE = 0  # cores ask, a technique says how many of the waiting tasks they get
@@ -93,6 +103,14 @@ ENDS = 0
 TOLD = 1
 REQUESTS = 2
 
+# Rows of GraphState.anew.
+ANEW_OF = 0  # its number in the part, of a task that is planned anew
+ANEW_CORE = 1  # which core it is for
+ANEW_POSITION = 2  # its place in the order of begins
+ANEW_AT = 3  # the task at a place
+ANEW_SCRATCH = 4
+ANEW_ROWS = 5
+
 # Rows of GraphState.pools.
 WAITING_FIRST = 0  # where the heap of its waiting tasks begins
 WAITING_SIZE = 1
@@ -132,6 +150,16 @@ class GraphState(State):
         The part's edges by their targets.
     sent_ns, arrived_ns : int64 (E,)
         Records of transfers, -1 where there was none.
+    anew : int64 (ANEW_ROWS, N) or (ANEW_ROWS, 0)
+        Where widths change and planners plan: what is planned anew, a graph of its own. Work space.
+    anew_first : int64 (2, N + 1) or (2, 0)
+        Where its tasks' out-edges begin, and their in-edges.
+    anew_edges : int64 (3, E) or (3, 0)
+        Its edges' producers and consumers, and their order by consumers.
+    anew_gflop, anew_bytes : float64 (N,), (E,) or (0,)
+        The work of its tasks; of its edges.
+    anew_speed : float64 (P,) or (0,)
+        Where widths change: the speeds of the cores that stay, 0 of the others.
     ranks : float64 (N,)
         Work space, and what a planner says of the begin of each task, s.
     amounts : float64 (AMOUNTS,)
@@ -161,6 +189,12 @@ class GraphState(State):
     in_edge: Ints
     sent_ns: Ints
     arrived_ns: Ints
+    anew: Ints2
+    anew_first: Ints2
+    anew_edges: Ints2
+    anew_gflop: Floats
+    anew_bytes: Floats
+    anew_speed: Floats
     ranks: Floats
     amounts: Floats
     problem: PlanningProblem
@@ -221,6 +255,7 @@ def new_graph_state(
         in_edge=np.empty(n_edges, np.int64),
         sent_ns=np.full(n_edges, -1, np.int64),
         arrived_ns=np.full(n_edges, -1, np.int64),
+        **anew_room(0, 0, 0),
         ranks=np.empty(n_tasks),
         amounts=np.zeros(AMOUNTS),
         problem=_new_problem(*plan_room),
@@ -228,6 +263,19 @@ def new_graph_state(
         net=net,
         hooks=hooks,
     )
+
+
+def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> dict[str, Array]:
+    """The columns that are needed only where widths change, by their names, of sizes 0 or enough for any part."""
+    first = n_tasks + 1 if n_tasks else 0
+    return {
+        "anew": np.empty((ANEW_ROWS, n_tasks), np.int64),
+        "anew_first": np.empty((2, first), np.int64),
+        "anew_edges": np.empty((3, n_edges), np.int64),
+        "anew_gflop": np.empty(n_tasks),
+        "anew_bytes": np.empty(n_edges),
+        "anew_speed": np.empty(n_cores),
+    }
 
 
 def _new_problem(n_floats: int, n_ints: int) -> PlanningProblem:

@@ -79,10 +79,11 @@ def _check_cores(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
     cores, (first, stop) = graph.cores, _part(state)
     keys = state.ask_core[: state.counters[s.ASKING]]
     event = np.full(n_cores, -1)
-    event[keys % n_cores] = keys // n_cores
+    event[keys % cores.shape[1]] = keys // cores.shape[1]
     for c in range(n_cores):
         does = int(cores[g.DOES, c])
-        if (does == g.ABSENT) != (state.speed[c] == 0):
+        released = state.cores[s.RELEASED_NS, c] != s.NEVER
+        if (does == g.ABSENT) != (state.speed[c] == 0 and not released) or (released and does != g.DONE):
             fault(f"core {c} has speed {state.speed[c]}, and does {does}")
         if event[c] != _EVENT.get(does, -1):
             fault(f"core {c} does {does}, and its next event is of kind {event[c]}")
@@ -100,8 +101,13 @@ def _check_cores(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
                 f"core {c} computes task {first + k}, which began at {state.start_ns[first + k]} and ended at "
                 f"{state.end_ns[first + k]} ns"
             )
-    _count(fault, "cores that wait for the next round", int(graph.numbers[g.TURNED_AWAY]), _doing(cores, g.AWAY))
-    computes = cores[g.TASK, cores[g.DOES] == g.COMPUTES]
+    _count(
+        fault,
+        "cores that wait for the next round",
+        int(graph.numbers[g.TURNED_AWAY]),
+        _doing(cores[:, :n_cores], g.AWAY),
+    )
+    computes = cores[g.TASK, :n_cores][cores[g.DOES, :n_cores] == g.COMPUTES]
     if len(computes) != len(np.unique(computes)):
         fault(f"two cores compute the same task, of {sorted(computes.tolist())}")
 
@@ -135,7 +141,7 @@ def _check_pools(state: ApplicationState, fault: Callable[[str], NoReturn]) -> N
             f"task {first + k} is {waiting[k]} times among those that wait for a core; it is {'' if taken[k] else 'not '}"
             f"assigned, and waits for {tasks[g.PENDING, k]} tasks"
         )
-    if len(bad_cores := np.flatnonzero(idle != graph.cores[g.QUEUED])):
+    if len(bad_cores := np.flatnonzero(idle != graph.cores[g.QUEUED, : len(idle)])):
         c = bad_cores[0]
         fault(f"core {c} is {idle[c]} times among those that wait for tasks, and says {graph.cores[g.QUEUED, c]}")
 

@@ -8,7 +8,7 @@ from als.engine.hooks import HOOK
 from als.engine.rule_selection import begin_rule, memo_begin, tell
 from als.engine.rule_table import CANDIDATES, EVERY_NS, FLAGS, PLACES, memo_size
 from als.engine.state import ApplicationState
-from als.engine.status import OVERFLOW, PART_DONE
+from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
@@ -48,6 +48,11 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         begin_rule(state, row, memo_lo)
     ahead.counters[s.CHOOSE_NS] = s.NEVER
     status = serve(state, s.NEVER)
+    while status == CHOOSE:  # the last core was to leave, and stays: the rule begins anew
+        tell(state, state.table.rules[row, FLAGS])
+        begin_rule(state, row, memo_lo)
+        ahead.counters[s.CHOOSE_NS] = s.NEVER
+        status = serve(state, s.NEVER)
     state.counters, state.facts, state.memo = counters, facts, memo
     state.ask_ns, state.ask_core, state.finish_ns, state.busy_ns = ask_ns, ask_core, finish_ns, busy_ns
     state.cores, state.amounts, state.taken = cores, amounts, taken

@@ -5,19 +5,22 @@ it asks at once. One that is to leave gets nothing more, and leaves at the end o
 Where it has no chunk, as others are still at the part's last tasks, it leaves at once. Nobody leaves who is the last.
 
 With each decision the technique of a loop begins anew, for the tasks that are left and the cores that stay, counted by their
-slots, and forgets what it has learned; what a rule that chooses its tasks has still to hand out is as if put back. Those who
-were sent away ask again. And each core pays for the change once, before its next chunk.
+slots, and forgets what it has learned; what a rule that chooses its tasks has still to hand out is as if put back. A choice
+among techniques is made anew. Those who were sent away ask again. And each core pays for the change once, before its next
+chunk. What becomes of a graph is in ``als.engine.dag.widths``.
 """
 
 from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns, is_serial, reopen
-from als.engine.hooks import HOOK
-from als.engine.releases import leave, released
+from als.engine.dag import state as g
+from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
+from als.engine.releases import leave
 from als.engine.rule_table import FLAGS, PLACES
 from als.engine.state import ApplicationState
 from als.engine.status import SUSPENDED
+from als.engine.staying import count_ranks, stays
 from traces.algorithms.event_heap import heap_push
 from traces.compiled import compiled
 
@@ -25,9 +28,9 @@ __all__ = ["give", "open_slot", "rank", "resize", "slot_for", "stay", "take"]
 
 
 @compiled(inner=True)
-def _stays(state: ApplicationState, c: int) -> bool:
-    """Whether core ``c`` is the job's, there or not, and is not to leave."""
-    return not released(state, c) and state.cores[s.WANTED, c] != s.TO_LEAVE
+def _in_graph(state: ApplicationState) -> bool:
+    """Whether the part that runs is a graph."""
+    return bool(state.phases[state.counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH)
 
 
 @compiled()
@@ -59,10 +62,16 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
     cores[s.RELEASED_NS, c] = s.NEVER
     cores[s.FOR_GOOD, c] = cores[s.WANTED, c] = cores[s.AWAY, c] = cores[s.OWES_NS, c] = 0
     cores[s.HELD_SIZE, c] = cores[s.HELD_FIRST, c] = cores[s.HELD_STOP, c] = 0
+    cores[s.RANK, c] = 0  # until the width changes, a moment later; if it is lost before, something must be here
     state.speed[c], state.core_number[c], state.latency_ns[c] = gflops, number, latency_ns
+    if state.graph.numbers.size > 0:
+        # It asks as the width changes. On which host it is, is all the same where data take no time.
+        state.graph.cores[g.DOES, c], state.graph.cores[g.HOST, c] = g.ABSENT, 0
     if gflops == 0.0:
         return
     counters[s.PRESENT] += 1
+    if _in_graph(state):
+        return
     at = arrival_ns(state, counters[s.NOW], c)
     counters[s.ASKING] = heap_push(state.ask_ns, state.ask_core, counters[s.ASKING], at, c)
 
@@ -73,6 +82,9 @@ def open_slot(state: ApplicationState, c: int) -> None:
     state.cores[s.RELEASED_NS, c] = s.NEVER
     state.finish_ns[c] = state.counters[s.START]
     state.busy_ns[c] = 0
+    if state.graph.numbers.size > 0:
+        state.graph.cores[g.QUEUED, c] = 0
+        state.graph.cores[g.TASK, c] = state.graph.cores[g.SEQUENCE, c] = -1
 
 
 @compiled()
@@ -81,12 +93,14 @@ def take(state: ApplicationState, c: int) -> bool:
     counters, cores = state.counters, state.cores
     others = 0
     for other in range(state.speed.size):
-        others += other != c and _stays(state, other)
-    if others == 0 or not _stays(state, c):
+        others += other != c and stays(state, other)
+    if others == 0 or not stays(state, c):
         return False
     cores[s.WANTED, c] = s.TO_LEAVE
     counters[s.LEAVING] += 1
-    if state.speed[c] == 0.0 or cores[s.AWAY, c] == 1:
+    if state.graph.numbers.size > 0 and state.speed[c] == 0.0:
+        state.graph.cores[g.DOES, c] = g.DONE
+    if state.speed[c] == 0.0 or (cores[s.AWAY, c] == 1 and not _in_graph(state)):
         leave(state, c, counters[s.NOW])
     return True
 
@@ -109,8 +123,12 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
         for c in range(state.speed.size):
             state.cores[s.OWES_NS, c] = 0
     for c in range(state.speed.size):
-        if _stays(state, c):
+        if stays(state, c):
             state.cores[s.OWES_NS, c] += cost_ns
+    if _in_graph(state):
+        count_ranks(state)  # who begins a chunk from now on pays
+        call_hook(state.hooks[RESIZE_GRAPH], (state, counters[s.NOW], 0.0))
+        return
     _begin_anew(state)
     if not is_serial(state) and counters[s.LEFT] > 0:
         reopen(state, counters[s.NOW])
@@ -120,7 +138,7 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
 def _begin_anew(state: ApplicationState) -> None:
     """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
     counters = state.counters
-    _count_ranks(state)
+    count_ranks(state)
     state.memo[:] = 0.0
     if is_serial(state) or counters[s.CHOOSE_NS] == 0:
         return
@@ -128,7 +146,7 @@ def _begin_anew(state: ApplicationState) -> None:
         counters[s.TASKS] = 0  # what lost cores put back is shared out, and no technique is asked
         return
     if state.table.rules[counters[s.RULE], FLAGS] & PLACES == 0:
-        counters[s.CHOOSE_NS] = 0
+        counters[s.CHOOSE_NS] = counters[s.REQUESTS] = 0
         return
     part = counters[s.PART]
     for k in range(state.part_first[part], state.part_first[part + 1]):
@@ -138,20 +156,8 @@ def _begin_anew(state: ApplicationState) -> None:
     counters[s.LOWEST] = state.part_first[part]
 
 
-@compiled(inner=True)
-def _count_ranks(state: ApplicationState) -> None:
-    """Count the cores that stay, by their slots, for the techniques."""
-    width = 0
-    for c in range(state.speed.size):
-        if _stays(state, c):
-            state.cores[s.RANK, c] = width
-            state.amounts[s.RANKED, width] = state.speed[c]
-            width += 1
-    state.counters[s.WIDTH] = width
-
-
 @compiled(HOOK)
 def rank(state: ApplicationState, _t: int, _speed: float) -> int:
     """Count them as a loop begins: some may be gone since the latest change."""
-    _count_ranks(state)
+    count_ranks(state)
     return 0

@@ -20,7 +20,9 @@ In AWF itself the weights change from one time step to the next, k is the step, 
 run once is scheduled like FAC2.
 
 All weights are 1 until every core that is there has finished a chunk, once; a core that comes later has weight 1 until it
-has finished one. The cores that are there when the weights change share them, so that their sum is their number.
+has finished one. The cores that are there when the weights change share them, so that their sum is their number. One that is
+away then, was measured, and comes back before they change again has 1/π_p times the same factor: what was measured of it is
+still the best that is known of it.
 
 A base of AWF and the batch variants is ⌈R/(2P)⌉ at each P-th request, and kept in between; of the chunk variants it is
 ⌈R/(2P)⌉ at each request. A chunk is ⌈w·base⌉; 10⁻⁹ is taken off before (added where it is rounded down), since weights of 1

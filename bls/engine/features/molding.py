@@ -5,18 +5,30 @@ back and that does not fit, or that is the only one that waits. If it does not f
 it takes that, unless by its reservation, where jobs have one, it would end earlier with what it asks for. If it fits, it takes
 what is free, up to its most. It is planned with the same work: its estimate and its walltime are so much longer, or
 shorter. Once it runs its width stays as it is; another attempt asks for what the first did.
+
+Where several jobs have reservations, the first job fits if it can start now beside those of others, which may have been
+kept from earlier passes, with what it asks for. If not, it takes the most cores with which it can, at least its least, again
+unless it would end earlier by its reservation.
 """
 
 from __future__ import annotations
 
+from bls.availability.count_profile import profile_earliest
 from bls.engine import state as b
 from bls.engine.features.reached import room_in_limits, scaled
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import count_cores
+from bls.engine.kept_reservations import drop_slot
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
+from traces.kernels.signatures import Ints
 
-__all__ = ["mold"]
+__all__ = ["mold", "mold_beside"]
+
+
+#: After every instant at which a slot may begin.
+_ALWAYS = 2**62 + 1
 
 
 @compiled(inner=True)
@@ -54,13 +66,80 @@ def _width(state: BatchState, job: int) -> int:
 @compiled(HOOK)
 def mold(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Give a job that waits, and no other before it, the width with which it starts in this pass; returns it."""
-    jobs = state.jobs
-    asked = jobs[b.CORES, job]
     width = _width(state, job)
-    if width != asked:
-        jobs[b.WAS_CORES, job] = asked
-        for was, column in ((b.WAS_ESTIMATE, b.ESTIMATE), (b.WAS_WALLTIME, b.WALLTIME)):
-            jobs[was, job] = jobs[column, job]
-            jobs[column, job] = scaled(jobs[column, job], asked, width, max(jobs[column, job], MAX_NS))
-        jobs[b.CORES, job] = width
+    if width != state.jobs[b.CORES, job]:
+        _change(state, job, width)
     return width
+
+
+@compiled(inner=True)
+def _change(state: BatchState, job: int, width: int) -> None:
+    """The job has another width than it asks for."""
+    jobs, asked = state.jobs, state.jobs[b.CORES, job]
+    jobs[b.WAS_CORES, job] = asked
+    for was, column in ((b.WAS_ESTIMATE, b.ESTIMATE), (b.WAS_WALLTIME, b.WALLTIME)):
+        jobs[was, job] = jobs[column, job]
+        jobs[column, job] = scaled(jobs[column, job], asked, width, max(jobs[column, job], MAX_NS))
+    jobs[b.CORES, job] = width
+
+
+@compiled(inner=True)
+def _most_beside(ns: Ints, free: Ints, first: int, last: int, now: int, asked: int, length: int) -> int:
+    """The most cores below ``asked`` that are free from now on for as long as the job would then take; perhaps 0."""
+    width = asked - 1
+    for k in range(first, last):
+        if width <= 0 or (k > first and ns[k] >= now + scaled(length, asked, width, max(length, MAX_NS))):
+            break
+        width = min(width, free[k])
+    return max(0, width)
+
+
+@compiled(inner=True)
+def _beside(state: BatchState, job: int, slot: int, is_copied: bool) -> int:
+    """With how many cores a job that could start at ``slot`` with what it asks for should start now, or at that instant."""
+    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
+    asked, length, origin = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.ORIGIN, job]
+    if slot == now:
+        if sizes[b.N_WAITING] > 1:
+            return int(asked)
+        return int(max(asked, min(jobs[b.MAX_CORES, origin], sizes[b.FREE_CORES], room_in_limits(state, job))))
+    if is_copied:
+        width = _most_beside(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], now, asked, length)
+    else:
+        ns, free = state.profile_ns, state.profile_free
+        width = _most_beside(ns, free, sizes[b.FIRST], sizes[b.LAST], now, asked, length)
+    if width < jobs[b.MIN_CORES, origin]:
+        return int(asked)
+    if slot < b.NEVER and now + scaled(length, asked, width, max(length, MAX_NS)) > slot + length:
+        return int(asked)
+    return int(width)
+
+
+@compiled(HOOK)
+def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
+    """As :func:`mold`, with reservations of several jobs, all cores alike; ``begin`` says whether the plan is a copy, 1 or 0.
+
+    Returns until when the reservation was that the job gives up as it starts with another width; 0 if there was none.
+    """
+    jobs, sizes, now = state.jobs, state.sizes, state.clock[b.NOW]
+    asked, length, kept, origin = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.SLOT, job], jobs[b.ORIGIN, job]
+    if jobs[b.MIN_CORES, origin] == jobs[b.MAX_CORES, origin]:
+        return 0
+    slot = kept
+    if kept != b.NEVER:
+        drop_slot(state, job)
+    if kept == b.NEVER or state.clock[b.GAIN] == 1:
+        before = _ALWAYS if kept == b.NEVER else kept + 1
+        if is_copied == 1:
+            slot = profile_earliest(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], asked, length, before)
+        else:
+            ns, free = state.profile_ns, state.profile_free
+            slot = profile_earliest(ns, free, sizes[b.FIRST], sizes[b.LAST], asked, length, before)
+    width = _beside(state, job, slot, is_copied == 1)
+    if width != asked:
+        _change(state, job, width)
+        return int(kept + length if kept != b.NEVER else 0)
+    if kept != b.NEVER:
+        count_cores(state, max(kept, now), kept + length, -asked)
+        jobs[b.SLOT, job] = kept
+    return 0

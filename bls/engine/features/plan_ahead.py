@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_add, profile_earliest
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, call_hook
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, call_hook
 from bls.engine.job_lifecycle import count_cores, hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slot, drop_slots
@@ -167,15 +167,19 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     # again: that is no reason to wake up at every one.
     awake = now + 1 if overdue else now
     hull, moved, wake = clock[b.HULL], 0, b.NEVER
-    status, position, n_blocked = BatchStatus.RUNNING, -1, 0
+    status, position, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
     while True:
         position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
         if position < 0 or (not static and position == n_order):
             break
         job = state.by_rank[position] if static else state.order[position]
+        limited = settings[b.LIMITED] == 1 and held_back(state, job)
+        if settings[b.MOLDS] == 1 and not blocked and not limited:
+            given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
+            hull, moved = max(hull, given_up), max(moved, given_up)
         length, p, kept = jobs[b.ESTIMATE, job], jobs[b.PARTITION, job], jobs[b.SLOT, job]
         stopped = partitions[p, b.BLOCKED] >= max(depth, 1)  # no more reservations
-        if settings[b.LIMITED] == 1 and held_back(state, job):
+        if limited:
             if kept != b.NEVER:
                 hull = moved = max(hull, kept + length)
                 drop_slot(state, job)
@@ -186,7 +190,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         if now < kept < b.NEVER and (
             not gained or (not by_cores and not _earlier(state, jobs[b.CORES, job], min(kept, hull)))
         ):
-            partitions[p, b.WAITS] = 1
+            partitions[p, b.WAITS], blocked = 1, True
             wake = min(wake, kept if kept > awake else b.NEVER)
             continue
         if kept != b.NEVER:
@@ -207,7 +211,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                 status = BatchStatus.ALLOCATOR_FAULT
                 break
             continue
-        partitions[p, b.WAITS] = 1
+        partitions[p, b.WAITS], blocked = 1, True
         if stopped:
             continue
         partitions[p, b.BLOCKED] += 1

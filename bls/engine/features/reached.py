@@ -16,6 +16,8 @@ from traces.compiled import compiled
 
 __all__ = [
     "behind_last_working",
+    "drop_wishes",
+    "end_as_directed",
     "free_for",
     "head_of_queue",
     "masked",
@@ -114,24 +116,53 @@ def walltime_end(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
+def _is_to_come(state: BatchState, key: int, at_ns: int) -> bool:
+    """Whether a release is in the heap, at that instant."""
+    k = 0
+    while k < state.sizes[b.N_RELEASING] and (state.releasing_key[k] != key or state.releasing_ns[k] != at_ns):
+        k += 1
+    return bool(k < state.sizes[b.N_RELEASING])
+
+
+@compiled(inner=True)
 def _drop_releases(state: BatchState, job: int) -> None:
     """Forget what a job was to release from now on."""
     sizes, n_cores, now = state.sizes, state.host_of.size, state.clock[b.NOW]
     left = state.jobs[b.TO_RELEASE, job]
     if left == 0:
         return
-    sizes[b.N_RELEASING] = heap_remove_keys(
-        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
-    )
     told, k = state.releases, sizes[b.N_RELEASED]
     while left > 0:  # they were told not long ago; the table's order says nothing
         k -= 1
-        if told[0, k] == job and told[2, k] > now and state.holder[told[1, k]] == job:
+        if told[0, k] != job or told[2, k] < now or state.holder[told[1, k]] != job:
+            continue
+        # Of this very instant one may have happened, and its core been given back; or it is still to come.
+        if told[2, k] > now or _is_to_come(state, job * n_cores + told[1, k], now):
             last = sizes[b.N_RELEASED] - 1
             told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
             sizes[b.N_RELEASED] = last
             left -= 1
+    sizes[b.N_RELEASING] = heap_remove_keys(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], job * n_cores, (job + 1) * n_cores
+    )
     state.jobs[b.TO_RELEASE, job] = 0
+
+
+@compiled(inner=True)
+def drop_wishes(state: BatchState, job: int) -> None:
+    """Forget for what a job was to wish from now on."""
+    sizes, jobs = state.sizes, state.jobs
+    count = jobs[b.WISHING_COUNT, job]
+    if count == 0:
+        return
+    key = b.WISH_KEY + job
+    sizes[b.N_RELEASING] = heap_remove_keys(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1)
+    first = jobs[b.WISHING_FIRST, job]
+    if first + count == sizes[b.N_WISHES]:
+        sizes[b.N_WISHES] = first
+    else:
+        state.wishes[0, first : first + count] = -1
+    jobs[b.WISHING_COUNT, job] = 0
 
 
 @compiled()
@@ -150,6 +181,17 @@ def take_back(state: BatchState, job: int) -> bool:
     heap_settle(state.running_ns, state.running_job, sizes[b.N_RUNNING], at, now)
     jobs[b.END, job], jobs[b.CUT, job], jobs[b.PROMISE, job], jobs[b.LAST_LOST, job] = -1, 0, now, 0
     _drop_releases(state, job)
+    drop_wishes(state, job)
     # What it was to have released by the failure of a host may have been why it was not to be cut then.
     set_stop(state, job, walltime_end(state, job))
+    if state.settings[b.DIRECTS] & b.CUTS:
+        end_as_directed(state, job)
     return True
+
+
+@compiled(inner=True)
+def end_as_directed(state: BatchState, job: int) -> None:
+    """If its policy has a job ended, that is when it is cut, unless it is before."""
+    at, jobs = state.scaling[b.CUT_AT, job], state.jobs
+    if 0 < at < jobs[b.STOP, job]:
+        jobs[b.STOP, job], jobs[b.REASON, job] = at, state.scaling[b.CUT_STATE, job]

@@ -10,7 +10,7 @@ from bls.availability.free_cores import count_hosts, free_give
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores
 from bls.engine.features.reached import behind_last_working, walltime_end
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HOOK, WISH, call_hook
 from bls.engine.job_lifecycle import account_for, count_cores, hold_pool, tally_cores
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
@@ -90,10 +90,13 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 @compiled(HOOK)
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """All releases of the present instant, ``begin``, job by job."""
+    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs."""
     sizes, n_cores = state.sizes, state.host_of.size
     while sizes[b.N_RELEASING] > 0 and state.releasing_ns[0] == now:
-        _release_of(state, state.releasing_key[0] // n_cores, now)
+        if state.releasing_key[0] >= b.WISH_KEY:
+            call_hook(state.hooks[WISH], (state, state.releasing_key[0] - b.WISH_KEY, now, now, 0))
+        else:
+            _release_of(state, state.releasing_key[0] // n_cores, now)
     return 0
 
 

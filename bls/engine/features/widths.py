@@ -6,14 +6,19 @@ rows. What is done about them is one of
 - *expand*: when nobody waits, each in order is given free cores, up to its most;
 - *shrink*: when the head of the queue lacks cores, those that started last are asked for theirs, down to their least, until it
   does not; nobody is asked where all of them together could not give that;
-- both; or
+- both;
 - *equal*: all that they hold and that is free, but for what the head asks for, is shared out so that each has its least, and
   then one core after another goes to the one that has fewest below its most. Who has more is asked for the difference; who has
-  less is given what is free now, when nobody waits.
+  less is given what is free now, when nobody waits; or
+- *evolve*: who has wished for fewer than it has is asked for the difference, and who has wished for more is given what is free
+  now, whoever waits (``bls.engine.features.wishes``); *decide* likewise, where a policy has said how many a job is to have.
 
 A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
 only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
 then for its last cores, never for its first.
+
+Where jobs ask for more than cores, or windows keep some, a core comes only where it may
+(``bls.engine.features.coming_cores``); a head that waits for anything but cores is nobody's to help.
 
 What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
 """
@@ -22,7 +27,8 @@ from __future__ import annotations
 
 from bls.availability.free_cores import count_hosts, free_take
 from bls.engine import state as b
-from bls.engine.features.reached import free_for, head_of_queue, masked, room_in_limits, scaled, usable
+from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
+from bls.engine.features.reached import head_of_queue, room_in_limits, scaled
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
 from bls.engine.kept_reservations import drop_slots
@@ -67,12 +73,12 @@ def _in_order(state: BatchState, now: int) -> int:
 def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
     """How many cores a running job has that the head can use, and that it was, 1, or was not, 0, asked for."""
     jobs = state.jobs
-    if not masked(state, head):
+    if not tells_apart(state, head):
         return int(jobs[b.ASKED, job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
-            n += state.holder[core] == job and state.asked[core] == asked and usable(state, head, core)
+            n += state.holder[core] == job and state.asked[core] == asked and may_have(state, head, core)
     return n
 
 
@@ -89,7 +95,7 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
     """How many cores that the head can use a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
-    n -= state.holder[first] == job and (not masked(state, head) or usable(state, head, first))
+    n -= state.holder[first] == job and (not tells_apart(state, head) or may_have(state, head, first))
     return int(max(0, min(n, _stay(state, job) - least)))
 
 
@@ -205,7 +211,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
             continue
         for bit in range(32):
             core = 32 * word + bit
-            if n < most and (bits >> bit) & 1 == 1 and usable(state, job, core):
+            if n < most and (bits >> bit) & 1 == 1 and may_come(state, job, core, first):
                 _told(state, job, now, core, b.GIVEN)
                 n += 1
         if n == most:
@@ -242,7 +248,7 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job or state.asked[core] == 1 or core == spared:
                 continue
-            if head < 0 or usable(state, head, core):
+            if head < 0 or may_have(state, head, core):
                 n = heap_push(keys, cores, n, -state.given_at[core], n_cores - core)
     for _ in range(most):
         core = n_cores - cores[0]
@@ -267,7 +273,7 @@ def _expand(state: BatchState, now: int) -> None:
 @compiled(inner=True)
 def _shrink(state: BatchState, head: int, now: int) -> None:
     """The head lacks cores: ask those for them that started last."""
-    lack = state.jobs[b.CORES, head] - free_for(state, head)
+    lack = state.jobs[b.CORES, head] - free_now_for(state, head)
     if lack <= 0:
         return
     n, can = _in_order(state, now), 0
@@ -332,11 +338,31 @@ def _equal(state: BatchState, head: int, now: int) -> None:
                 _give(state, state.resizing[_JOB, k], most, now)
 
 
+@compiled(inner=True)
+def _evolve(state: BatchState, now: int) -> None:
+    """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
+    n, jobs = _in_order(state, now), state.jobs
+    for k in range(n):
+        job = state.resizing[_JOB, k]
+        wish = jobs[b.WISH, job]
+        more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
+        if more > 0:
+            _ask(state, -1, job, more, now)
+    for k in range(n):
+        job = state.resizing[_JOB, k]
+        most = _most_given(state, job, jobs[b.WISH, job])
+        if most > 0:
+            _give(state, job, most, now)
+
+
 @compiled(HOOK)
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
     sizes, when = state.sizes, state.settings[b.RESIZE]
     sizes[b.N_REACHED] = 0
+    if when == b.EVOLVE or when == b.AS_DECIDED:
+        _evolve(state, now)
+        return 0
     head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
     if when == b.EQUAL:
         _equal(state, head, now)

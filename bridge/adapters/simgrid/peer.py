@@ -68,6 +68,8 @@ class SimGridPeer:
     releases: Final = False
     hints: Final = False
     resizes: Final = False
+    wishes: Final = False
+    scales: Final = False
 
     def __init__(self, installation: Installation, platform: Path | None = None) -> None:
         self._installation, self._platform = installation, platform

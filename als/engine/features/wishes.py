@@ -1,0 +1,43 @@
+"""Applications that say themselves how many cores they want: as a part begins whose phase says so.
+
+The wish is made at the barrier, and whoever gives cores decides at that instant. The part begins one nanosecond later, with the
+cores that are there then: what was given at once is there, and what was asked for gets nothing of it. A wish for as many as
+before is none, and the part begins at the barrier; before the first one, that is what the application began with.
+"""
+
+from __future__ import annotations
+
+import math
+
+from als.engine import state as s
+from als.engine.hooks import HOOK
+from als.engine.state import ApplicationState
+from traces.compiled import compiled
+
+__all__ = ["wish", "wished_cores"]
+
+
+@compiled()
+def wished_cores(share: float, asked: int, least: int, most: int) -> int:
+    """How many cores a phase wishes for: ``share`` of those that its job asked for, half up, from ``least`` to ``most``.
+
+    0 where ``share`` is 0: it has no wish.
+    """
+    if share == 0.0:
+        return 0
+    return int(max(1, least, min(most, math.floor(share * asked + 0.5))))
+
+
+@compiled(HOOK)
+def wish(state: ApplicationState, t: int, _speed: float) -> int:
+    """The part that is due is to begin at ``t``: wish then, if its phase does; returns when it begins."""
+    counters = state.counters
+    if counters[s.PART] == 0:
+        counters[s.WISH] = state.speed.size
+        state.wished_ns[:] = s.NEVER
+    wanted = state.wishes[counters[s.PART] % state.phases.shape[0]]
+    if wanted == 0 or wanted == counters[s.WISH]:
+        return t
+    counters[s.WISH] = wanted
+    state.wished_ns[counters[s.PART]] = t
+    return t + 1

@@ -1,0 +1,236 @@
+"""The batch level scales the speeds of an application's cores while it runs, as by frequency scaling: of all, or of some.
+
+A core runs at its own speed, which may change by itself, times its scale, 1 unless it was told another. One that comes has the
+scale that all were told last. Scales are whole parts per billion, so that they are the same number on either side of a bridge.
+
+A scale that is told at an instant is in force from there on, behind the requests that arrive at it: whoever tells it has the
+application advanced until one ns later, and :func:`rescale` turns its clock back by that, since nothing lies between.
+"""
+
+from __future__ import annotations
+
+from als.engine import state as s
+from als.engine.chunk_dispatch import arrival_ns
+from als.engine.hooks import CHANGE_GRAPH, call_hook
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on
+from als.engine.releases import released
+from als.engine.state import ApplicationState
+from als.engine.status import OVERFLOW, SUSPENDED
+from traces.algorithms.event_heap import heap_order
+from traces.base.scale import WHOLE
+from traces.base.time import duration_ns
+from traces.compiled import compiled
+from traces.kernels.signatures import Floats, Ints
+
+__all__ = ["come_scaled", "first_and_last_work", "rescale", "rescale_all", "scaled", "set_scale"]
+
+#: A task that has so many ns left at its speed, and such a part of its work, has not ended, whatever the rounding.
+_SURE_NS, _SURE_PART = 2.0, 1e-12
+
+
+@compiled(inner=True)
+def scaled(state: ApplicationState, c: int, gflops: float) -> float:
+    """What core ``c`` runs at whose own speed is ``gflops``."""
+    if state.counters[s.SCALE] == 0:
+        return gflops
+    return float(gflops * (state.cores[s.SCALED, c] / WHOLE))
+
+
+@compiled()
+def come_scaled(state: ApplicationState, c: int, gflops: float) -> float:
+    """What a core that comes to slot ``c`` runs at, whose own speed is ``gflops``: it has the scale that all were told last."""
+    state.cores[s.SCALED, c] = state.counters[s.SCALE]
+    return float(scaled(state, c, gflops))
+
+
+@compiled()
+def set_scale(state: ApplicationState, c: int, scale: int) -> None:
+    """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
+    counters, row = state.counters, state.cores[s.SCALED]
+    if counters[s.SCALE] == 0:
+        counters[s.SCALE] = WHOLE
+        for each in range(state.speed.size):
+            row[each] = WHOLE
+    if c >= 0:
+        row[c] = scale
+        return
+    counters[s.SCALE] = scale
+    for each in range(state.speed.size):
+        row[each] = scale
+
+
+@compiled(inner=True)
+def _ranked(state: ApplicationState, c: int) -> None:
+    """Where techniques count the cores that stay, have them know its speed."""
+    if state.counters[s.WIDTH] > 0 and state.cores[s.WANTED, c] != s.TO_LEAVE:
+        state.amounts[s.RANKED, state.cores[s.RANK, c]] = state.speed[c]
+
+
+@compiled(inner=True)
+def _rescale_graph(state: ApplicationState, own: Floats) -> int:
+    """:func:`rescale` in a part that is a graph."""
+    for c in range(state.speed.size):
+        gflops = scaled(state, c, own[c])
+        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
+            status = call_hook(state.hooks[CHANGE_GRAPH], (state, c, gflops))
+            if status != SUSPENDED:
+                return int(status)
+            _ranked(state, c)
+    return SUSPENDED
+
+
+@compiled()
+def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
+    """From ``at_ns`` on, now or one ns before, the cores that are there run at what their scales make of their own speeds.
+
+    Parameters
+    ----------
+    state : ApplicationState
+    own : float64 (P,)
+        GFLOP/s of each core by itself, at that instant; of one that is not there it does not matter.
+    at_ns : int
+
+    Returns
+    -------
+    int
+        The engine's status; ``OVERFLOW`` if a task would end beyond the last instant.
+    """
+    counters, asking = state.counters, state.counters[s.ASKING]
+    if counters[s.STATUS] != SUSPENDED:
+        return int(counters[s.STATUS])
+    counters[s.NOW] = at_ns
+    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+        return _rescale_graph(state, own)
+    changed = False
+    for at in range(asking):
+        c = state.ask_core[at]
+        gflops = scaled(state, c, own[c])
+        if gflops == state.speed[c]:
+            continue
+        t = go_on(state, c, gflops)
+        if t == OVERFLOWS:
+            return OVERFLOW
+        if t != IDLES:
+            state.ask_ns[at] = arrival_ns(state, t, c)
+            changed = True
+        _ranked(state, c)
+    if changed:
+        heap_order(state.ask_ns, state.ask_core, asking)
+    for c in range(state.speed.size):  # those that wait for others, or for an answer
+        gflops = scaled(state, c, own[c])
+        if state.speed[c] > 0.0 and gflops != state.speed[c] and not released(state, c):
+            go_on(state, c, gflops)  # what it had has ended at its speed until now
+            _ranked(state, c)
+    return SUSPENDED
+
+
+@compiled()
+def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
+    """For how many ns behind ``at_ns`` no request arrives, and for how many at least one core has a chunk, if no speed changes.
+
+    Of it only what scales with the speeds counts: at other scales it takes as much less, or more, and no less than that. Both
+    are 0 where that cannot be said: in a graph.
+    """
+    counters, cores = state.counters, state.cores
+    if counters[s.STATUS] != SUSPENDED or counters[s.ASKING] == 0:
+        return 0, 0
+    if state.phases[counters[s.PART] % state.phases.shape[0], s.KIND] == s.GRAPH:
+        return 0, 0
+    first, last = s.NEVER, 0
+    for at in range(counters[s.ASKING]):
+        c = state.ask_core[at]
+        takes = 0
+        if cores[s.HELD_FIRST, c] < cores[s.HELD_STOP, c]:
+            takes = state.ask_ns[at] - max(at_ns, cores[s.HELD_FROM_NS, c]) - state.latency_ns[c]
+        first, last = min(first, takes), max(last, takes)
+    return max(0, first), last
+
+
+@compiled(inner=True)
+def _go_on_through(state: ApplicationState, c: int, own: float, at_ns: Ints, factor: Floats, n: int) -> int:
+    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, during which its chunk does not end."""
+    counters, cores, amounts, keep = state.counters, state.cores, state.amounts, state.start_ns.size > 0
+    k, stop_at = cores[s.HELD_FIRST, c], cores[s.HELD_STOP, c]
+    if k == stop_at:
+        state.speed[c] = own * factor[n - 1]
+        return IDLES
+    t, work, speed = cores[s.HELD_FROM_NS, c], abs(amounts[s.HELD_WORK, c]), state.speed[c]
+    begun, last = amounts[s.HELD_WORK, c] < 0.0, n
+    for j in range(n):
+        gflops = own * factor[j]
+        if gflops == speed:
+            continue
+        now, last = at_ns[j], j
+        while k < stop_at and t < now:
+            if not begun:
+                cores[s.BEGAN_NS, c] = t
+            left = work - (now - t) * 1e-9 * speed
+            if left > _SURE_NS * 1e-9 * speed + _SURE_PART * work:
+                work, t, begun = left, now, True
+                continue
+            after = t + duration_ns(work, speed)
+            if after > now:
+                work, t, begun = max(left, 1e-300), now, True
+                continue
+            beyond = float(after - cores[s.BEGAN_NS, c] - cores[s.SHIFT_NS, c])
+            amounts[s.DONE_SQUARES, c] += beyond * beyond
+            if keep:
+                state.end_ns[k] = after
+            counters[s.FRUITLESS] = 0
+            k, t, begun = k + 1, after, False
+            if k < stop_at:
+                work = state.lengths[k]
+                if keep:
+                    state.start_ns[k] = t
+        speed = gflops
+    if last == n:
+        return IDLES  # nothing has changed
+    cores[s.HELD_FIRST, c], cores[s.HELD_FROM_NS, c] = k, t
+    amounts[s.HELD_WORK, c] = -work if begun else work
+    state.speed[c] = speed
+    counters[s.NOW] = at_ns[last]
+    return int(do_held(state, c, k, t, work, begun))
+
+
+@compiled()
+def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, asks_ns: Ints) -> int:
+    """As :func:`set_scale` of all cores and :func:`rescale`, ``n`` times in turn, where no request arrives up to the last.
+
+    A core is gone through all of it before the next one, in the order in which they lie in memory.
+
+    Parameters
+    ----------
+    state : ApplicationState
+        Advanced up to the first instant, or beyond.
+    own : float64 (P,)
+        As of :func:`rescale`.
+    at_ns : int64 (n,)
+        Ascending.
+    factor : float64 (n,)
+        The scales, as parts of a core's own speed.
+    n : int
+    asks_ns : int64 (P,)
+        Work space.
+
+    Returns
+    -------
+    int
+        As of :func:`rescale`.
+    """
+    counters, asking, changed = state.counters, state.counters[s.ASKING], False
+    for c in range(state.speed.size):
+        asks_ns[c] = IDLES
+        if state.speed[c] > 0.0 and not released(state, c):
+            t = _go_on_through(state, c, own[c], at_ns, factor, n)
+            if t == OVERFLOWS:
+                return OVERFLOW
+            if t != IDLES:
+                asks_ns[c] = arrival_ns(state, t, c)
+                changed = True
+    counters[s.NOW] = at_ns[n - 1]
+    if changed:
+        for at in range(asking):
+            if asks_ns[state.ask_core[at]] != IDLES:
+                state.ask_ns[at] = asks_ns[state.ask_core[at]]
+        heap_order(state.ask_ns, state.ask_core, asking)
+    return SUSPENDED

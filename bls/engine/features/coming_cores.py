@@ -1,0 +1,76 @@
+"""Which cores may come to a running job, or are of use to a waiting one, where windows keep some, or jobs ask for amounts.
+
+A core may be a job's if it is of its partition, and no window that is not its own is in force on it at any time from now until
+the job is expected to end, or would be if it started now; a job of a reservation may have cores of that, until its end. One
+that comes needs its amounts of what its host has, and so many must be free there. Licences are for the whole job.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.features.reached import masked, usable
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["free_now_for", "may_come", "may_have", "tells_apart"]
+
+
+@compiled(inner=True)
+def tells_apart(state: BatchState, job: int) -> bool:
+    """Whether a job may have some of the cores only."""
+    return masked(state, job) or state.settings[b.N_WINDOWS] > 0
+
+
+@compiled(inner=True)
+def may_have(state: BatchState, job: int, core: int) -> bool:
+    """Whether a core may be a job's from now until its end, as far as its partition and windows say."""
+    jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.clock[b.NOW]
+    if not usable(state, job, core):
+        return False
+    own, behind = jobs[b.WINDOW, job], state.partitions.shape[0]
+    until = now + jobs[b.ESTIMATE, job] if jobs[b.START, job] < 0 else max(jobs[b.EXPECTED, job], now + 1)
+    for w in range(state.settings[b.N_WINDOWS]):
+        covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
+        if w == own:
+            if not covers or windows[b.WINDOW_BEGIN, w] > now or windows[b.WINDOW_END, w] < until:
+                return False
+        elif own < 0 and covers and windows[b.WINDOW_BEGIN, w] < until and windows[b.WINDOW_END, w] > now:
+            return False
+    return True
+
+
+@compiled(inner=True)
+def free_now_for(state: BatchState, job: int) -> int:
+    """How many free cores may be a job's."""
+    if not tells_apart(state, job):
+        return int(state.sizes[b.FREE_CORES])
+    n = 0
+    for core in range(state.host_of.size):
+        n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and may_have(state, job, core)
+    return n
+
+
+@compiled(inner=True)
+def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool:
+    """Whether the host of a core has what the job needs for it, beside what it was told of from ``first`` on."""
+    n, needs, host = state.settings[b.N_RESOURCES], state.needs, state.host_of[core]
+    for r in range(n):
+        if needs[r, job] == 0:
+            continue
+        left = state.totals[host * n + r] - needs[r, job]
+        for other in range(state.host_first[host], state.host_first[host + 1]):
+            holder = state.holder[other]  # of a job that has ended, too
+            if holder >= 0 and state.jobs[b.STATE, holder] < 0:
+                left -= needs[r, holder]
+        for k in range(first, state.sizes[b.N_TOLD]):
+            if state.host_of[state.told[2, k]] == host:
+                left -= needs[r, job]
+        if left < 0:
+            return False
+    return True
+
+
+@compiled(inner=True)
+def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
+    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on."""
+    return may_have(state, job, core) and _amounts_suffice(state, job, core, first)

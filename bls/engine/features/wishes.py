@@ -1,0 +1,95 @@
+"""Running jobs that say how many cores they want: their wishes are told when a job has started, and happen at their instants.
+
+They happen behind the releases of their instant, and lead to a scheduling pass. What is done about them is found out after it
+(``bls.engine.features.widths``), and after each later one.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.features.reached import drop_wishes
+from bls.engine.features.releases import FULL, REFUSED, TOLD
+from bls.engine.hooks import HOOK
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push
+from traces.compiled import compiled
+from traces.kernels.signatures import Ints
+
+__all__ = ["hear_wish", "tell_wishes"]
+
+
+@compiled(inner=True)
+def _push_next(state: BatchState, job: int) -> None:
+    """Have the first wish that a job is still to make happen at its instant."""
+    sizes = state.sizes
+    at = state.wishes[1, state.jobs[b.WISHING_FIRST, job]]
+    sizes[b.N_RELEASING] = heap_push(
+        state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], at, b.WISH_KEY + job
+    )
+
+
+@compiled(HOOK)
+def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
+    """A job wishes now, and so is first in the heap."""
+    jobs, sizes = state.jobs, state.sizes
+    sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
+    k = jobs[b.WISHING_FIRST, job]
+    jobs[b.WISH, job], jobs[b.WISHED, job] = state.wishes[2, k], state.wishes[3, k] + 1
+    jobs[b.WISHING_FIRST, job] += 1
+    jobs[b.WISHING_COUNT, job] -= 1
+    if jobs[b.WISHING_COUNT, job] > 0:
+        _push_next(state, job)
+    state.clock[b.CHANGED] = 1
+    return 0
+
+
+@compiled()
+def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
+    """Tell for how many cores ``job``, which runs and whose outcome or promise is told next, wishes before ``until_ns``.
+
+    What was told of it before and has not happened yet is void: it may be told again.
+
+    Parameters
+    ----------
+    state : BatchState
+    job : int
+        Row.
+    wished_ns : int64 (I,)
+        Instants of all its wishes, from its start on, ascending; ``2**63 - 1`` where there is none.
+    cores : int64 (F,)
+        For how many cores: place i of ``wished_ns`` is for ``cores[i % F]``.
+    until_ns : int
+        Its end, or before when it is known what it does.
+
+    Returns
+    -------
+    int
+        ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores than
+        the job may have; or ``FULL``, if the table must grow first (``bls.engine.initial_state.grow_wishes``). With the last
+        two nothing is told.
+    """
+    jobs, sizes, origin = state.jobs, state.sizes, state.jobs[b.ORIGIN, job]
+    if jobs[b.START, job] < 0 or jobs[b.END, job] >= 0:
+        return REFUSED
+    drop_wishes(state, job)
+    first, least, most = sizes[b.N_WISHES], jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
+    last, heard, n = state.clock[b.NOW], jobs[b.WISHED, job], 0
+    if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
+        return REFUSED
+    for k in range(heard, wished_ns.size):
+        at, wanted = wished_ns[k], cores[k % cores.size]
+        if at >= until_ns:
+            continue
+        if at < last or wanted < least or wanted > most or least == most:
+            return REFUSED
+        if first + n == state.wishes.shape[1]:
+            return FULL
+        state.wishes[0, first + n], state.wishes[1, first + n] = job, at
+        state.wishes[2, first + n], state.wishes[3, first + n] = wanted, k
+        last = at
+        n += 1
+    if n > 0:
+        sizes[b.N_WISHES] = first + n
+        jobs[b.WISHING_FIRST, job], jobs[b.WISHING_COUNT, job] = first, n
+        _push_next(state, job)
+    return TOLD

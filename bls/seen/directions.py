@@ -1,0 +1,136 @@
+"""What a policy in Python does to running jobs in a pass, read and checked, and handed to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from typing import Any
+
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bls.seen.answers import AnswerError
+from bls.seen.jobs import SeenJob
+from traces.base.errors import InputError, PluginError, shown
+from traces.base.ranges import whole
+from traces.base.scale import scale_of
+
+__all__ = ["Directions"]
+
+#: All cores of a job.
+_ALL = -1
+
+
+class Directions:
+    """What a policy has decided about running jobs in the pass under way, by their rows."""
+
+    def __init__(self) -> None:
+        self._job_ids: dict[int, int] = {}
+        self._of_all: dict[int, int] = {}  # the scales of all cores
+        self._of_some: dict[int, dict[int, int]] = {}  # and those of single ones
+        self._ends: dict[int, int] = {}
+        self._widths: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._job_ids)
+
+    def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
+        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``.
+
+        Raises
+        ------
+        PluginError
+            If the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass already.
+        """
+        if cores is None:
+            self.scale_all([job], factor)
+            return
+        where = f"scale() of job {job.job_id}"
+        if not isinstance(cores, Iterable) or isinstance(cores, str):
+            raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
+        try:
+            scale = scale_of(factor)
+            named = [whole("core", core, 0, 2**62) for core in cores]
+        except InputError as error:
+            raise PluginError(f"{where}: {error}") from None
+        scales = self._of_some.setdefault(job.row, {})
+        for core in named:
+            if core in scales:
+                raise PluginError(f"{where}: core {core} twice in one pass")
+            if held is None or core not in held:
+                allowed = "all of its cores, as it does not run yet" if held is None else "cores that it holds"
+                raise PluginError(f"{where}: core {core}; allowed: {allowed}")
+            scales[core] = scale
+        self._job_ids[job.row] = job.job_id
+
+    def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
+        """Scale the speeds of all cores of jobs.
+
+        Raises
+        ------
+        PluginError
+            If the factor is none, or that was said of one of the jobs in this pass already.
+        """
+        if not jobs:
+            return
+        try:
+            scale = scale_of(factor)
+        except InputError as error:
+            raise PluginError(f"scale() of job {jobs[0].job_id}: {error}") from None
+        job_ids, of_all = self._job_ids, self._of_all
+        for job in jobs:
+            if of_all.setdefault(job.row, 0):
+                raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
+            if job.row in self._of_some:
+                raise PluginError(
+                    f"scale() of job {job.job_id}: all of its cores behind some of them in one pass; allowed: all first"
+                )
+            job_ids[job.row], of_all[job.row] = job.job_id, scale
+
+    def end(self, job: SeenJob, state: int) -> None:
+        """End a job, which has this state then.
+
+        Raises
+        ------
+        PluginError
+            If it is ended in this pass already.
+        """
+        if job.row in self._ends:
+            raise PluginError(f"job {job.job_id} is ended twice in one pass; allowed: cancel() or requeue(), once")
+        self._ends[job.row] = state
+        self._job_ids[job.row] = job.job_id
+
+    def resize(self, job: SeenJob, cores: int) -> None:
+        """Let a job have so many cores; what was said of it before in this pass does not count."""
+        self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
+
+    def put(self, state: BatchState, running: Set[int], started: Sequence[int]) -> None:
+        """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more.
+
+        Raises
+        ------
+        AnswerError
+            If a job neither runs nor is started.
+        """
+        if strange := self._job_ids.keys() - running - set(started):
+            job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
+            raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
+        if self._widths:
+            state.jobs[b.WISH, list(self._widths)] = list(self._widths.values())
+        # First what is one scale of all cores and nothing else: a column each.
+        alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
+        plain = {row: scale for row, scale in self._of_all.items() if row in alone}
+        entries: list[tuple[int, int, int, int]] = []
+        for row in self._job_ids.keys() - alone - self._widths.keys():
+            if row in self._of_all:
+                entries.append((row, b.SCALED, _ALL, self._of_all[row]))
+            entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
+            if row in self._ends:
+                entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
+        n, directed = len(plain), state.directed
+        if n:
+            directed[b.DIRECTED_JOB, :n], directed[b.DIRECTED_VALUE, :n] = list(plain), list(plain.values())
+            directed[b.DIRECTED_WHAT, :n], directed[b.DIRECTED_CORE, :n] = b.SCALED, _ALL
+        if entries:
+            directed[:, n : n + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
+        state.sizes[b.N_DIRECTED] = n + len(entries)
+        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths):
+            told.clear()

@@ -1,0 +1,135 @@
+"""Scales that a running application has not heard yet, in the inline coupling: it hears them when that can first be seen.
+
+Whoever sets the speeds of all running jobs again and again, as a power limit does, reaches every core of the machine each
+time; but what becomes of a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk
+is known, in ns at its own speed, and so the first instant at which anything can show, whatever the scales are by then. Up to
+there a scale is put down, with its instant; the application hears all that was put down at one go, core by core, with the
+same roundings as if it had heard each at its instant. What is not one scale of all cores is heard at once, behind those.
+"""
+
+from __future__ import annotations
+
+from als.engine import loop as engine
+from als.engine import state as app
+from als.engine.scaling import first_and_last_work, rescale_all, set_scale
+from als.engine.status import SUSPENDED
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bridge.couplings.inline_state import PUT_DOWN, SAVED_INTS, InlineState
+from traces.base.scale import WHOLE
+from traces.base.time import MAX_NS
+from traces.compiled import Array, compiled
+
+__all__ = ["hear_put_down", "look_ahead", "put_down"]
+
+_advance, _first_and_last_work = engine.advance, first_and_last_work
+_rescale_all, _set_scale = rescale_all, set_scale
+
+#: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
+#: is less than so much a task, and the sums here are right but for such a part of what there was at first.
+_NS_A_TASK, _PART = 3, 1e-12
+
+
+@compiled(inner=True)
+def _begin_of_columns(inline: InlineState, job: int) -> int:
+    """Where what was put down for a job is among the integers: ``PUT_DOWN`` instants, and behind them the scales."""
+    saved = inline.saved
+    return int(saved.first[SAVED_INTS, job] + saved.count[SAVED_INTS, job] - 2 * PUT_DOWN)
+
+
+@compiled(inner=True)
+def _surely(inline: InlineState, ns: int, scale: int) -> float:
+    """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
+    run, tasks = inline.app, 1
+    for at in range(run.counters[app.ASKING]):
+        c = run.ask_core[at]
+        tasks = max(tasks, 1 + run.cores[app.HELD_STOP, c] - run.cores[app.HELD_FIRST, c])
+    return float(ns * (scale / WHOLE) * (1.0 - _PART) - _NS_A_TASK * tasks)
+
+
+@compiled(inner=True)
+def put_down(state: BatchState, inline: InlineState, job: int) -> int:
+    """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
+    put, now, k = inline.put_down, state.clock[b.NOW], state.jobs[b.TOLD_FIRST, job]
+    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs[b.TOLD_COUNT, job] != 1:
+        return 0
+    if state.told[3, k] != b.SCALED or state.told[2, k] >= 0:
+        return 0
+    scale, n = state.told[4, k], put.count[job]
+    left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
+    if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
+        return 0
+    until = now + int(left / (scale / WHOLE)) - 1
+    until = min(until, state.jobs[b.STOP, job] - 1)
+    if until <= now:
+        return 0
+    at, ints = _begin_of_columns(inline, job) + n, inline.saved.ints
+    ints[at], ints[at + PUT_DOWN] = now, scale
+    put.count[job], put.scale[job], put.since_ns[job], put.left_ns[job] = n + 1, scale, now, left
+    return int(until)
+
+
+@compiled(inner=True)
+def _before_requests(inline: InlineState, at_ns: Array, k: int, n: int, scale: int) -> int:
+    """How many of the instants from place ``k`` up to ``n`` come before the next request; the first one does.
+
+    All who ask have a chunk, which began ``OVERHEAD`` from now at the latest.
+    """
+    run, factor = inline.app, inline.put_down.factor
+    first = run.ask_ns[0] - at_ns[k] - run.counters[app.OVERHEAD] if run.counters[app.ASKING] > 0 else 0
+    left = _surely(inline, first, scale)
+    j = k + 1
+    while j < n:
+        left -= (at_ns[j] - at_ns[j - 1]) * factor[j - 1]
+        if left <= 0.0:
+            break
+        j += 1
+    return j - k
+
+
+@compiled(inner=True)
+def hear_put_down(inline: InlineState, job: int) -> int:
+    """Let the application that runs, the job's, in place, hear what was put down for it; returns its status."""
+    put, run = inline.put_down, inline.app
+    n, k, status = put.count[job], 0, int(SUSPENDED)
+    if n == 0:
+        return status
+    at_ns, factor = inline.saved.ints[_begin_of_columns(inline, job) :], put.factor
+    for j in range(n):
+        factor[j] = at_ns[PUT_DOWN + j] / WHOLE
+    scale = run.counters[app.SCALE] if run.counters[app.SCALE] > 0 else WHOLE
+    all_busy = True
+    for at in range(run.counters[app.ASKING]):
+        c = run.ask_core[at]
+        all_busy = all_busy and run.cores[app.HELD_FIRST, c] < run.cores[app.HELD_STOP, c]
+    while k < n and status == SUSPENDED:
+        status = int(_advance(run, at_ns[k] + 1))
+        if status == SUSPENDED:
+            m = _before_requests(inline, at_ns, k, n, scale) if all_busy else 1
+            own = inline.base_gflops[: run.speed.size]
+            status = int(_rescale_all(run, own, at_ns[k:], factor[k:], m, inline.next_ns))
+            k += m
+            scale = at_ns[PUT_DOWN + k - 1]
+    _set_scale(run, -1, scale)
+    put.count[job] = 0
+    return status
+
+
+@compiled(inner=True)
+def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
+    """Find out up to when scales may be put down for the job whose application runs, in place, at this instant."""
+    put, run, costs, now = inline.put_down, inline.app, inline.costs, state.clock[b.NOW]
+    put.scale[job] = 0
+    if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0:
+        return
+    scale, farthest = run.counters[app.SCALE] if run.counters[app.SCALE] > 0 else WHOLE, 0
+    for at in range(run.counters[app.ASKING]):
+        farthest = max(farthest, run.ask_ns[at])
+    for c in range(run.speed.size):
+        if run.counters[app.SCALE] > 0 and run.cores[app.SCALED, c] != scale:
+            return
+    first, last = _first_and_last_work(run, now)
+    shows = first if inline.releasing.size > 0 else last
+    if shows > 0:
+        put.scale[job], put.since_ns[job], put.left_ns[job] = scale, now, _surely(inline, shows, scale)
+        put.farthest_ns[job] = max(0, farthest - now) * (scale / WHOLE)

@@ -1,0 +1,19 @@
+"""What is said where phases of applications say for how many cores they wish, and nobody hears it, or the other way round."""
+
+from __future__ import annotations
+
+from bls.options import RESIZE
+from bridge.scenarios.scenario import Scenario
+
+__all__ = ["wish_words"]
+
+
+def wish_words(scenario: Scenario) -> str:
+    """That wishes are not heard, or that there are none; empty if all is as it should be."""
+    wishes = any(any(program.wishes) for program in scenario.applications)
+    evolves = scenario.options.rules.evolves
+    if wishes and not evolves:
+        return f"applications wish for cores, and nobody hears it: {RESIZE.name} evolve does"
+    if evolves and not wishes:
+        return f"{RESIZE.name} evolve: no phase of an application says for how many cores it wishes"
+    return ""

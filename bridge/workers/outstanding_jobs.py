@@ -1,0 +1,232 @@
+"""Outstanding jobs: those that were submitted and are not reported yet, and what is said with workers about them.
+
+They wait in the order in which the batch level will need them, go to the worker with the fewest, and if it is lost to
+another one, up to :data:`RETRIES` times. Which workers there are, and when one is lost, is the supervisor's to know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from bridge.protocol.messages import (
+    Failed,
+    Hello,
+    Message,
+    Outcome,
+    Promise,
+    Records,
+    Resume,
+    Suspended,
+    Transfers,
+    Wish,
+)
+from bridge.protocol.session import LocalProtocolError
+from bridge.protocol.task_payload import check_payload
+from bridge.workers.assignment import Order, Report, Worker, changed
+from bridge.workers.connection import Connection
+from bridge.workers.places import Place
+from traces.base.errors import InputError, PeerError
+
+__all__ = ["RETRIES", "OutstandingJobs"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How often a job is simulated again after its process died or hung.
+RETRIES: Final = 3
+
+
+class OutstandingJobs:
+    """The jobs of a run from their submission to their report, and whether the run can go on.
+
+    Parameters
+    ----------
+    spawn : callable
+        Runs a coroutine beside the others; its error is to come to :meth:`fail`.
+    conserves_work : bool or None
+        Whether the workers conserve work, which is what an order's bound is worth; None: their first hello says so.
+
+    Attributes
+    ----------
+    reports : dict
+        Reports that nobody has taken yet, by row.
+    promises : dict
+        Later promises that nobody has taken yet, by row.
+    expected : int
+        How many jobs are still to be reported, submitted or not.
+    failure : Exception or None
+        Why the run cannot go on.
+    retries, suspends, injected : int
+        Jobs that were simulated again, times that one was suspended and resumed, and changes to cores that were told.
+    """
+
+    def __init__(self, spawn: Callable[[Coroutine[Any, Any, None]], None], conserves_work: bool | None) -> None:
+        self._spawn = spawn
+        self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
+        self._orders: dict[int, Order] = {}
+        self._failures: dict[int, int] = {}
+        self._arrived = asyncio.Event()
+        self.conserves_work = conserves_work
+        self.reports: dict[int, Report] = {}
+        self.promises: dict[int, int] = {}
+        self.expected = 0
+        self.failure: Exception | None = None
+        self.retries = self.suspends = self.injected = 0
+
+    def submit(self, order: Order) -> None:
+        """There is a job to be simulated, for the first time or again."""
+        row = order.start.job
+        self._orders[row] = order
+        heapq.heappush(self._queue, (order.bound_ns, row))
+
+    async def arrival(self) -> None:
+        """Wait until there is a report or a promise to take; raises :attr:`failure` once there is one."""
+        while True:
+            if self.failure is not None:
+                raise self.failure
+            if self.reports or self.promises:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def fail(self, error: Exception) -> None:
+        """The run cannot go on: :meth:`arrival` will raise this, unless something else came first."""
+        self.failure = self.failure or error
+        self._arrived.set()
+
+    def learn(self, hello: Hello) -> None:
+        """A worker was let in: the first hello says what the bounds are worth of the orders that were given before it."""
+        if self.conserves_work is None:
+            self.conserves_work = hello.conserves_work
+            if hello.conserves_work:
+                self.promises.update((row, order.bound_ns) for row, order in self._orders.items())
+                self._arrived.set()
+
+    # To workers
+
+    def hand_out(self, places: Iterable[Place]) -> None:
+        """Give jobs that wait to workers of these places, as long as one is able to take the next."""
+        while self._queue and not self.failure:
+            _, row = self._queue[0]
+            order = self._orders[row]
+            able = [(place, worker) for place in places if (worker := place.assignment.able(order)) is not None]
+            if not able:
+                return
+            place, worker = min(able, key=lambda one: len(one[1].orders))
+            heapq.heappop(self._queue)
+            self._give(place, worker, order)
+
+    def _give(self, place: Place, worker: Worker, order: Order) -> None:
+        hello, connection = worker.hello, worker.connection
+        assert hello is not None
+        assert connection is not None
+        if not worker.orders:
+            worker.since = asyncio.get_running_loop().time()
+        place.assignment.give(worker, order)
+        self.injected += len(order.start.changes)
+        if hello.tasks == "recipe":
+            connection.say(order.start)
+            self._hold_to(worker, order)
+        else:
+            worker.pouring.append(order)
+            if len(worker.pouring) == 1:
+                self._spawn(self._pour(worker, connection))
+
+    @staticmethod
+    def _hold_to(worker: Worker, order: Order) -> None:
+        assert worker.hello is not None
+        assert worker.connection is not None
+        if worker.hello.conserves_work:
+            worker.connection.session.hold_to(order.start.job, order.bound_ns)
+
+    async def _pour(self, worker: Worker, connection: Connection) -> None:
+        # No faster than the worker takes them: a stopped one must not fill our memory.
+        while worker.pouring and not connection.ended:
+            order = worker.pouring[0]
+            row = order.start.job
+            payload = worker.payloads[row] = order.payload()
+            try:
+                connection.say(changed(order.start, recipe=None, tasks=len(payload.lengths), parts=payload.parts))
+            except LocalProtocolError as error:  # it says so in a line, but of its row
+                raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
+            self._hold_to(worker, order)
+            for message in payload.messages(row):
+                connection.say(message)
+                await connection.drain()
+                if connection.ended or not worker.pouring:  # it was given up
+                    return
+                worker.since = asyncio.get_running_loop().time()
+            worker.pouring.pop(0)
+
+    def take_back(self, worker: Worker) -> None:
+        """A worker is lost: what it holds waits again, unless it was lost too often."""
+        if worker.orders:
+            numbers = ", ".join(str(order.job_number) for order in worker.orders.values())
+            log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
+        for at, order in enumerate(worker.orders.values()):
+            row = order.start.job
+            # Only the job it was at can be to blame; those behind it had not begun.
+            if at == 0 and not worker.blameless:
+                failures = self._failures[row] = self._failures.get(row, 0) + 1
+                if failures > RETRIES:
+                    what = f"job {order.job_number}: its application process failed {failures} times"
+                    self.fail(PeerError(f"{what}; the last one {worker.how}"))
+                    return
+            self.retries += 1
+            self.submit(order.again())
+
+    # From workers
+
+    def take(self, place: Place, worker: Worker, message: Message) -> None:
+        """What a worker of a place says of a job that it holds."""
+        if isinstance(message, Records):
+            check_payload(worker.payloads.get(message.job), message)
+            worker.records.setdefault(message.job, []).append(message)
+        elif isinstance(message, Transfers):
+            check_payload(worker.payloads.get(message.job), message)
+            worker.transfers.setdefault(message.job, []).append(message)
+        elif isinstance(message, Wish):
+            worker.wishes.setdefault(message.job, []).append(message)
+        elif isinstance(message, Promise):
+            self.promises[message.job] = message.not_before_ns
+            self._arrived.set()
+        elif isinstance(message, Suspended):
+            self._go_on(worker, message)
+        elif isinstance(message, Outcome):
+            self._finish(place, worker, message)
+        elif isinstance(message, Failed):
+            number = worker.orders[message.job].job_number
+            kind = InputError if message.blame == "user" else PeerError
+            where = "" if place.here else f" on host {place.name}"
+            self.fail(kind(f"job {number}: the application simulator{where} says: {message.reason}"))
+
+    def _go_on(self, worker: Worker, message: Suspended) -> None:
+        # It knew of what happens up to here; now of what happens next.
+        assert worker.connection is not None
+        order = worker.orders[message.job]
+        ahead = order.next_changes(message.now_ns)
+        self.suspends += 1
+        self.injected += len(ahead.changes)
+        stop_ns = order.start.stop_ns
+        worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
+
+    def _finish(self, place: Place, worker: Worker, outcome: Outcome) -> None:
+        row = outcome.job
+        place.assignment.take(worker, row)
+        place.jobs += 1
+        del self._orders[row]
+        worker.served += 1
+        self.expected -= 1
+        self.promises.pop(row, None)
+        payload = worker.payloads.pop(row, None)
+        total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
+        if payload is not None:
+            total, cov = payload.total_gflop, payload.cov
+        records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
+        self.reports[row] = Report(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
+        self._arrived.set()

@@ -1,0 +1,282 @@
+"""The workforce: which application processes there are, on which hosts, and what happens when one dies.
+
+It is told by launchers and hosts what becomes of processes, and replaces those that die, hang or break the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from bridge.protocol.messages import Message, Outcome, Quit
+from bridge.protocol.tables import ConnectionState
+from bridge.workers.assignment import Worker
+from bridge.workers.outstanding_jobs import OutstandingJobs
+from bridge.workers.places import Place, is_room
+from traces.base.errors import PeerError
+
+if TYPE_CHECKING:
+    from bridge.workers.hosts import Hosts
+
+__all__ = ["Workforce"]
+
+log = logging.getLogger("twolevel.bridge")
+
+#: How long a process may take to connect, s. Not the user's timeout: loading a simulator can take longer than a job.
+CONNECT_S = 30.0
+
+#: How many processes may end in a row without having been let in.
+_STILLBORN: Final = 5
+
+#: How long a process that was sent a quit may take, s.
+_PARTING_S: Final = 5.0
+
+#: How long to wait before another process is tried where none could be started, s.
+PAUSE_S: Final = 0.2
+
+
+class Workforce:
+    """The application processes of a run; a ``bridge.workers.hosts.HostOwner``.
+
+    Parameters
+    ----------
+    jobs : OutstandingJobs
+        What they are for.
+    jobs_per_worker : int or None
+        After so many jobs a process is replaced; None is never.
+    timeout_s : float
+        A worker that holds a job and has not been heard of for so long is killed.
+    command : str or None
+        What the user calls the application simulator; None is ours.
+
+    Attributes
+    ----------
+    places : list of Place
+        This host, if it takes part, and those that are ready.
+    place_of : dict
+        Where each process is that is not known to have ended, by worker.
+    workers : dict
+        Those that are counted on, by name.
+    launched : int
+        How many processes were started.
+    hosts : Hosts or None
+        The other hosts, once the run listens for them.
+    alone_since : float
+        When the last place went, s.
+    closing : bool
+        Whether the run is over or given up.
+    """
+
+    def __init__(
+        self, jobs: OutstandingJobs, jobs_per_worker: int | None, timeout_s: float, command: str | None
+    ) -> None:
+        self._jobs, self._jobs_per_worker, self._timeout_s = jobs, jobs_per_worker, timeout_s
+        self._command = command
+        self._parting: dict[str, float] = {}  # sent a quit, and since when
+        self.places: list[Place] = []
+        self.place_of: dict[str, Place] = {}
+        self.workers: dict[str, Worker] = {}
+        self.launched = 0
+        self.hosts: Hosts | None = None
+        self.alone_since = 0.0
+        self.closing = False
+
+    def recruit(self) -> None:
+        """Start as many processes as may run at once, but no more than there are jobs left for them."""
+        while len(self.workers) < self._jobs.expected and not (self.closing or self._jobs.failure):
+            places = [place for place in self.places if len(place.names) < place.alive]
+            if not places:
+                return
+            place = min(places, key=lambda one: len(one.names) / one.alive)
+            worker = Worker(f"w{self.launched}" + ("" if place.here else f"@{place.name}"), self._now())
+            self.launched += 1
+            place.launched += 1
+            self.workers[worker.name], self.place_of[worker.name] = worker, place
+            place.names.add(worker.name)
+            place.processes.launch(worker.name)
+
+    def _kill(self, worker: str) -> None:
+        place = self.place_of.get(worker)
+        if place is not None:
+            place.processes.kill(worker)
+
+    def unborn(self, worker: str, why: str) -> None:
+        """A process could not be started; do with fewer, if there are any."""
+        self.workers.pop(worker, None)
+        place = self.place_of.pop(worker, None)
+        if place is None:
+            return
+        place.names.discard(worker)
+        if not place.names:
+            self._count_stillborn(place, f"no application process can be started: {why}")
+            if not self._jobs.failure:
+                asyncio.get_running_loop().call_later(PAUSE_S, self.recruit)
+        elif len(place.names) < place.alive:
+            place.alive = len(place.names)
+            where = "" if place.here else f" on host {place.name}"
+            log.warning("no more than %d application processes can be started%s: %s", place.alive, where, why)
+
+    def _count_stillborn(self, place: Place, what: str) -> None:
+        """A process has ended without having been let in: of too many in a row, ``what`` is said."""
+        place.stillborn += 1
+        if place.stillborn < _STILLBORN:
+            return
+        if place.here:
+            self.fail(PeerError(what))
+        elif self.hosts is not None:
+            log.warning("host %s: %s; it is let go", place.name, what)
+            self.hosts.dismiss(place)
+
+    def room_more(self, processes: int) -> bool:
+        """Whether so many more processes, of hosts that are not ready yet, may be connected."""
+        return is_room(sum(place.alive for place in self.places) + processes)
+
+    def awaited_elsewhere(self) -> int:
+        """How many processes on other hosts have still to say hello."""
+        return sum(
+            worker.connection is None and not self.place_of[worker.name].here for worker in self.workers.values()
+        )
+
+    def joined(self, place: Place) -> None:
+        """Another host is ready."""
+        self.places.append(place)
+        self.recruit()
+
+    def lost(self, place: Place, how: str) -> None:
+        """Another host is of no more use: have its jobs simulated again elsewhere."""
+        log.warning("host %s was lost: %s", place.name, how)
+        if place in self.places:
+            self.places.remove(place)
+        if not self.places:
+            self.alone_since = self._now()
+        for name in list(place.names):
+            worker = self.workers.get(name)
+            if worker is None:
+                continue
+            worker.how = f"was lost with its host ({how})"
+            worker.ended.set()
+            if worker.connection is None:
+                del self.workers[name]
+            else:
+                self.lose(worker)
+        for name in [name for name, its in self.place_of.items() if its is place]:
+            self._parting.pop(name, None)
+            del self.place_of[name]
+        place.names.clear()
+        self.recruit()
+
+    def gone(self, worker: str, how: str, *, blameless: bool) -> None:
+        """A process has ended. If it was ever connected, the end of its stream says the same, less exactly."""
+        self._parting.pop(worker, None)
+        lost = self.workers.get(worker)
+        if lost is None:
+            self.place_of.pop(worker, None)
+            return
+        lost.how, lost.blameless = how, blameless
+        lost.ended.set()
+        if lost.connection is None:
+            self.lose(lost)
+
+    def lose(self, worker: Worker) -> None:
+        """A worker is of no more use: have its jobs simulated again, and another process in its place."""
+        if self.workers.pop(worker.name, None) is None:
+            return
+        worker.pouring.clear()  # it is told nothing more
+        if self.closing:
+            return
+        place = self.place_of[worker.name]
+        self._kill(worker.name)
+        place.names.discard(worker.name)
+        if worker.ended.is_set():
+            del self.place_of[worker.name]
+        if worker.connection is None:
+            log.warning("application process %s, which had not said hello, %s", worker.name, worker.how)
+            if not worker.blameless:
+                what = self._command or "the application simulator"
+                times = f"{place.stillborn + 1} processes in a row did not say hello"
+                self._count_stillborn(place, f"{what}: {times}; the last one {worker.how}")
+            if self._jobs.failure:
+                return
+        else:
+            place.assignment.drop(worker)
+            worker.connection.abort()
+        place.retries += len(worker.orders)
+        self._jobs.take_back(worker)
+        self.recruit()
+        self.dispatch()
+
+    async def watch(self) -> None:
+        """Kill who holds a job, or has still to connect, and has not been heard of for too long; until cancelled."""
+        period = min(1.0, self._timeout_s / 4)
+        before = self._now()
+        while True:
+            await asyncio.sleep(period)
+            now = self._now()
+            stopped = now - before > max(1.0, 4 * period)  # ourselves; the others may have been, too
+            if stopped:
+                for worker in self.workers.values():
+                    worker.since = now
+            before = now
+            if self.hosts is not None:
+                self._watch_hosts(self.hosts, now, stopped=stopped)
+            for worker in list(self.workers.values()):
+                allowed = CONNECT_S if worker.connection is None else self._timeout_s
+                if now - worker.since > allowed and (worker.orders or worker.connection is None):
+                    what = "connect within" if worker.connection is None else "answer for"
+                    worker.how = f"did not {what} {allowed:g} s"
+                    self.lose(worker)
+            for name, since in list(self._parting.items()):
+                if now - since > _PARTING_S:
+                    del self._parting[name]
+                    self._kill(name)
+
+    def _watch_hosts(self, hosts: Hosts, now: float, *, stopped: bool) -> None:
+        hosts.watch(now, stopped=stopped)
+        if self.places or not hosts.waiting or stopped:
+            self.alone_since = now
+        elif now - self.alone_since > self._timeout_s:
+            what = "no host has joined" if not hosts.places else "all hosts are lost, and no other has joined"
+            self.fail(
+                PeerError(f"{what} for {self._timeout_s:g} s; on every host that is to take part: {hosts.command}")
+            )
+
+    def _dismiss(self, worker: Worker) -> None:
+        assert worker.connection is not None
+        place = self.place_of[worker.name]
+        place.assignment.drop(worker)
+        place.names.discard(worker.name)
+        del self.workers[worker.name]
+        worker.connection.say(Quit())
+        self._parting[worker.name] = self._now()
+        self.recruit()
+
+    def take(self, worker: Worker, message: Message) -> None:
+        """A worker that is counted on has said something."""
+        worker.since = self._now()
+        self._jobs.take(self.place_of[worker.name], worker, message)
+        if isinstance(message, Outcome):
+            if worker.served == self._jobs_per_worker:
+                self._dismiss(worker)
+            self.dispatch()
+
+    def close(self, *, patient: bool) -> None:
+        """Have nobody replaced any more; part with who can be asked to end, if there is patience, and kill the others."""
+        self.closing = True
+        for worker in self.workers.values():
+            connection = worker.connection
+            if patient and connection is not None and connection.session.state is ConnectionState.READY:
+                connection.say(Quit())
+            else:
+                self._kill(worker.name)
+
+    def dispatch(self) -> None:
+        """Give jobs that wait to who is able to take one."""
+        self._jobs.hand_out(self.places)
+
+    def fail(self, error: Exception) -> None:
+        """No process can be had any more, or the run cannot go on for another reason."""
+        self._jobs.fail(error)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
