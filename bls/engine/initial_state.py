@@ -264,6 +264,7 @@ def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: 
         **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
         "told": np.zeros((5, 4 * most_running if hinted else 4 * (resized + directed)), np.int64),
         "resizing": np.zeros((5, resized), np.int64),
+        "wishing": np.zeros((b.WISHING_ROWS, rows if resized else 0), np.int64),
         "totals": own(amounts, np.int64).copy() if resized else _none(),
         "directed": np.zeros((b.DIRECTED_ROWS, 3 * directed), np.int64),
         "scaling": np.zeros((b.SCALING_ROWS, rows if directed else 0), np.int64),
@@ -411,6 +412,7 @@ def grow_rows(state: BatchState) -> BatchState:
         numbers=_longer(state.numbers, size),
         needs=_longer(state.needs, size),
         scaling=_longer(state.scaling, size) if state.scaling.shape[1] else state.scaling,
+        wishing=_longer(state.wishing, size) if state.wishing.shape[1] else state.wishing,
         **columns,
     )
 

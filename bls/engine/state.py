@@ -71,14 +71,7 @@ NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
 WAS_CORES = 52
 WAS_ESTIMATE = 53
 WAS_WALLTIME = 54
-# Where running jobs wish for cores, or a policy decides how many they have:
-WISH = (
-    55  # for how many it wished last, or how many the policy wants it to have; 0 if nobody has said: as many as it has
-)
-WISHED = 56  # behind its latest wish, of all that it is told to make from its start on
-WISHING_FIRST = 57  # where in the table of wishes those are that it is still to make
-WISHING_COUNT = 58
-COLUMNS = 59
+COLUMNS = 55
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -213,6 +206,12 @@ DIRECTED_ROWS = 4
 # and when it ends by that, 0 as recorded.
 SCALE_OF_ALL, SCALED_APART, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(8)
 SCALING_ROWS = 8
+
+# Rows of BatchState.wishing, by jobs' rows: for how many cores the job wished last, or how many its policy wants it to have, 0
+# if nobody has said: as many as it has; the place behind its latest wish, of all that it is told to make from its start on;
+# and where in the table of wishes those are that it is still to make, and how many.
+WISH, WISHED, WISHING_FIRST, WISHING_COUNT = range(4)
+WISHING_ROWS = 4
 
 # A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
 WISH_KEY = 2**62
@@ -418,6 +417,8 @@ class BatchState(State):
     wishes : int64 (4, …)
         Where running jobs wish for cores: row, instant, how many cores, and the place among all wishes that the job is told to
         make; the row is -1 of one that was taken back.
+    wishing : int64 (WISHING_ROWS, rows) or (WISHING_ROWS, 0)
+        Where they do, or a policy says how wide jobs are: see the names above.
     directed : int64 (DIRECTED_ROWS, …)
         What a policy has decided about running jobs in the pass under way, job by job.
     scaling : int64 (SCALING_ROWS, rows) or (SCALING_ROWS, 0)
@@ -517,6 +518,7 @@ class BatchState(State):
     totals: Ints
     resizing: Ints2
     wishes: Ints2
+    wishing: Ints2
     directed: Ints2
     scaling: Ints2
     core_scale: Ints2

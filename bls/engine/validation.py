@@ -241,7 +241,7 @@ def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[
     if (at := first_out_of_order(ns, key)) >= 0:
         _fault(state, f"heap of releases: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
     wishing = key >= b.WISH_KEY
-    if len(bad := np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.jobs[b.WISHING_COUNT]))):
+    if len(bad := np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing[b.WISHING_COUNT]))):
         _fault(state, f"{_name(state, bad[0])} is to wish for cores, or in the heap of releases for that, and not both")
     key = key[~wishing]
     if len(bad := np.setdiff1d(key, owner * len(state.host_of) + cores)):

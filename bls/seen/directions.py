@@ -114,7 +114,7 @@ class Directions:
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         if self._widths:
-            state.jobs[b.WISH, list(self._widths)] = list(self._widths.values())
+            state.wishing[b.WISH, list(self._widths)] = list(self._widths.values())
         # First what is one scale of all cores and nothing else: a column each.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}

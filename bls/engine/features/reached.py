@@ -151,18 +151,18 @@ def _drop_releases(state: BatchState, job: int) -> None:
 @compiled(inner=True)
 def drop_wishes(state: BatchState, job: int) -> None:
     """Forget for what a job was to wish from now on."""
-    sizes, jobs = state.sizes, state.jobs
-    count = jobs[b.WISHING_COUNT, job]
-    if count == 0:
+    sizes, wishing = state.sizes, state.wishing
+    if wishing.shape[1] == 0 or wishing[b.WISHING_COUNT, job] == 0:
         return
+    count = wishing[b.WISHING_COUNT, job]
     key = b.WISH_KEY + job
     sizes[b.N_RELEASING] = heap_remove_keys(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], key, key + 1)
-    first = jobs[b.WISHING_FIRST, job]
+    first = wishing[b.WISHING_FIRST, job]
     if first + count == sizes[b.N_WISHES]:
         sizes[b.N_WISHES] = first
     else:
         state.wishes[0, first : first + count] = -1
-    jobs[b.WISHING_COUNT, job] = 0
+    wishing[b.WISHING_COUNT, job] = 0
 
 
 @compiled()

@@ -341,16 +341,16 @@ def _equal(state: BatchState, head: int, now: int) -> None:
 @compiled(inner=True)
 def _evolve(state: BatchState, now: int) -> None:
     """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
-    n, jobs = _in_order(state, now), state.jobs
+    n, wishing = _in_order(state, now), state.wishing
     for k in range(n):
         job = state.resizing[_JOB, k]
-        wish = jobs[b.WISH, job]
+        wish = wishing[b.WISH, job]
         more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
         if more > 0:
             _ask(state, -1, job, more, now)
     for k in range(n):
         job = state.resizing[_JOB, k]
-        most = _most_given(state, job, jobs[b.WISH, job])
+        most = _most_given(state, job, wishing[b.WISH, job])
         if most > 0:
             _give(state, job, most, now)
 

@@ -22,7 +22,7 @@ __all__ = ["hear_wish", "tell_wishes"]
 def _push_next(state: BatchState, job: int) -> None:
     """Have the first wish that a job is still to make happen at its instant."""
     sizes = state.sizes
-    at = state.wishes[1, state.jobs[b.WISHING_FIRST, job]]
+    at = state.wishes[1, state.wishing[b.WISHING_FIRST, job]]
     sizes[b.N_RELEASING] = heap_push(
         state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING], at, b.WISH_KEY + job
     )
@@ -31,13 +31,13 @@ def _push_next(state: BatchState, job: int) -> None:
 @compiled(HOOK)
 def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """A job wishes now, and so is first in the heap."""
-    jobs, sizes = state.jobs, state.sizes
+    wishing, sizes = state.wishing, state.sizes
     sizes[b.N_RELEASING] = heap_drop_top(state.releasing_ns, state.releasing_key, sizes[b.N_RELEASING])
-    k = jobs[b.WISHING_FIRST, job]
-    jobs[b.WISH, job], jobs[b.WISHED, job] = state.wishes[2, k], state.wishes[3, k] + 1
-    jobs[b.WISHING_FIRST, job] += 1
-    jobs[b.WISHING_COUNT, job] -= 1
-    if jobs[b.WISHING_COUNT, job] > 0:
+    k = wishing[b.WISHING_FIRST, job]
+    wishing[b.WISH, job], wishing[b.WISHED, job] = state.wishes[2, k], state.wishes[3, k] + 1
+    wishing[b.WISHING_FIRST, job] += 1
+    wishing[b.WISHING_COUNT, job] -= 1
+    if wishing[b.WISHING_COUNT, job] > 0:
         _push_next(state, job)
     state.clock[b.CHANGED] = 1
     return 0
@@ -73,7 +73,7 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
         return REFUSED
     drop_wishes(state, job)
     first, least, most = sizes[b.N_WISHES], jobs[b.MIN_CORES, origin], jobs[b.MAX_CORES, origin]
-    last, heard, n = state.clock[b.NOW], jobs[b.WISHED, job], 0
+    last, heard, n = state.clock[b.NOW], state.wishing[b.WISHED, job], 0
     if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
         return REFUSED
     for k in range(heard, wished_ns.size):
@@ -90,6 +90,6 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
         n += 1
     if n > 0:
         sizes[b.N_WISHES] = first + n
-        jobs[b.WISHING_FIRST, job], jobs[b.WISHING_COUNT, job] = first, n
+        state.wishing[b.WISHING_FIRST, job], state.wishing[b.WISHING_COUNT, job] = first, n
         _push_next(state, job)
     return TOLD
