@@ -345,7 +345,7 @@ class Result:
         such."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
         batch = schedule_metrics(
-            self._schedule,
+            self._schedule(),
             allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
             host_first=machine.first_core,
             downtime=notes.downtime,
@@ -359,10 +359,10 @@ class Result:
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        return MappingProxyType(main_metrics(self._schedule) | self._application_metrics())
+        return MappingProxyType(main_metrics(self._schedule()) | self._application_metrics())
 
-    @cached_property
     def _schedule(self) -> Schedule:
+        # Not kept: it has a dozen columns of its own, and what is made of it is.
         jobs = self.ledger.jobs
         return Schedule.of(
             submit_ns=jobs.submit_ns,
