@@ -15,7 +15,8 @@ from als.engine.scaling import first_and_last_work, rescale_all, set_scale
 from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_state import PUT_DOWN, SAVED_INTS, InlineState
+from bridge.couplings.inline_kept import PUT_DOWN, SAVED_INTS
+from bridge.couplings.inline_state import InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled

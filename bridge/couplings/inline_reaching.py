@@ -25,6 +25,7 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings.inline_deferred import hear_put_down, look_ahead, put_down
 from bridge.couplings.inline_journal import note
+from bridge.couplings.inline_kept import SAVED_INTS
 from bridge.couplings.inline_kernel import (
     fault_of,
     keep_rows,
@@ -45,7 +46,6 @@ from bridge.couplings.inline_state import (
     NOTED,
     REACHED_AT,
     REACHING,
-    SAVED_INTS,
     TOLD_UPTO,
     InlineState,
 )

@@ -14,19 +14,9 @@ from als.engine import state as app
 from als.streams import fill_round_keys
 from bls.engine import state as b
 from bls.engine.state import BatchState
+from bridge.couplings.inline_kept import PUT_DOWN, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, SAVED_KINDS, SAVED_SHORTS
 from bridge.couplings.inline_kernel import bind
-from bridge.couplings.inline_state import (
-    MASTER_HOST,
-    PUT_DOWN,
-    SAVED_BYTES,
-    SAVED_FLOATS,
-    SAVED_INTS,
-    SAVED_KINDS,
-    SAVED_SHORTS,
-    WISHES,
-    InlineState,
-    call_hook,
-)
+from bridge.couplings.inline_state import MASTER_HOST, WISHES, InlineState, call_hook
 from bridge.couplings.inline_widths import show
 from traces.compiled import Array, compiled, rows_of
 

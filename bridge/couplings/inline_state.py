@@ -21,10 +21,19 @@ from bls.engine import loop as batch
 from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
 from bridge.couplings.contract import core_gflop
+from bridge.couplings.inline_kept import (
+    SAVED_INTS,
+    Journal,
+    PutDown,
+    SavedStates,
+    new_journal,
+    new_put_down,
+    new_saved_states,
+)
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array, as_value, caller, function_table, own, types
 from traces.hooks import Hooks
-from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.state import State
 
 __all__ = [
@@ -54,12 +63,6 @@ __all__ = [
     "REACHING",
     "RELEASING",
     "REPLAY",
-    "SAVED_BYTES",
-    "SAVED_FLOATS",
-    "SAVED_INTS",
-    "PUT_DOWN",
-    "SAVED_KINDS",
-    "SAVED_SHORTS",
     "SPEEDS",
     "STARTED_NS",
     "TOLD_UPTO",
@@ -70,8 +73,6 @@ __all__ = [
     "WISHING",
     "Costs",
     "InlineState",
-    "Journal",
-    "SavedStates",
     "TransferColumns",
     "call_hook",
     "new_inline_state",
@@ -173,119 +174,6 @@ class TransferColumns(State):
     bytes: Floats
     sent_ns: Ints
     arrived_ns: Ints
-
-
-# Rows of SavedStates.first and the like.
-SAVED_INTS, SAVED_FLOATS, SAVED_SHORTS, SAVED_BYTES = range(4)
-SAVED_KINDS = 4
-
-
-class SavedStates(State):
-    """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
-
-    Of size 0 where nobody is told anything, or a job may have a graph, or a technique keeps objects of Python's.
-
-    Attributes
-    ----------
-    ints, floats, shorts, bytes : int64, float64, int32, uint8
-        What they are made of, one application behind the other.
-    first, count : int64 (4, rows)
-        Where a row's begins in each of these, -1 nowhere; and how much it is.
-    used, wanted : int64 (4,)
-        How much of each is in use, and how much is to be free for the one there was no room for.
-    reached_ns : int64 (rows,)
-        When it was reached last, or has started.
-    stride_ns : int64 (rows,)
-        How far it is simulated ahead.
-    flags : uint8 (widest,)
-        Work space: for which of a job's cores others wait.
-    slots : int64 (rows,)
-        Of how many cores its columns are.
-    steps : int64 (rows,)
-        How often it has gone on by itself, as far as was sure, since it was told something.
-    """
-
-    ints: Ints
-    floats: Floats
-    shorts: Shorts
-    bytes: Bytes
-    first: Ints2
-    count: Ints2
-    used: Ints
-    wanted: Ints
-    reached_ns: Ints
-    stride_ns: Ints
-    flags: Bytes
-    slots: Ints
-    steps: Ints
-
-
-#: The most scales that are put down for a job.
-PUT_DOWN = 64
-
-
-class PutDown(State):
-    """Scales of all cores that were put down for running jobs, which have not heard them (``inline_deferred``).
-
-    Of size 0 where nothing is saved. The scales, and their instants, are behind what is saved of a job.
-
-    Attributes
-    ----------
-    count : int64 (rows,)
-        How many.
-    scale : int64 (rows,)
-        The last one, or, if none was put down, that of all cores, parts per billion; 0 if nothing may be put down.
-    since_ns : int64 (rows,)
-        The instant from which on.
-    left_ns : float64 (rows,)
-        For how long from there on, at scale 1, nothing shows of the job at the least.
-    farthest_ns : float64 (rows,)
-        For how long, at scale 1, a chunk may still take at the most.
-    factor : float64 (PUT_DOWN,)
-        Work space.
-    """
-
-    count: Ints
-    scale: Ints
-    since_ns: Ints
-    left_ns: Floats
-    farthest_ns: Floats
-    factor: Floats
-
-
-class Journal(State):
-    """What running jobs were told, and when: an application that is reached is simulated again, and told it all again.
-
-    Of size 0 where nobody is told anything, or the states of applications are saved.
-
-    Attributes
-    ----------
-    first, last : int64 (rows,)
-        The first and the last entry of each row, -1 none.
-    instant, after : int64 (E,)
-        Of an entry; and the next one of the same row, -1 none.
-    at : int64 (E,)
-        Where its flags begin.
-    wanted : uint8 (F,)
-        For each core that the job computes on, whether another job waits for it from then on.
-    core : int64 (F,)
-        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for. Where speeds are
-        scaled: each core of which they are, -1 for all.
-    scale : int64 (F,)
-        And by what, parts per billion.
-    count : int64 (E,)
-        How many of these an entry has.
-    """
-
-    first: Ints
-    last: Ints
-    instant: Ints
-    after: Ints
-    at: Ints
-    wanted: Bytes
-    core: Ints
-    scale: Ints
-    count: Ints
 
 
 class InlineState(State):
@@ -533,10 +421,10 @@ def new_inline_state(
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
-        journal=_journal(n if replays else 0),
+        journal=new_journal(n if replays else 0),
         fastest=np.zeros(1),
-        saved=_saved_states(n, widest) if reaching and not replays else _saved_states(0, 0),
-        put_down=_put_down(),
+        saved=new_saved_states(n, widest) if reaching and not replays else new_saved_states(0, 0),
+        put_down=new_put_down(),
         reaching=function_table([as_value(kernel, signature) for kernel, signature in REACHING] if reaching else []),
         wishing=function_table([as_value(kernel, signature) for kernel, signature in WISHING] if wishes else []),
         width_range=np.stack([widths.min_cores, widths.max_cores])
@@ -544,44 +432,6 @@ def new_inline_state(
         else np.zeros((2, 0), np.int64),
     )
     return with_rows(with_application(state, work), n)
-
-
-def _journal(n: int) -> Journal:
-    return Journal(
-        first=np.zeros(0, np.int64),
-        last=np.zeros(0, np.int64),
-        instant=np.empty(n, np.int64),
-        after=np.empty(n, np.int64),
-        at=np.empty(n, np.int64),
-        wanted=np.empty(16 * n, np.uint8),
-        core=np.empty(16 * n, np.int64),
-        scale=np.empty(16 * n, np.int64),
-        count=np.empty(n, np.int64),
-    )
-
-
-def _saved_states(n: int, widest: int) -> SavedStates:
-    none = np.zeros((SAVED_KINDS, 0), np.int64)
-    return SavedStates(
-        ints=np.empty(64 * n, np.int64),
-        floats=np.empty(16 * n),
-        shorts=np.empty(16 * n, np.int32),
-        bytes=np.empty(16 * n, np.uint8),
-        first=none,
-        count=none,
-        used=np.zeros(SAVED_KINDS, np.int64),
-        wanted=np.zeros(SAVED_KINDS, np.int64),
-        reached_ns=np.zeros(0, np.int64),
-        stride_ns=np.zeros(0, np.int64),
-        flags=np.zeros(widest, np.uint8),
-        slots=np.zeros(0, np.int64),
-        steps=np.zeros(0, np.int64),
-    )
-
-
-def _put_down() -> PutDown:
-    ints, floats = np.zeros(0, np.int64), np.zeros(0)
-    return PutDown(count=ints, scale=ints, since_ns=ints, left_ns=floats, farthest_ns=floats, factor=np.zeros(PUT_DOWN))
 
 
 def with_saved(inline: InlineState, running: Array) -> InlineState:

@@ -8,7 +8,8 @@ from als.engine import state as app
 from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, SAVED_INTS, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_kept import SAVED_INTS
+from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, TRANSFERS_USED, InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 
