@@ -9,7 +9,7 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
 from bls.engine import state as b
-from bls.engine.hooks import DIRECT, HINT
+from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
 from bls.machine.partitions import PartitionTable, partition_table
@@ -223,13 +223,13 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
         raise InputError(
             f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
         )
-    if "widths" in found:
+    for alone in sorted(found & {"widths", "hints"}):
         if len(found) > 1:
             raise InputError(
-                f"directs: {what}: 'widths' beside {' and '.join(map(repr, sorted(found - {'widths'})))}; allowed: 'widths' "
-                "alone, or 'speeds' and 'ends'"
+                f"directs: {what}: {alone!r} beside {' and '.join(map(repr, sorted(found - {alone})))}; allowed: 'widths' "
+                "alone, 'hints' alone, or 'speeds' and 'ends'"
             )
-        return {b.DIRECTS: 0}
+        return {b.DIRECTS: 0} | ({b.AFTER_PASS: HINT_AS_DECIDED} if alone == "hints" and rules.hints else {})
     return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
 
 

@@ -109,7 +109,7 @@ COORDINATION = Choice(
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     metavar="HOW",
     help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
-    "and for which of theirs the head of the queue waits: hint, hint:core, hint:host",
+    "and for which of theirs the head of the queue waits, or a policy says that others do: hint, hint:core, hint:host",
 )  # fmt: skip
 #: When running malleable jobs are given cores, or asked for some, where nothing else is said.
 RESIZED = "expand+shrink"
@@ -118,7 +118,7 @@ RESIZE = Choice(
     choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
     help="When malleable jobs are given cores, or asked for some: none (never), mold (as they start), expand (nobody waits), "
     f"shrink (the head of the queue lacks cores), {RESIZED}, equal (so that all have as many), evolve (as their "
-    "applications wish), or decide (as the batch policy, one in Python, says)",
+    "applications wish), or decide (as a batch policy in Python, or a scheduler, says)",
     rule=f"none; {RESIZED} with --malleable",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(

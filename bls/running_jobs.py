@@ -13,7 +13,7 @@ from bls.engine.features.losses import tell_loss
 from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.features.wishes import tell_wishes
-from bls.engine.hooks import HINT
+from bls.engine.hooks import HINT, HINT_AS_DECIDED
 from bls.engine.state import BatchState
 from traces.compiled import Array
 
@@ -58,6 +58,14 @@ class RunningJobs:
         for k in range(first, first + int(counts[row])):
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
 
+    def latest_allocation(self, row: int) -> Iterator[tuple[int, int]]:
+        """The half-open intervals of cores that a row's job has been given, those that it has released among them; where its
+        width changes, as of the latest time at which it was given some."""
+        jobs, state = self.state.jobs, self.state
+        first = jobs.item(b.HELD_FIRST, row)
+        stop = first + jobs.item(b.HELD_COUNT, row)
+        yield from zip(state.pool_lo[first:stop].tolist(), state.pool_hi[first:stop].tolist(), strict=True)
+
     @property
     def awaits_outcomes(self) -> bool:
         """Whether the outcome of a job counts from its start on, and not only at its end: a promise of it is not enough."""
@@ -89,8 +97,8 @@ class RunningJobs:
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores the head of the queue waits."""
-        return bool(self.state.settings[b.AFTER_PASS] == HINT)
+        """Whether running jobs are told for which of their cores others wait."""
+        return bool(self.state.settings[b.AFTER_PASS] in (HINT, HINT_AS_DECIDED))
 
     @property
     def resizes(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from bls import options as o
 from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
 from bls.estimates import AnyEstimator, Promised, estimator
-from bls.policies.contract import AnyPolicy, DecidingPolicy, directs
+from bls.policies.contract import AnyPolicy, DecidingPolicy, directs, may_direct
 from bls.policies.reject import Reject
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
@@ -43,7 +43,7 @@ class Rules:
     coordination : {"none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"}
         Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
         ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
-        the head of the queue waits.
+        the head of the queue waits, or what a policy that decides says.
     resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}
         When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
         queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.widths``); or ``mold``: only
@@ -161,10 +161,11 @@ class Rules:
                 f"--coordination {self.coordination}: not with --estimates application, as what a job that is told something "
                 "has promised is void; allowed: none, release, release:core, release:host"
             )
-        if self.hints and isinstance(policy, DecidingPolicy | Reject):
+        if self.hints and isinstance(policy, DecidingPolicy | Reject) and not may_direct(policy, "hints"):
             raise InputError(
                 f"--coordination {self.coordination}: batch policy {policy.name} decides itself which jobs start, and its "
-                "queue has no head; allowed: none, release, release:core, release:host"
+                "queue has no head; allowed: none, release, release:core, release:host; or a policy or a scheduler that "
+                "directs 'hints'"
             )
 
     def _check_resizing(self, policy: AnyPolicy) -> None:
@@ -178,10 +179,10 @@ class Rules:
                 "void; allowed: other estimates"
             )
         if self.resize == "decide":
-            if "widths" not in directs(policy):
+            if not may_direct(policy, "widths"):
                 raise InputError(
                     f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                    "that says directs = ('widths',)"
+                    "that says directs = ('widths',), or a scheduler whose hello says it"
                 )
             return
         if isinstance(policy, DecidingPolicy | Reject):

@@ -340,7 +340,7 @@ class BatchSimulator(RunningJobs):
                 raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
             if view._directions:
-                view._directions.put(self.state, view._running.keys(), rows)
+                view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
         except AnswerError as error:
             raise view._failed or self._wrong(error.did) from error
         except PluginError as error:

@@ -15,6 +15,7 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
+from bls.engine.hooks import HINT_AS_DECIDED
 from bls.machine.platform import Platform
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
@@ -127,7 +128,7 @@ class View:
         state, row = self._simulator.state, job.row
         if state.settings[b.RELEASES] == b.NO_RELEASES:
             return self._simulator.allocation(row)
-        held = (core for lo, hi in self._simulator.allocation(row) for core in range(lo, hi))
+        held = (core for lo, hi in self._simulator.latest_allocation(row) for core in range(lo, hi))
         return ((core, core + 1) for core in held if state.holder[core] == row)
 
     @property
@@ -341,7 +342,7 @@ class View:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
         held: set[int] | None = None
         if cores is not None and one.row in self._running:
-            held = {core for lo, hi in self.allocation(one) for core in range(lo, hi)}
+            held = self._cores_of(one)
         self._directions.scale(one, factor, cores, held)
 
     def cancel(self, job: SeenJob) -> None:
@@ -412,6 +413,42 @@ class View:
             self._directions.resize(one, whole("cores", cores, least, most))
         except InputError as error:
             raise PluginError(f"resize() of job {one.job_id}: {error}") from None
+
+    def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
+        """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
+
+        With ``--coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
+        the tasks that are left (``docs/coordination.md``), until something else is said of it. It hears of it behind the pass,
+        and only of what is news.
+
+        Parameters
+        ----------
+        job : SeenJob
+            One that runs.
+        cores : iterable of int, optional
+            Of those that it holds, by their numbers in the machine; default: nobody waits for any.
+        waiting : SeenJob, optional
+            Who waits for them, and is not started in this pass; needed where there are cores.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``--coordination
+            hint``; or a job or a core cannot be.
+        """
+        self._of_a_policy("hint")
+        if self._simulator.state.settings.item(b.AFTER_PASS) != HINT_AS_DECIDED:
+            raise PluginError("hint() is for a batch policy that says directs = ('hints',), with --coordination hint")
+        if not isinstance(job, SeenJob) or job.row not in self._running:
+            named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
+            raise PluginError(f"hint() was given {named}; allowed: jobs of view.running")
+        if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
+            named = f"job {waiting.job_id}, which is not waiting" if isinstance(waiting, SeenJob) else shown(waiting)
+            raise PluginError(f"hint() of job {job.job_id}: waiting: {named}; allowed: jobs of view.waiting")
+        self._directions.hint(job, cores, waiting, self._cores_of(job))
+
+    def _cores_of(self, job: SeenJob) -> set[int]:
+        return {core for lo, hi in self.allocation(job) for core in range(lo, hi)}
 
     def _directed(self, what: str, name: str, part: int, job: object) -> SeenJob:
         self._may_direct(what, name, part)

@@ -34,8 +34,8 @@ HINT, RESIZE = 23, 24
 MOLD, MOLD_BESIDE = 25, 26
 # Cores that running jobs wish for:
 WISH = 27
-# Running jobs that a policy directs:
-DIRECT = 28
+# Running jobs that a policy directs, or tells who waits for their cores:
+DIRECT, HINT_AS_DECIDED = 28, 29
 
 HOOKS = Hooks(
     "batch engine",
@@ -70,6 +70,7 @@ HOOKS = Hooks(
         MOLD_BESIDE: ("the width beside several reservations", "bls.engine.features.molding:mold_beside"),
         WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
         DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
+        HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.hints:hint_as_decided"),
     },
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
-from bls.engine.hooks import DIRECT, HINT, HOOKS, RESIZE, wanted
+from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED, HOOKS, RESIZE, wanted
 from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, own
@@ -257,7 +257,8 @@ def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
 
 def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
-    hinted, resized, directed = (n_cores if after_pass == slot else 0 for slot in (HINT, RESIZE, DIRECT))
+    hinted = n_cores if after_pass in (HINT, HINT_AS_DECIDED) else 0
+    resized, directed = (n_cores if after_pass == slot else 0 for slot in (RESIZE, DIRECT))
     lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
     lengths |= {"reached": hinted + resized + directed}
     return {
@@ -266,7 +267,9 @@ def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: 
         "resizing": np.zeros((5, resized), np.int64),
         "wishing": np.zeros((b.WISHING_ROWS, rows if resized else 0), np.int64),
         "totals": own(amounts, np.int64).copy() if resized else _none(),
-        "directed": np.zeros((b.DIRECTED_ROWS, 3 * directed), np.int64),
+        "directed": np.zeros(
+            (b.DIRECTED_ROWS, 3 * directed or (2 * hinted if after_pass == HINT_AS_DECIDED else 0)), np.int64
+        ),
         "scaling": np.zeros((b.SCALING_ROWS, rows if directed else 0), np.int64),
         "core_scale": np.zeros((2, directed), np.int64),
     }

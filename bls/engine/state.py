@@ -196,7 +196,8 @@ SCALES, CUTS = 1, 2
 # scaled, row 4 by what; or they are ended.
 ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
 
-# Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state.
+# Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state;
+# or, where a policy hints, a job, 0, one of its cores that is wanted (-1: none is), and the row that waits for it (-1).
 DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
 DIRECTED_ROWS = 4
 

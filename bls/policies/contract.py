@@ -15,7 +15,7 @@ policy suggests: the engine checks what it answers, and names it in the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakSet
@@ -156,7 +156,7 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
     One that is a context manager is entered before each run and left after it. One with an attribute ``directs`` may, in that
     method, do what it names there to jobs that run (:data:`DIRECTIONS`): ``view.scale`` their speeds, ``view.cancel`` and
-    ``view.requeue`` them.
+    ``view.requeue`` them, ``view.resize`` them, ``view.hint`` to them who waits for their cores.
     """
 
     def decide(self, view: Any) -> Iterable[Any]:
@@ -169,12 +169,12 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
 
 #: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
-DIRECTIONS: Final = ("speeds", "ends", "widths")
+DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")
 _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`.
+    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
 
     Raises
     ------
@@ -196,6 +196,11 @@ def directs(policy: object) -> frozenset[str]:
     return frozenset([named] if isinstance(named, str) else named)
 
 
+def may_direct(policy: object, what: str) -> bool:
+    """Whether a policy says that it does that to jobs that run, or is a program that has not said yet what it does."""
+    return what in directs(policy) or (isinstance(policy, OtherProgram) and policy.directs is None)
+
+
 @runtime_checkable
 class FollowingPolicy(DecidingPolicy, Protocol):
     """A deciding policy that keeps books of its own: it may ask ``view.news()`` what has happened since it last asked."""
@@ -212,6 +217,11 @@ class OtherProgram(FollowingPolicy, Protocol):
     @property
     def who(self) -> str:
         """Whom an error names: ``scheduler 'CMD'``."""
+        ...
+
+    @property
+    def directs(self) -> Collection[str] | None:
+        """What it says that it does to jobs that run, of :data:`DIRECTIONS`; None before it was met."""
         ...
 
     @property

@@ -28,6 +28,7 @@ class Directions:
         self._of_some: dict[int, dict[int, int]] = {}  # and those of single ones
         self._ends: dict[int, int] = {}
         self._widths: dict[int, int] = {}
+        self._hints: dict[int, tuple[list[int], int]] = {}  # wanted cores, and who waits for them, -1 nobody
 
     def __bool__(self) -> bool:
         return bool(self._job_ids)
@@ -44,13 +45,11 @@ class Directions:
             self.scale_all([job], factor)
             return
         where = f"scale() of job {job.job_id}"
-        if not isinstance(cores, Iterable) or isinstance(cores, str):
-            raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
         try:
             scale = scale_of(factor)
-            named = [whole("core", core, 0, 2**62) for core in cores]
         except InputError as error:
             raise PluginError(f"{where}: {error}") from None
+        named = _numbered(where, cores)
         scales = self._of_some.setdefault(job.row, {})
         for core in named:
             if core in scales:
@@ -102,17 +101,42 @@ class Directions:
         """Let a job have so many cores; what was said of it before in this pass does not count."""
         self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
 
-    def put(self, state: BatchState, running: Set[int], started: Sequence[int]) -> None:
+    def hint(self, job: SeenJob, cores: Iterable[Any], waiting: SeenJob | None, held: Set[int]) -> None:
+        """Let a job know who waits for these of the cores that it holds.
+
+        Raises
+        ------
+        PluginError
+            If a core is not the job's or is named twice, there are cores and nobody waits, or that was said of the job in this
+            pass already.
+        """
+        where = f"hint() of job {job.job_id}"
+        named = _numbered(where, cores)
+        if len(set(named)) < len(named):
+            raise PluginError(f"{where}: core {next(core for core in named if named.count(core) > 1)} twice")
+        if strange := [core for core in named if core not in held]:
+            raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds")
+        if named and waiting is None:
+            raise PluginError(f"{where}: waiting: None; allowed: who waits for these cores")
+        if job.row in self._hints:
+            raise PluginError(f"{where} twice in one pass")
+        self._job_ids[job.row] = job.job_id
+        self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
+
+    def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
         """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more.
 
         Raises
         ------
         AnswerError
-            If a job neither runs nor is started.
+            If a job neither runs nor is started; or one of whom it is said that it waits is started, or rejected.
         """
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
+        if self._hints:
+            self._put_hints(state, started, rejected)
+            return
         if self._widths:
             state.wishing[b.WISH, list(self._widths)] = list(self._widths.values())
         # First what is one scale of all cores and nothing else: a column each.
@@ -134,3 +158,26 @@ class Directions:
         state.sizes[b.N_DIRECTED] = n + len(entries)
         for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths):
             told.clear()
+
+    def _put_hints(self, state: BatchState, started: Sequence[int], rejected: Set[int]) -> None:
+        entries: list[tuple[int, int, int, int]] = []
+        for row, (cores, waiting) in self._hints.items():
+            if waiting in started or waiting in rejected:
+                does = "starts" if waiting in started else "rejects"
+                number = state.jobs.item(b.NUMBER, waiting)
+                raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
+            entries += [(row, 0, core, waiting) for core in cores or [-1]]
+        state.directed[:, : len(entries)] = list(zip(*entries, strict=True))
+        state.sizes[b.N_DIRECTED] = len(entries)
+        self._job_ids.clear()
+        self._hints.clear()
+
+
+def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
+    # Cores as numbers, in the order in which they were named.
+    if not isinstance(cores, Iterable) or isinstance(cores, str):
+        raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
+    try:
+        return [whole("core", core, 0, 2**62) for core in cores]
+    except InputError as error:
+        raise PluginError(f"{where}: {error}") from None

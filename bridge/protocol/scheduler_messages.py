@@ -31,8 +31,10 @@ __all__ = [
     "Ended",
     "Expected",
     "FromScheduler",
+    "Given",
     "GivenUp",
     "Greeting",
+    "HintJob",
     "Host",
     "HostGroupOfMachine",
     "How",
@@ -41,6 +43,7 @@ __all__ = [
     "Quit",
     "Reject",
     "Released",
+    "ResizeJob",
     "ScaleJob",
     "SchedulerFailed",
     "SchedulerHello",
@@ -100,7 +103,7 @@ class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
     role: Literal["scheduler"]
     token: _Words
     name: Name
-    directs: Annotated[tuple[Literal["speeds", "ends"], ...], Meta(max_length=2)]
+    directs: Annotated[tuple[Literal["speeds", "ends", "widths", "hints"], ...], Meta(max_length=4)]
 
 
 class SchedulerWelcome(SchedulerMessage, frozen=True, kw_only=True, tag="welcome"):
@@ -164,6 +167,8 @@ class Machine(SchedulerMessage, frozen=True, kw_only=True):
     whole_hosts: bool
     kills: bool
     releases: bool
+    resizes: bool
+    hints: bool
 
 
 class Submitted(SchedulerMessage, frozen=True, kw_only=True):
@@ -179,6 +184,8 @@ class Submitted(SchedulerMessage, frozen=True, kw_only=True):
     walltime_ns: Duration
     deadline_ns: _Whole
     cores: _Cores
+    min_cores: _Cores
+    max_cores: _Cores
     units: _Cores
     unit_cores: _Cores
     resources: _Amounts
@@ -224,6 +231,13 @@ class Expected(SchedulerMessage, frozen=True, kw_only=True):
 
 class Released(SchedulerMessage, frozen=True, kw_only=True):
     """Bridge: a running job has given these cores back."""
+
+    job: Key
+    cores: Intervals
+
+
+class Given(SchedulerMessage, frozen=True, kw_only=True):
+    """Bridge: a running job has been given these cores."""
 
     job: Key
     cores: Intervals
@@ -283,6 +297,21 @@ class EndJob(Map, frozen=True, kw_only=True):
     requeue: bool
 
 
+class ResizeJob(Map, frozen=True, kw_only=True):
+    """A running job that is to have so many cores."""
+
+    job: Key
+    cores: _Cores
+
+
+class HintJob(Map, frozen=True, kw_only=True):
+    """A running job that is to serve these cores last, as another job waits for them; or none any more."""
+
+    job: Key
+    cores: Intervals | None
+    waiting: Key | None
+
+
 class Decided(SchedulerMessage, frozen=True, kw_only=True):
     """Scheduler: the answer."""
 
@@ -292,6 +321,8 @@ class Decided(SchedulerMessage, frozen=True, kw_only=True):
     wake_ns: Annotated[tuple[Instant, ...], Meta(max_length=MAX_WAKE_UPS)]
     scale: Annotated[tuple[ScaleJob, ...], Meta(max_length=MAX_ANSWERS)]
     end: Annotated[tuple[EndJob, ...], Meta(max_length=MAX_ANSWERS)]
+    resize: Annotated[tuple[ResizeJob, ...], Meta(max_length=MAX_ANSWERS)]
+    hint: Annotated[tuple[HintJob, ...], Meta(max_length=MAX_ANSWERS)]
 
 
 class SchedulerFailed(SchedulerMessage, frozen=True, kw_only=True, tag="failed"):
@@ -325,6 +356,7 @@ FromBridge = (
     | Started
     | Expected
     | Released
+    | Given
     | Ended
     | Host
     | Decide
@@ -342,6 +374,7 @@ SCHEDULER_MESSAGES: Final[dict[str, type[SchedulerMessage]]] = {
     "started": Started,
     "expected": Expected,
     "released": Released,
+    "given": Given,
     "ended": Ended,
     "host": Host,
     "decide": Decide,

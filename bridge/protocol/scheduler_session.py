@@ -6,6 +6,7 @@ message, sent or received, by the same code: :class:`_Book` has what a decision 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -23,11 +24,15 @@ from bridge.protocol.scheduler_messages import (
     Decided,
     Eligible,
     Ended,
+    EndJob,
     Expected,
+    Given,
     GivenUp,
     Greeting,
+    HintJob,
     Machine,
     Released,
+    ResizeJob,
     ScaleJob,
     SchedulerHello,
     SchedulerMessage,
@@ -84,6 +89,7 @@ SCHEDULER_TABLE: Final[dict[tuple[SchedulerState, str], SchedulerState]] = {
     (_S.TELLING, "started"): _S.TELLING,
     (_S.TELLING, "expected"): _S.TELLING,
     (_S.TELLING, "released"): _S.TELLING,
+    (_S.TELLING, "given"): _S.TELLING,
     (_S.TELLING, "ended"): _S.TELLING,
     (_S.TELLING, "host"): _S.TELLING,
     (_S.TELLING, "decide"): _S.DECIDING,
@@ -133,6 +139,7 @@ SCHEDULED_JOB_TABLE: Final[dict[tuple[ScheduledJob, str], ScheduledJob]] = {
     (_J.REJECTED, "ended"): _J.ABSENT,
     (_J.RUNNING, "expected"): _J.RUNNING,
     (_J.RUNNING, "released"): _J.RUNNING,
+    (_J.RUNNING, "given"): _J.RUNNING,
     (_J.RUNNING, "ended"): _J.ABSENT,
 }
 
@@ -143,6 +150,9 @@ _NOT_WAITING: Final = {
     _J.REJECTED: "this answer rejects already",
     _J.RUNNING: "runs",
 }
+
+#: Where ``machine`` says whether a run is for what a scheduler directs.
+_LETS: Final = {"widths": "resizes", "hints": "hints"}
 
 Blame = Literal["stranger", "scheduler", "bridge"]
 
@@ -185,6 +195,8 @@ class _Known:
 
     number: int
     cores: int
+    min_cores: int
+    max_cores: int
     state: ScheduledJob
 
 
@@ -194,7 +206,8 @@ class _Book:
     def __init__(self) -> None:
         self.n_cores = 0
         self.whole_hosts = False
-        self.directs: tuple[str, ...] = ()
+        self.directs: tuple[str, ...] | None = None
+        self.lets: dict[str, bool] = {}  # of what it may direct, what the run is for
         self.jobs: dict[int, _Known] = {}
         self.decision, self.now_ns = 0, 0
 
@@ -212,8 +225,8 @@ class _Book:
             self._judge_question(message)
         elif isinstance(message, Submitted):
             self._judge_submit(message)
-        elif isinstance(message, Eligible | Started | Expected | Released | Ended):
-            if isinstance(message, Started | Released):
+        elif isinstance(message, Eligible | Started | Expected | Released | Given | Ended):
+            if isinstance(message, Started | Released | Given):
                 self._judge_cores(message.cores)
             self._step(message.job, scheduler_message_name(message))
         elif isinstance(message, SchedulerHello):
@@ -223,6 +236,7 @@ class _Book:
             if together != message.cores:
                 raise MessageError(f"machine: {together} cores on its hosts; expected: {message.cores}")
             self.n_cores, self.whole_hosts = message.cores, message.whole_hosts
+            self.lets = {"widths": message.resizes, "hints": message.hints}
 
     def _step(self, key: int, event: str) -> None:
         known = self.jobs.get(key)
@@ -240,7 +254,12 @@ class _Book:
             raise MessageError(f"job {message.job} is submitted twice")
         event = _SUBMITTED_HELD if message.eligible_ns is None else _SUBMITTED
         state = SCHEDULED_JOB_TABLE[ScheduledJob.ABSENT, event]
-        self.jobs[message.job] = _Known(message.number, message.cores, state)
+        if not message.min_cores <= message.cores <= message.max_cores:
+            raise MessageError(
+                f"submitted: job {message.job} asks for {message.cores} cores, and may have {message.min_cores} to "
+                f"{message.max_cores}"
+            )
+        self.jobs[message.job] = _Known(message.number, message.cores, message.min_cores, message.max_cores, state)
 
     def _judge_cores(self, column: bytes) -> list[tuple[int, int]]:
         if not column or len(column) % 8:
@@ -283,22 +302,66 @@ class _Book:
         self._judge_directions(message)
 
     def _judge_directions(self, message: Decided) -> None:
-        for what, name, said in (("scales", "speeds", message.scale), ("ends", "ends", message.end)):
-            if said and name not in self.directs:
-                raise MessageError(f"it {what} job {said[0].job}; allowed: if directs in its hello has {name!r}")
-        if len({one.job for one in message.end}) < len(message.end):
-            raise MessageError("it ends a job twice; allowed: once")
-        for what, one in [("scales", one) for one in message.scale] + [("ends", one) for one in message.end]:
-            known = self.jobs.get(one.job)
-            if known is None or known.state not in (ScheduledJob.RUNNING, ScheduledJob.CHOSEN):
+        self._judge_whom("scales", "speeds", message.scale)
+        self._judge_whom("ends", "ends", message.end)
+        self._judge_whom("resizes", "widths", message.resize)
+        self._judge_whom("hints to", "hints", message.hint)
+        for scaled in message.scale:
+            if scaled.cores is not None:
+                self._judge_named("scales", scaled.job, scaled.cores)
+        for resized in message.resize:
+            known = self.jobs[resized.job]
+            if not known.min_cores <= resized.cores <= known.max_cores or known.min_cores == known.max_cores:
                 raise MessageError(
-                    f"it {what} job {one.job}, which does not run; allowed: jobs that run, or that it starts"
+                    f"it resizes {self._named(resized.job)} to {resized.cores} cores; allowed: "
+                    + (
+                        f"{known.min_cores} to {known.max_cores}"
+                        if known.min_cores < known.max_cores
+                        else "jobs whose width may change"
+                    )
                 )
-            if isinstance(one, ScaleJob) and one.cores is not None:
-                try:
-                    self._judge_cores(one.cores)
-                except MessageError as error:
-                    raise MessageError(f"it scales {self._named(one.job)}: {error}") from None
+        for hinted in message.hint:
+            self._judge_hint(hinted)
+
+    def _judge_whom(self, what: str, name: str, said: Sequence[ScaleJob | EndJob | ResizeJob | HintJob]) -> None:
+        if not said:
+            return
+        if name not in (self.directs or ()):
+            raise MessageError(f"it {what} job {said[0].job}; allowed: if directs in its hello has {name!r}")
+        if not self.lets.get(name, True):
+            raise MessageError(f"it {what} job {said[0].job}; allowed: where machine says {_LETS[name]} = true")
+        if name != "speeds" and len({one.job for one in said}) < len(said):
+            raise MessageError(f"it {what} a job twice; allowed: once")
+        states = (ScheduledJob.RUNNING,) if name == "hints" else (ScheduledJob.RUNNING, ScheduledJob.CHOSEN)
+        for one in said:
+            known = self.jobs.get(one.job)
+            if known is None or known.state not in states:
+                raise MessageError(
+                    f"it {what} job {one.job}, which does not run; allowed: jobs that run"
+                    + (", or that it starts" if ScheduledJob.CHOSEN in states else "")
+                )
+
+    def _judge_hint(self, hinted: HintJob) -> None:
+        if hinted.cores is not None:
+            self._judge_named("hints to", hinted.job, hinted.cores)
+            if hinted.waiting is None:
+                raise MessageError(
+                    f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: who waits for these cores"
+                )
+        if hinted.waiting is None:
+            return
+        known = self.jobs.get(hinted.waiting)
+        if known is None or known.state is not ScheduledJob.WAITING:
+            raise MessageError(
+                f"it hints to {self._named(hinted.job)} that job {hinted.waiting} waits; "
+                f"allowed: jobs that wait, {self._waiting()}"
+            )
+
+    def _judge_named(self, what: str, job: int, cores: bytes) -> None:
+        try:
+            self._judge_cores(cores)
+        except MessageError as error:
+            raise MessageError(f"it {what} {self._named(job)}: {error}") from None
 
     def _take_up(self, key: int, what: str, event: str) -> None:
         known = self.jobs.get(key)
@@ -378,8 +441,8 @@ class SchedulerSession(MessageSession[SchedulerState, SchedulerMessage, Schedule
         return self._book.decision
 
     @property
-    def directs(self) -> tuple[str, ...]:
-        """What the scheduler does to running jobs, as its hello says."""
+    def directs(self) -> tuple[str, ...] | None:
+        """What the scheduler does to running jobs, as its hello says; None before it."""
         return self._book.directs
 
     def job_state(self, job: int) -> ScheduledJob:

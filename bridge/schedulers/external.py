@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
+from collections import ChainMap
 from types import TracebackType
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from bridge.protocol.scheduler_session import SchedulerProtocolError, SchedulerS
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
 from bridge.schedulers.process import SchedulerProcess, words_of
 from bridge.schedulers.telling import machine_of, messages_of
-from traces.base.errors import InputError, PeerError, TwolevelError, shown
+from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, shown
 from traces.base.printable import printable
 
 __all__ = ["ExternalScheduler"]
@@ -73,9 +74,9 @@ class ExternalScheduler:
         return f"scheduler {shown(self.name, _SHOWN)}"
 
     @property
-    def directs(self) -> tuple[str, ...]:
-        """What it does to running jobs, as its hello says; nothing before that."""
-        return () if self._line is None else self._line.session.directs
+    def directs(self) -> tuple[str, ...] | None:
+        """What it does to running jobs, as its hello says; None before that."""
+        return None if self._line is None else self._line.session.directs
 
     @property
     def cost(self) -> dict[str, int]:
@@ -164,18 +165,28 @@ class ExternalScheduler:
             view.reject(self._waiting[rejected.job], rejected.reason)
         for instant in answer.wake_ns:
             view.wake_at(instant)
-        self._direct(view, answer)
+        try:
+            self._direct(view, answer)
+        except PluginError as error:  # as of cores that a job does not hold, which the session does not know
+            raise PeerError(f"{self.who}, at {view.now_ns} ns: {error}") from error
         return [
             self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
             for one in answer.start
         ]
 
     def _direct(self, view: View, answer: Decided) -> None:
-        known = self._waiting | self._running if answer.scale or answer.end else {}
+        if not (answer.scale or answer.end or answer.resize or answer.hint):
+            return
+        known = ChainMap(self._waiting, self._running)
         for one in answer.scale:
             view.scale(known[one.job], one.factor, None if one.cores is None else _numbers(one.cores))
         for last in answer.end:
             (view.requeue if last.requeue else view.cancel)(known[last.job])
+        for resized in answer.resize:
+            view.resize(known[resized.job], resized.cores)
+        for hint in answer.hint:
+            waiting = None if hint.waiting is None else known[hint.waiting]
+            view.hint(known[hint.job], () if hint.cores is None else _numbers(hint.cores), waiting)
 
     def finish(self, view: View) -> None:
         """Tell it what has happened since its last decision.
@@ -206,7 +217,7 @@ class ExternalScheduler:
                 self._running.pop(one.job.row, None)
                 if isinstance(one, JobStarted):
                     self._running[one.job.row] = one.job
-        frames += map(line.session.send, messages_of(news))
+        frames += map(line.session.send, messages_of(news, view))
         line.messages += len(frames)
         return b"".join(frames)
 

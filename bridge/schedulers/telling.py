@@ -7,10 +7,11 @@ from itertools import chain
 from typing import cast
 
 from bls.machine.platform import Platform
-from bls.seen.jobs import SeenJob
+from bls.seen.jobs import JobWidth, SeenJob
 from bls.seen.machine import SeenPartition, SeenWindow
 from bls.seen.news import (
     AnyNews,
+    CoresGiven,
     CoresReleased,
     HostChanged,
     JobEligible,
@@ -25,6 +26,7 @@ from bridge.protocol.scheduler_messages import (
     Eligible,
     Ended,
     Expected,
+    Given,
     Host,
     HostGroupOfMachine,
     How,
@@ -66,6 +68,8 @@ def machine_of(view: View) -> Machine:
         whole_hosts=view.allocator.whole_hosts,
         kills=rules.kill_at_walltime,
         releases=view.releases,
+        resizes=rules.resize == "decide",
+        hints=rules.hints,
     )
 
 
@@ -100,11 +104,11 @@ def _window(seen: SeenWindow) -> WindowOfMachine:
     )
 
 
-def messages_of(news: Iterable[AnyNews]) -> Iterator[SchedulerMessage]:
+def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[SchedulerMessage]:
     """What has happened, in its order."""
     for one in news:
         if isinstance(one, JobSubmitted):
-            yield _submitted(one.job)
+            yield _submitted(one.job, view.width(one.job))
         elif isinstance(one, JobEligible):
             yield Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
         elif isinstance(one, JobStarted):
@@ -118,6 +122,8 @@ def messages_of(news: Iterable[AnyNews]) -> Iterator[SchedulerMessage]:
             yield Expected(job=one.job.row, expected_end_ns=_expected_end_ns(one.job))
         elif isinstance(one, CoresReleased):
             yield Released(job=one.job.row, cores=_column(one.cores))
+        elif isinstance(one, CoresGiven):
+            yield Given(job=one.job.row, cores=_column(one.cores))
         elif isinstance(one, JobEnded):
             yield Ended(job=one.job.row, end_ns=one.end_ns, how=cast(How, one.how))
         else:
@@ -129,7 +135,7 @@ def _expected_end_ns(job: SeenJob) -> int:
     return min(job.expected_end_ns, MAX_NS)  # beyond which there are no instants
 
 
-def _submitted(job: SeenJob) -> Submitted:
+def _submitted(job: SeenJob, width: JobWidth) -> Submitted:
     asked = job.request
     return Submitted(
         job=job.row,
@@ -142,6 +148,8 @@ def _submitted(job: SeenJob) -> Submitted:
         walltime_ns=job.walltime_ns,
         deadline_ns=job.deadline_ns,
         cores=job.cores,
+        min_cores=width.least,
+        max_cores=width.most,
         units=asked.units,
         unit_cores=asked.unit_cores,
         resources=dict(asked.resources),

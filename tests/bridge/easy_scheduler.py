@@ -35,7 +35,8 @@ def decide():
         usable = usable[needed:]
         ends_of[job] = end_ns
         expected.append((end_ns, needed))
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[], scale=[], end=[])
+    answer = {"start": chosen, "reject": [], "wake_ns": [], "scale": [], "end": [], "resize": [], "hint": []}
+    send("decided", decision=message["decision"], **answer)
 
 
 ends_of = {}

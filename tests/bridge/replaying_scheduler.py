@@ -43,7 +43,8 @@ def decide(message):
     wake = [min(later)] if later else []
     require(message["woken"] == (now in asked), f"woken is {message['woken']}, and {now} was asked for: {now in asked}")
     asked.update(wake)
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=wake, scale=[], end=[])
+    answer = {"start": chosen, "reject": [], "wake_ns": wake, "scale": [], "end": [], "resize": [], "hint": []}
+    send("decided", decision=message["decision"], **answer)
 
 
 plan, wakes = json.loads(Path(sys.argv[1]).read_text())
@@ -75,6 +76,11 @@ while len(header := stream.read(4)) == 4:
         require(gone < running[job], f"{job} releases what it has not")
         running[job] -= gone
         free |= gone
+    elif kind == "given":
+        came = numbers(message["cores"])
+        require(came <= free, f"{job} is given cores in use")
+        running[job] |= came
+        free -= came
     elif kind == "ended":
         ends[name_of[job]] = message["how"]
         free |= running.pop(job, set())

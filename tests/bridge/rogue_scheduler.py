@@ -44,7 +44,7 @@ SPOILT = {
     "no-reason": lambda m, s: m | {"start": [], "reject": [{"job": s[0]["job"], "reason": " "}]},
     "past": lambda m, s: m | {"wake_ns": [0]},
     "another": lambda m, s: m | {"decision": m["decision"] + 5},
-    "unknown-field": lambda m, s: m | {"hint": 1},
+    "unknown-field": lambda m, s: m | {"plan": 1},
     "no-start": lambda m, s: {key: value for key, value in m.items() if key != "start"},
     "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},

@@ -22,7 +22,8 @@ def decide():
                     left[name] -= amount
                 chosen.append({"job": job, "cores": None})
     wake = [(now // SLOT_NS + 1) * SLOT_NS] if len(waiting) > len(chosen) + len(turned_away) else []
-    send("decided", decision=message["decision"], start=chosen, reject=turned_away, wake_ns=wake, scale=[], end=[])
+    answer = {"start": chosen, "reject": turned_away, "wake_ns": wake, "scale": [], "end": [], "resize": [], "hint": []}
+    send("decided", decision=message["decision"], **answer)
 
 
 SLOT_NS, needs = 10 * 10**9, {}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +18,7 @@ from als.techniques.contract import Technique
 from bls import Rules
 from bls.constraints.options import Surroundings
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
 
 S = 10**9
@@ -91,6 +93,7 @@ class Follows(Drawn):
         self.look(view)
         for job in view.running:
             assert self.held[job.row] == {core for lo, hi in view.allocation(job) for core in range(lo, hi)}
+            assert len(self.held[job.row]) == view.width(job).cores
         yield from super().decide(view)
 
 
@@ -225,3 +228,72 @@ def test_what_it_cannot_be_combined_with() -> None:
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             bridge.simulate(workload, PLATFORM, bls=policy, als="ss", rules=Rules(resize=said), surroundings=around)
+
+
+class Turns(InOrder):
+    """As wide as the number of the decision says."""
+
+    def __init__(self) -> None:
+        self.decision = 0
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        self.decision += 1
+        yield from super().decide(view)
+
+    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
+        return int(width.least + (job.row + self.decision) % (width.most - width.least + 1))
+
+
+#: The toy in Python, which says how wide jobs are, and checks its books.
+RESIZES = {
+    'directs=[]': 'directs=["widths"]',
+    '"resize": []': '"resize": [{"job": job, "cores": width_of(job)} for job in [*running, *(one["job"] for one in chosen)] '
+    "if widths[job][0] < widths[job][1]]",
+    "def decide():\n": "widths = {}\n\n\ndef width_of(job):\n    least, most = widths[job]\n"
+    '    return least + (job + message["decision"]) % (most - least + 1)\n\n\n'
+    'def decide():\n    assert sum(host_of[core] not in down for core in free) == message["free_cores"]\n',
+    '    elif kind == "submitted":\n': '    elif kind == "submitted":\n'
+    '        widths[job] = message["min_cores"], message["max_cores"]\n',
+}  # fmt: skip
+
+
+def changed_toy(directory: Path, changes: dict[str, str]) -> str:
+    """The command of the toy with some of its text replaced."""
+    text = (Path(__file__).parent / "toy_scheduler.py").read_text()
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    (directory / "changed.py").write_text(text)
+    return f"{sys.executable} {directory / 'changed.py'}"
+
+
+@pytest.mark.parametrize(("seed", "coupling"), [(0, "inline"), (5, "inline"), (7, "pool"), (11, "process")])
+def test_another_program_says_how_wide(seed: int, coupling: str, tmp_path: Path) -> None:
+    workload, options = scenario(seed)
+    reference = bridge.simulate(workload, PLATFORM, **options | {"bls": Turns()})
+    assert len(reference.widths) > 20
+    options |= {"bls_command": changed_toy(tmp_path, RESIZES), "coupling": coupling, "workers": 2}
+    assert_same(reference, bridge.simulate(workload, PLATFORM, **options))
+
+
+def test_what_another_program_may_not(tmp_path: Path) -> None:
+    workload, around = Workload.from_jobs([(7, 0, 10, 2, 100)]), Surroundings(malleable="1:0.5:2")
+    said: dict[str, Any] = {"als": "ss", "surroundings": around}
+    toy = changed_toy(tmp_path, {})
+    with pytest.raises(
+        InputError, match=r"resize='decide': batch policy .* does not say how wide jobs are; allowed: .* hello"
+    ):
+        bridge.simulate(workload, PLATFORM, bls_command=toy, rules=Rules(resize="decide"), **said)
+    for cores, message in (
+        ("9", "it resizes job 0 .number 7. to 9 cores; allowed: 1 to 4$"),
+        ("0", "not a message.*resize"),
+    ):
+        changes = RESIZES | {'"resize": []': f'"resize": [{{"job": job, "cores": {cores}}} for job in running]'}
+        changes['"wake_ns": []'] = '"wake_ns": [message["now_ns"] + 10**9]'
+        with pytest.raises(PeerError, match=message):
+            bridge.simulate(
+                workload, PLATFORM, bls_command=changed_toy(tmp_path, changes), rules=Rules(resize="decide"), **said
+            )
+    changes['"resize": []'] = '"resize": [{"job": job, "cores": 1} for job in running]'
+    with pytest.raises(PeerError, match="it resizes job 0; allowed: where machine says resizes = true"):
+        bridge.simulate(workload, PLATFORM, bls_command=changed_toy(tmp_path, changes), als="ss")

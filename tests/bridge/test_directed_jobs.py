@@ -349,7 +349,7 @@ def test_another_program_scales(coupling: str, tmp_path: Path) -> None:
     toy = (Path(__file__).parent / "toy_scheduler.py").read_text()
     scales = '[{"job": j, "factor": (0.5, 1.0, 0.75)[(j + message["decision"]) % 3], "cores": None} for j in running]'
     (tmp_path / "scales.py").write_text(
-        toy.replace("scale=[]", f"scale={scales}").replace("directs=[]", 'directs=["speeds"]')
+        toy.replace('"scale": []', f'"scale": {scales}').replace("directs=[]", 'directs=["speeds"]')
     )
     workload = jobs(random.Random(9), 20)
     said: dict[str, Any] = {"als": "gss", "variation": 0.3, "tasks_per_core": 3}

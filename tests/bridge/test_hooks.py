@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from directors import Director
+from test_decided_hints import LastOfEach
 
 import bridge
 from als.engine import hooks as a
@@ -92,7 +93,11 @@ def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
 
 
 #: What applications have a use for that are told something.
-TOLD = {b.HINT: {"application": {a.SERVE_LAST}}, b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}}}
+TOLD = {
+    b.HINT: {"application": {a.SERVE_LAST}},
+    b.HINT_AS_DECIDED: {"application": {a.SERVE_LAST}},
+    b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}},
+}
 
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {b.PLAN}),
@@ -116,6 +121,10 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "molding beside reservations": (
         {"rules": Rules("3", resize="mold"), "surroundings": Surroundings(malleable="1")},
         {b.MOLD_BESIDE, b.PLAN},
+    ),
+    "hinting": (
+        {"bls": LastOfEach(), "rules": Rules(coordination="hint")},
+        {b.CHOSEN, b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT_AS_DECIDED, *OTHERS},
     ),
     "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),

@@ -78,10 +78,11 @@ EXAMPLE = list(example())
 class Pair:
     """Both ends, of which each hears what the other says."""
 
-    def __init__(self, until: int = 0) -> None:
+    def __init__(self, until: int = 0, **changed: dict[str, Any]) -> None:
         self.ends = {BRIDGE: SchedulerSession(BRIDGE, TOKEN), SCHEDULER: SchedulerSession(SCHEDULER)}
         for speaker, fields in EXAMPLE[:until]:
-            self.say(speaker, decode_scheduler(msgspec.msgpack.encode(fields), speaker))
+            said = fields | changed.get(fields["type"], {})
+            self.say(speaker, decode_scheduler(msgspec.msgpack.encode(said), speaker))
 
     def say(self, speaker: SchedulerRole, message: SchedulerMessage) -> Any:
         return self.hear(speaker, self.ends[speaker].send(message))
@@ -101,6 +102,8 @@ class Pair:
             "wake_ns": [],
             "scale": [],
             "end": [],
+            "resize": [],
+            "hint": [],
             **fields,
         }
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
@@ -131,7 +134,7 @@ def test_the_example_of_the_page_is_a_session() -> None:
     pair = Pair(len(EXAMPLE))
     assert {end.state for end in pair.ends.values()} == {SchedulerState.CLOSING}
     said = {fields["type"] for _, fields in EXAMPLE}
-    assert set(SCHEDULER_MESSAGES) - said == {"refused", "failed", "eligible", "expected", "released", "host"}
+    assert set(SCHEDULER_MESSAGES) - said == {"refused", "failed", "eligible", "expected", "released", "given", "host"}
     for end in pair.ends.values():
         end.receive_eof()
         assert end.next_event() == ConnectionClosed()
@@ -148,6 +151,7 @@ def test_nothing_else_may_be_said_then(at: int, name: str) -> None:
         "eligible": (BRIDGE, {"type": "eligible", "job": 0, "eligible_ns": 1, "estimate_ns": 1}),
         "expected": (BRIDGE, {"type": "expected", "job": 0, "expected_end_ns": 1}),
         "released": (BRIDGE, {"type": "released", "job": 0, "cores": pack_int32([2, 3])}),
+        "given": (BRIDGE, {"type": "given", "job": 0, "cores": pack_int32([1, 2])}),
         "host": (BRIDGE, {"type": "host", "host": 0, "down": True, "up_again_ns": None}),
     }
     speaker, fields = texts[name]
@@ -210,6 +214,90 @@ def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
     assert farewell.next_event() == GivenUp(reason=reason, blame="scheduler")
     with pytest.raises(SchedulerProtocolError):  # again, at every later call
         pair.ends[BRIDGE].next_event()
+
+
+def directing(*directs: str, resizes: bool = False, hints: bool = False) -> Pair:
+    """Asked for decision 2: job 0 runs and may have 1 to 4 cores, 1 waits, and so does 2, which is rigid."""
+    widths, machine = {"min_cores": 1, "max_cores": 4}, {"resizes": resizes, "hints": hints}
+    pair = Pair(7, hello={"directs": directs}, machine=machine, submitted=widths)
+    first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
+    pair.say(BRIDGE, msgspec.convert(first | widths | {"job": 1, "number": 18}, Submitted))
+    pair.say(BRIDGE, msgspec.convert({**first, "job": 2, "number": 19}, Submitted))
+    pair.say(BRIDGE, Decide(decision=2, now_ns=NOW + 1, free_cores=2, woken=False))
+    return pair
+
+
+def resized(*cores: int, job: int = 0) -> dict[str, Any]:
+    return {"decision": 2, "resize": [{"job": job, "cores": one} for one in cores]}
+
+
+LAST_CORE = pack_int32([2, 3])
+
+
+def hinted(job: int = 0, cores: Any = LAST_CORE, waiting: Any = 1, times: int = 1) -> dict[str, Any]:
+    return {"decision": 2, "hint": times * [{"job": job, "cores": cores, "waiting": waiting}]}
+
+
+SCALED = {"decision": 2, "scale": [{"job": 0, "factor": 0.5, "cores": None}]}
+_RUNS = "which does not run; allowed: jobs that run"
+
+
+def test_what_it_does_to_jobs_that_run() -> None:
+    allowed: tuple[tuple[Pair, dict[str, Any]], ...] = (
+        (directing("speeds"), SCALED),
+        (directing("speeds", "ends"), SCALED | {"end": [{"job": 0, "requeue": True}]}),
+        (directing("widths", resizes=True), resized(4)),
+        (directing("widths", resizes=True), resized(1, job=1) | {"start": [{"job": 1, "cores": None}]}),
+        (directing("hints", hints=True), hinted()),
+        (directing("hints", hints=True), hinted(cores=None)),
+        (directing("hints", hints=True), hinted(cores=None, waiting=None)),
+    )
+    for pair, fields in allowed:
+        assert isinstance(pair.answer(**fields), Decided)
+
+
+@pytest.mark.parametrize(
+    ("pair", "fields", "reason"),
+    [
+        (directing("ends"), SCALED, "it scales job 0; allowed: if directs in its hello has 'speeds'"),
+        (directing("widths"), resized(3), "it resizes job 0; allowed: where machine says resizes = true"),
+        (directing("hints"), hinted(), "it hints to job 0; allowed: where machine says hints = true"),
+        (directing("hints", hints=True), resized(3), "it resizes job 0; allowed: if directs in its hello has 'widths'"),
+        (directing("widths", resizes=True), resized(3, 4), "it resizes a job twice; allowed: once"),
+        (directing("widths", resizes=True), resized(3, job=1), f"it resizes job 1, {_RUNS}, or that it starts"),
+        (directing("widths", resizes=True), resized(5), "it resizes job 0 (number 17) to 5 cores; allowed: 1 to 4"),
+        (
+            directing("widths", resizes=True),
+            resized(2, job=2) | {"start": [{"job": 2, "cores": None}]},
+            "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change",
+        ),
+        (directing("hints", hints=True), hinted(times=2), "it hints to a job twice; allowed: once"),
+        (
+            directing("hints", hints=True),
+            hinted(job=2) | {"start": [{"job": 2, "cores": None}]},
+            f"it hints to job 2, {_RUNS}",
+        ),
+        (
+            directing("hints", hints=True),
+            hinted(cores=pack_int32([2, 5])),
+            f"it hints to job 0 (number 17): cores: [(2, 5)]; {_INTERVALS}",
+        ),
+        (
+            directing("hints", hints=True),
+            hinted(waiting=None),
+            "it hints to job 0 (number 17): waiting: nil; allowed: who waits for these cores",
+        ),
+        (
+            directing("hints", hints=True),
+            hinted() | {"start": [{"job": 1, "cores": None}]},
+            "it hints to job 0 (number 17) that job 1 waits; allowed: jobs that wait, 2",
+        ),
+    ],
+)
+def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SchedulerProtocolError) as caught:
+        pair.answer(**fields)
+    assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
 
 
 def test_one_core_for_two_jobs() -> None:

@@ -138,7 +138,7 @@ static void leave(int64_t job) {
 
 static void decide(int plug, int64_t decision, int64_t free_cores) {
     size_t n = 0, fits = 0;
-    begin("decided", 6);
+    begin("decided", 8);
     put_text("decision"), put_number(decision);
     for (size_t k = 0, blocked = 0; k < n_waiting && !blocked; k++) {
         if (queue[k].held) continue;
@@ -155,6 +155,8 @@ static void decide(int plug, int64_t decision, int64_t free_cores) {
     put_text("wake_ns"), put_array(0);
     put_text("scale"), put_array(0);
     put_text("end"), put_array(0);
+    put_text("resize"), put_array(0);
+    put_text("hint"), put_array(0);
     finish(plug);
 }
 

@@ -35,7 +35,8 @@ def decide():
             break
         chosen.append({"job": job, "cores": column(usable[:needed])})
         usable = usable[needed:]
-    send("decided", decision=message["decision"], start=chosen, reject=[], wake_ns=[], scale=[], end=[])
+    answer = {"start": chosen, "reject": [], "wake_ns": [], "scale": [], "end": [], "resize": [], "hint": []}
+    send("decided", decision=message["decision"], **answer)
 
 
 kind, _, place = os.environ["TWOLEVEL_ADDRESS"].partition(":")
@@ -62,6 +63,9 @@ while len(header := stream.read(4)) == 4:
     elif kind == "released":
         running[job] -= numbers(message["cores"])
         free |= numbers(message["cores"])
+    elif kind == "given":
+        running[job] |= numbers(message["cores"])
+        free -= numbers(message["cores"])
     elif kind == "ended":
         free |= running.pop(job, set())
         waiting.pop(job, None)

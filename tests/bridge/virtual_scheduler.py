@@ -73,7 +73,9 @@ class _Fcfs:
                 break
             free -= job.cores
             chosen.append(StartJob(job=job.job, cores=None))
-        return Decided(decision=question.decision, start=tuple(chosen), reject=(), wake_ns=(), scale=(), end=())
+        return Decided(
+            decision=question.decision, start=tuple(chosen), reject=(), wake_ns=(), scale=(), end=(), resize=(), hint=()
+        )
 
 
 class _World:

@@ -1,9 +1,11 @@
-"""Running jobs are told for which of their cores the head of the queue waits.
+"""Running jobs are told for which of their cores the head of the queue waits, or a job that a policy names.
 
 After each pass, and only where that has changed. The head is the first waiting job that no limit keeps back. If it asks for
 cores by number, it waits for those that others hold. Otherwise it waits for as many as are not free: of the running jobs, in
 the order in which they are expected to end, up to half of the cores that each computes on and still holds, the last ones; a
 job all of whose cores are wanted could serve none of them last.
+
+Where a policy decides, it says itself which cores of whom are wanted, and by whom.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
-__all__ = ["hint_running"]
+__all__ = ["hint_as_decided", "hint_running"]
 
 
 @compiled(inner=True)
@@ -65,9 +67,21 @@ def _news_for(state: BatchState, job: int) -> int:
             state.hinted[core] = state.wanted_of[core]
             count += will
             state.wanted_of[core] = 0
-    state.sizes[b.N_HINTED] += count
     jobs[b.WANTED, job] = count
     return count if news else -1
+
+
+@compiled(inner=True)
+def _told(state: BatchState, job: int, now: int, waiting: int, lack: int, wanted: int) -> None:
+    """A running job is to hear that ``waiting`` lacks so many cores, and that so many of its own are wanted."""
+    sizes = state.sizes
+    state.reached[sizes[b.N_REACHED]] = job
+    sizes[b.N_REACHED] += 1
+    state.jobs[b.TELLINGS, job] += 1
+    k = sizes[b.N_TOLD]
+    state.told[0, k], state.told[1, k] = job, now
+    state.told[2, k], state.told[3, k], state.told[4, k] = waiting, lack, wanted
+    sizes[b.N_TOLD] = k + 1
 
 
 @compiled(HOOK)
@@ -97,17 +111,34 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
             gives = _want_of(state, head, job, lack)
             lack -= gives
         # Of most jobs nothing is wanted, and nothing was.
-        wanted = _news_for(state, job) if named or gives > 0 or jobs[b.WANTED, job] > 0 else -1
+        wanted = -1
+        if named or gives > 0 or jobs[b.WANTED, job] > 0:
+            wanted = _news_for(state, job)
+            sizes[b.N_HINTED] += jobs[b.WANTED, job]
         if wanted >= 0:
-            state.reached[sizes[b.N_REACHED]] = job
-            sizes[b.N_REACHED] += 1
-            jobs[b.TELLINGS, job] += 1
-            k = sizes[b.N_TOLD]
-            state.told[0, k], state.told[1, k] = job, now
-            state.told[2, k], state.told[3, k], state.told[4, k] = head, waits_for, wanted
-            sizes[b.N_TOLD] = k + 1
+            _told(state, job, now, head, waits_for, wanted)
     if named:  # those of jobs that have only begun
         origin = jobs[b.ORIGIN, head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
             state.wanted_of[state.wanted_lo[k] : state.wanted_hi[k]] = 0
+    return 0
+
+
+@compiled(HOOK)
+def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: who is told what its policy has decided, if that is news, is in ``state.reached``."""
+    sizes, given, k = state.sizes, state.directed, 0
+    sizes[b.N_REACHED] = 0
+    while k < sizes[b.N_DIRECTED]:
+        job, waiting = given[b.DIRECTED_JOB, k], given[b.DIRECTED_VALUE, k]
+        while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, k] == job:
+            core = given[b.DIRECTED_CORE, k]
+            if core >= 0:
+                state.wanted_of[core] = job + 1
+            k += 1
+        wanted = _news_for(state, job)
+        if wanted >= 0:
+            lack = max(state.jobs[b.CORES, waiting] - sizes[b.FREE_CORES], 0) if waiting >= 0 else 0
+            _told(state, job, now, waiting, lack, wanted)
+    sizes[b.N_DIRECTED] = 0
     return 0
