@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
+
+if TYPE_CHECKING:
+    from bls.power.options import PowerPlan
 
 __all__ = ["deadlines_ns", "estimates_come_later", "given_for", "planned_with"]
 
@@ -106,6 +110,7 @@ def given_for(
     scored: Scoring | None,
     recorded: bool,
     requested: Mapping[int, str] | None,
+    power: PowerPlan | None = None,
 ) -> Given:
     """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
 
@@ -121,7 +126,11 @@ def given_for(
     users, user = distinct(workload.user)
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
+    limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and around.interchangeable(platform)
+    if limits is not None:
+        _check_power(policy, rules, around, limits)
+        countable = countable and (limits.stops or (rules.depth == 0 and limits.alike))
     given = Given(
         workload.submit_ns,
         known.estimate_ns,
@@ -145,7 +154,8 @@ def given_for(
         switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
-        | _directing(rules, policy),
+        | _directing(rules, policy)
+        | ({} if limits is None else limits.settings()),
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -158,6 +168,12 @@ def given_for(
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules)
     _add_constraints(given, workload, platform, around)
+    if limits is not None:
+        given.power, given.stops = limits.state(), limits.stop_state()
+    if limits is not None and not limits.stops:
+        place = platform.n_hosts * given.settings[b.N_RESOURCES]
+        given.settings[b.POWER_AMOUNT] = place
+        given.amounts = np.insert(given.amounts, place, limits.table.full_total_mw - limits.table.idle_total_mw)
     return given
 
 
@@ -231,6 +247,28 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
             )
         return {b.DIRECTS: 0} | ({b.AFTER_PASS: HINT_AS_DECIDED} if alone == "hints" and rules.hints else {})
     return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
+
+
+def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: PowerPlan) -> None:
+    # What cannot be under limits to power.
+    maintained = around.windows is not None and bool((around.windows.is_reservation == 0).any())
+    for there, what in (
+        (plan.stops and around.outages is not None, "--failures"),
+        (plan.stops and maintained, "windows of maintenance"),
+        (
+            not plan.stops and isinstance(policy, DecidingPolicy),
+            f"batch policy {policy.name}, which decides itself which jobs start",
+        ),
+        (not plan.stops and rules.charge_decisions, "--charge-decisions, as jobs would start later than was decided"),
+        (not plan.stops and rules.hints, f"--coordination {rules.coordination}"),
+        (rules.resizing != b.NO_RESIZE or rules.molds, f"--resize {rules.resize}"),
+        (
+            plan.slows and isinstance(estimator(rules.estimates), Promised),
+            "--estimates application, as what is slowed has promised is void",
+        ),
+    ):
+        if there:
+            raise InputError(f"--fallback {plan.options.fallback}: not with {what}; allowed: --fallback none")
 
 
 def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, recorded: bool, countable: bool) -> int:

@@ -13,6 +13,7 @@ from traces.base.shared_options import CORE_GFLOPS
 __all__ = [
     "ALIGN",
     "ALLOCATOR",
+    "ALLOWED",
     "BACKFILL",
     "BLS",
     "CANCELLED",
@@ -23,11 +24,13 @@ __all__ = [
     "DEPENDENCIES",
     "ESTIMATES",
     "FAILURES",
+    "FALLBACK",
     "HOSTS",
     "HOST_CORES",
     "HOST_GFLOPS",
     "JOBS",
     "KILL_AT_WALLTIME",
+    "LIMITS",
     "MALLEABLE",
     "MAX_ATTEMPTS",
     "MEMORY",
@@ -36,7 +39,10 @@ __all__ = [
     "ON_FAILURE",
     "OVERSIZE",
     "PLATFORM",
+    "POWER",
+    "POWER_OF",
     "PRESET",
+    "REACTION",
     "REQUESTS",
     "RESIZE",
     "RESIZED",
@@ -120,6 +126,30 @@ RESIZE = Choice(
     f"shrink (the head of the queue lacks cores), {RESIZED}, equal (so that all have as many), evolve (as their "
     "applications wish), or decide (as a batch policy in Python, or a scheduler, says)",
     rule=f"none; {RESIZED} with --malleable",
+)  # fmt: skip
+POWER = Option(
+    name="--power", panel=Panel.POWER, default=False,
+    help="Find out what the machine draws, and what jobs use: power.parquet, energy_j; the platform says what hosts draw",
+)  # fmt: skip
+POWER_OF = Choice(
+    name="--power-of", panel=Panel.POWER, default="held", choices=("held", "working"), what="active cores", metavar="CORES",
+    help="Which cores are active: held by a job, or working, in a task",
+)  # fmt: skip
+LIMITS = Option[str | None](
+    name="--limits", panel=Panel.POWER, default=None, metavar="FILE",
+    help="Limits to the power of the machine: CSV, from,to,limit_w",
+)  # fmt: skip
+REACTION = Option(
+    name="--reaction", panel=Panel.POWER, default="0s", metavar="TIME", help="How long after its begin a limit is known"
+)
+FALLBACK = Option(
+    name="--fallback", panel=Panel.POWER, default="none", metavar="HOW",
+    help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
+    "slowed), dvfs (running jobs are slowed), stop:idle or stop:off (hosts are out of service)",
+)  # fmt: skip
+ALLOWED = Option(
+    name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
+    help="Which jobs may be slowed: none, all, a share as 0.75, users:3 17, or a CSV file",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

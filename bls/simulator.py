@@ -6,7 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,9 @@ from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 
+if TYPE_CHECKING:
+    from bls.power.options import PowerPlan
+
 __all__ = ["BatchSimulator"]
 
 
@@ -107,6 +110,8 @@ class BatchSimulator(RunningJobs):
         For an allocator that draws, and for estimates that are drawn.
     loses : bool
         Whether running jobs may lose all their cores (:meth:`loss`).
+    power : PowerPlan, optional
+        Limits to the power of the machine, and what is done under them.
 
     Raises
     ------
@@ -135,6 +140,7 @@ class BatchSimulator(RunningJobs):
         observers: Sequence[AnyObserver] = (),
         seed: int = SEED.default,
         loses: bool = False,
+        power: PowerPlan | None = None,
     ) -> None:
         self.workload, self.platform = workload, platform
         self.policy = policy
@@ -188,6 +194,7 @@ class BatchSimulator(RunningJobs):
             scored=self._scoring,
             recorded=recorded,
             requested=requested,
+            power=power,
         )
         given.settings |= {b.LOGS: int(self.is_seen), b.MORE_OUTAGES: int(self._may_go_on()), b.LOSES: int(loses)}
         self.state = first_state.new_state(given)
@@ -506,6 +513,13 @@ class BatchSimulator(RunningJobs):
         elif self.state.sizes[b.N_DOWN] > 0:
             down = int(self.state.sizes[b.N_DOWN])
             reason = f"{down} host{'s are' if down > 1 else ' is'} down for ever"
+        elif self.state.sizes[b.N_STOPPED] > 0:
+            stopped = int(self.state.sizes[b.N_STOPPED])
+            hosts = "hosts are" if stopped > 1 else "host is"
+            reason = f"{stopped} {hosts} out of service under a limit to power that holds for ever"
+        elif self.state.clock[b.LIMIT_MW] < b.NEVER:
+            limit = f"{self.state.clock[b.LIMIT_MW] / 1000:g} W"
+            reason = f"it does not fit the limit to power that holds for ever, {limit}, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         return (
@@ -523,6 +537,12 @@ class BatchSimulator(RunningJobs):
         up_ns = np.minimum(state.outage_up, now)
         cores = np.diff(self.platform.first_core)[host]
         return Downtime(host[begun], cores[begun], state.outage_down[begun], up_ns[begun])
+
+    def host_states(self) -> tuple[Array, Array, Array]:
+        """What has become of hosts that were stopped as power was limited: instants, hosts, and states, ``UP`` and the others
+        of ``bls.engine.state``."""
+        instant, host, what = self.state.stops.log[:, : int(self.state.sizes[b.N_HOST_LOG])]
+        return instant.copy(), host.copy(), what.copy()
 
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns."""
@@ -557,4 +577,5 @@ _GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
     BatchStatus.PROFILE_FULL: first_state.grow_profile,
     BatchStatus.DECISIONS_FULL: first_state.grow_decisions,
     BatchStatus.TOLD_FULL: first_state.grow_told,
+    BatchStatus.HOST_LOG_FULL: first_state.grow_host_log,
 }

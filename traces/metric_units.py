@@ -11,7 +11,15 @@ __all__ = ["Shown", "four_digits", "interval_text", "more_is_better", "shown_as"
 _UNITS_NS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
 
 #: Endings of names that are units.
-_ENDINGS = (("_jobs_per_s", "jobs/s"), ("_core_hours", "core h"), ("_kwh", "kWh"), ("_mwh", "MWh"), ("_s", "s"))
+_ENDINGS = (
+    ("_jobs_per_s", "jobs/s"),
+    ("_core_hours", "core h"),
+    ("_kwh", "kWh"),
+    ("_mwh", "MWh"),
+    ("_s", "s"),
+    ("_j", "J"),
+    ("_w", "W"),
+)
 
 #: Metrics that are fractions from 0 to 1, or shares that may exceed 1.
 _FRACTIONS = ("utilisation", "imbalance", "share", "capacity", "cov", "fragmentation", "efficiency")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CUT_BECAUSE",
+    "ENERGY",
     "FAIR_START",
     "HINT_COLUMNS",
     "JOB_COLUMNS",
@@ -88,6 +89,9 @@ FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
 CUT_BECAUSE = "cut_because"
+
+#: What a job's cores have used while it held them, J, where that is known.
+ENERGY = "energy_j"
 
 TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
 
@@ -222,7 +226,8 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``, ``CUT_BECAUSE``.
+    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``, ``CUT_BECAUSE``,
+    ``ENERGY``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
+from bls.engine.power_of_cores import cores_mw
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
-__all__ = ["AMOUNT", "apply_changes", "hold_cores", "move_profile"]
+__all__ = ["AMOUNT", "apply_changes", "hold_amount", "hold_cores", "move_profile"]
 
 #: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
 #: so much more. Where nothing at all changes, (0, 0, 0), a window begins or ends.
@@ -192,6 +193,9 @@ def _change_amounts(
     """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
     needs, unit = state.needs, state.jobs[b.UNIT, job]
     n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
+    if state.settings[b.POWERED] != b.UNPOWERED:
+        amount = sign * cores_mw(state, job, lo, hi, count)
+        before = _change(state, profile, k, before, state.settings[b.POWER_AMOUNT], AMOUNT, amount, undo)
     licences = profile.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:
@@ -249,7 +253,9 @@ def hold_cores(
         cores += hi[i] - lo[i]
     for k in range(at, until):
         profile.free[k] += sign * cores
-    others = job >= 0 and state.settings[b.N_RESOURCES] + state.settings[b.N_LICENCES] > 0
+    settings = state.settings
+    beside = settings[b.N_RESOURCES] + settings[b.N_LICENCES] > 0 or settings[b.POWERED] != b.UNPOWERED
+    others = job >= 0 and beside
     undo = sign > 0
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1
@@ -260,5 +266,21 @@ def hold_cores(
         if others:
             _change_amounts(state, profile, k, before, job, lo, hi, count, amount, undo)
     if stop != b.NEVER:
+        _join(profile, until)
+    _join(profile, at)
+
+
+@compiled(inner=True)
+def hold_amount(
+    state: BatchState, profile: CoreProfile, which: int, amount: int, begin: int, stop: int, sign: int
+) -> None:
+    """Take (``sign`` -1) so much of an amount for [begin, stop), or give it back (1), as :func:`hold_cores` does cores."""
+    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
+        move_profile(state, profile, begin)
+    at = _split(profile, begin)
+    _change(state, profile, at, -1, which, AMOUNT, sign * amount, sign > 0)
+    if stop != b.NEVER:
+        until = _split(profile, stop)
+        _change(state, profile, until, -1, which, AMOUNT, -sign * amount, sign > 0)
         _join(profile, until)
     _join(profile, at)

@@ -36,6 +36,8 @@ MOLD, MOLD_BESIDE = 25, 26
 WISH = 27
 # Running jobs that a policy directs, or tells who waits for their cores:
 DIRECT, HINT_AS_DECIDED = 28, 29
+# Limits to power:
+LIMITS, POWER_FITS, SET_LEVEL, STOP_HOSTS = 30, 31, 32, 33
 
 HOOKS = Hooks(
     "batch engine",
@@ -71,6 +73,10 @@ HOOKS = Hooks(
         WISH: ("cores that running jobs wish for", "bls.engine.features.wishes:hear_wish"),
         DIRECT: ("what a policy does to running jobs", "bls.engine.features.directed:direct_running"),
         HINT_AS_DECIDED: ("what a policy tells running jobs", "bls.engine.features.hints:hint_as_decided"),
+        LIMITS: ("limits to power", "bls.engine.features.power:change_limits"),
+        POWER_FITS: ("starts under a limit to power", "bls.engine.features.power:fits_power"),
+        SET_LEVEL: ("jobs that are slowed under a limit", "bls.engine.features.power:set_level"),
+        STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
     },
 )
 
@@ -102,6 +108,10 @@ def wanted(state: BatchState) -> set[int]:
         found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
     if settings[b.RESIZE] == b.EVOLVE:
         found.add(WISH)
+    if settings[b.POWERED] != b.UNPOWERED:
+        found |= {LIMITS} | (set() if by_cores else {POWER_FITS})
+    if state.stops.host.size > 0:
+        found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

@@ -10,9 +10,9 @@ import numpy as np
 from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
-from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED, HOOKS, RESIZE, wanted
+from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED, HOOKS, RESIZE, SET_LEVEL, wanted
 from bls.engine.queue import new_queue
-from bls.engine.state import BatchState, CoreProfile
+from bls.engine.state import BatchState, CoreProfile, PowerState, StopState
 from traces.compiled import Array, own
 
 __all__ = [
@@ -20,12 +20,14 @@ __all__ = [
     "grow_decisions",
     "grow_pool",
     "grow_profile",
+    "grow_host_log",
     "grow_rows",
     "grow_told",
     "grow_wishes",
     "intervals_of",
     "kept_reservations",
     "new_state",
+    "no_power",
     "unused_rows",
 ]
 
@@ -57,6 +59,8 @@ class Given:
         Cores of partitions and windows; None: one partition of all cores.
     limits : (P, 5)
         Tier, then the four limits of each partition.
+    power, stops : PowerState, StopState, optional
+        Where the power of the machine is limited, and where hosts are stopped for that.
     settings : mapping of int to int
         As of ``BatchState``, by their names; 0 what is not there.
     """
@@ -92,6 +96,8 @@ class Given:
     switch_lo: Array = field(default_factory=_none)
     switch_hi: Array = field(default_factory=_none)
     parameters: tuple[int, ...] = ()
+    power: PowerState | None = None
+    stops: StopState | None = None
     settings: dict[int, int] = field(default_factory=dict)
     keep_decisions: bool = False
 
@@ -146,7 +152,9 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     settings[b.PREDICTS] = len(given.history_least) > 0
     settings[b.N_WINDOWS] = given.windows.shape[1]
     clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
-    clock[[b.WAKE, b.OBSERVE]] = b.NEVER
+    clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
+    if given.power is not None:
+        clock[b.POWER_AT] = given.power.ns[0]
     sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
     sizes[b.FREE_CORES] = given.host_first[-1]
     sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
@@ -258,7 +266,8 @@ def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
 def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
     hinted = n_cores if after_pass in (HINT, HINT_AS_DECIDED) else 0
-    resized, directed = (n_cores if after_pass == slot else 0 for slot in (RESIZE, DIRECT))
+    resized = n_cores if after_pass == RESIZE else 0
+    directed = n_cores if after_pass in (DIRECT, SET_LEVEL) else 0
     lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
     lengths |= {"reached": hinted + resized + directed}
     return {
@@ -285,6 +294,27 @@ def _partitions(given: Given, leaves: Array) -> tuple[Array, Array]:
     return table, masks
 
 
+def no_power() -> PowerState:
+    """That of a machine whose power is not limited."""
+    nowhere = np.zeros((2, 0), np.int64)
+    return PowerState(
+        _none(),
+        _none(),
+        np.zeros(1, np.int64),
+        nowhere,
+        nowhere.copy(),
+        nowhere.copy(),
+        _none(),
+        _none(),
+        nowhere.copy(),
+    )
+
+
+def no_stops() -> StopState:
+    """That of a machine of which no host is stopped."""
+    return StopState(_none(), np.zeros(1, np.int64), *(np.zeros((n, 0), np.int64) for n in (2, 2, 3, 3)))
+
+
 def new_state(given: Given) -> BatchState:
     """The state before the first event."""
     n = len(given.submit_ns)
@@ -305,7 +335,8 @@ def new_state(given: Given) -> BatchState:
     pool = 4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2
     scored = n if settings[b.ORDER] == b.SCORED else 0
     decided = settings[b.ORDER] == b.DECIDED
-    rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) > 0
+    limits = 0 if given.power is None else len(given.power.ns)
+    rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) + limits > 0
     settings[b.HAS_OTHERS] = rarer or settings[b.KEEP] == 1 or waits_for_switches or decided
     state = BatchState(
         settings=settings,
@@ -348,6 +379,8 @@ def new_state(given: Given) -> BatchState:
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
+        power=given.power or no_power(),
+        stops=given.stops or no_stops(),
         **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), jobs.shape[1], given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
@@ -433,6 +466,12 @@ def grow_told(state: BatchState) -> BatchState:
     """More room for the table of what running jobs were told, and for what one pass may tell them."""
     size = 2 * state.told.shape[1] + int(state.settings[b.TOLD_AT_MOST])
     return state._replace(told=_longer(state.told, size))
+
+
+def grow_host_log(state: BatchState) -> BatchState:
+    """More room for the table of states of hosts."""
+    size = 2 * state.stops.log.shape[1] + 4 * state.stops.host.shape[1]
+    return state._replace(stops=state.stops._replace(log=_longer(state.stops.log, size)))
 
 
 def grow_releases(state: BatchState) -> BatchState:

@@ -121,6 +121,7 @@ def _hopeless(state: BatchState) -> bool:
         or clock[b.NEXT_ARRIVAL] < state.arrivals.size
         or sizes[b.N_ARRIVING] > 0
         or clock[b.NEXT_BOUNDARY] < state.boundaries.size
+        or clock[b.POWER_AT] < b.NEVER
         or clock[b.NEXT_CANCEL] < state.cancel_order.size
     ):
         clock[b.IDLE] = 0
@@ -253,6 +254,8 @@ def _events(state: BatchState) -> int:
     settings, clock, sizes = state.settings, state.clock, state.sizes
     if sizes[b.ENDED] == state.by_rank.size:
         return BatchStatus.DONE
+    if sizes[b.N_HOST_LOG] + 2 * state.stops.host.shape[1] > state.stops.log.shape[1]:
+        return BatchStatus.HOST_LOG_FULL
     t = _next_instant(state)
     if t > clock[b.OBSERVE]:
         clock[b.OBSERVE] = t

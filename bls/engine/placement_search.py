@@ -12,6 +12,7 @@ from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.job_starts import ask_allocator
+from bls.engine.power_of_cores import cores_mw
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
@@ -227,7 +228,8 @@ def earliest_place(
     jobs, settings, windows = state.jobs, state.settings, state.windows
     ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
     n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
-    others = _needs_others(state, job)
+    powered = settings[b.POWERED] != b.UNPOWERED
+    others = powered or _needs_others(state, job)
     kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1
     at, ahead, reached, tried, limit = 0, 0, 0, False, jobs[b.LIMIT, job]
     while at < used and ns[at] < before:
@@ -276,6 +278,10 @@ def earliest_place(
                 enough = _trim(state, job)
             if enough:
                 count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+        if count > 0 and powered:
+            left = state.offered_amounts[settings[b.POWER_AMOUNT]]
+            if cores_mw(state, job, out_lo, out_hi, count) > left:
+                count = 0
         if count != 0:
             return begin, count
         at, tried = at + 1, True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
-from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, TURN_AWAY, call_hook
+from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, POWER_FITS, TURN_AWAY, call_hook
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slots
@@ -144,6 +144,8 @@ def _easy(state: BatchState, n_order: int) -> int:
             continue
         if settings[b.MOLDS] == 1 and not blocked:
             n = call_hook(state.hooks[MOLD], (state, job, free, 0, 0))
+        if settings[b.POWERED] > 0 and call_hook(state.hooks[POWER_FITS], (state, job, 0, 0, 0)) == 0:
+            n = free + 1
         if n > free:
             blocked = True
             if not waits:

@@ -106,7 +106,12 @@ TOLD_AT_MOST = 28  # so much may be told after one pass
 RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
 MOLDS = 30  # 1 where jobs may start with another width than they ask for
 DIRECTS = 31  # what a policy that decides does to running jobs, the sum of those below
-SETTINGS = 32
+POWERED = 32  # how the power of the machine is limited: one of those below
+IDLE_MW = 33  # what the idle machine draws
+POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is left of power
+POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
+SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
+SETTINGS = 37
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -138,7 +143,14 @@ DECIDED_NS = 22  # wall time that a Python policy took for the pass under way
 REFUSED = 23  # why, one of those below; 0 while there are none
 REFUSED_AT = 24  # which core, host, window, licence … that is about
 REFUSED_OF = 25  # and which resource of the host, core of the window …
-CLOCK = 26
+# Where power is limited:
+NEXT_POWER = 26  # place in PowerState.ns
+LIMIT_MW = 27  # the lowest limit that is known and in force, NEVER none
+LEVEL = 28  # at which running jobs are that may be slowed
+WANTED_STOPS = 29  # how many hosts are to be out of service
+NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
+POWER_AT = 31  # when anything of this happens next, NEVER not at all
+CLOCK = 32
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -174,7 +186,9 @@ N_TOLD = 27  # columns of the table of what was told in use
 N_HINTED = 28  # cores of running jobs that are known to be wanted
 N_WISHES = 29  # columns of the table of wishes in use
 N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
-SIZES = 31
+N_STOPPED = 31  # hosts that are out of service and not on their way back
+N_HOST_LOG = 32  # columns of the table of states of hosts in use
+SIZES = 33
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -192,6 +206,17 @@ NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3
 # Parts of DIRECTS: a policy scales the speeds of cores, ends jobs.
 SCALES, CUTS = 1, 2
 
+# Values of POWERED: not at all; jobs start at full speed, or not; in the state that their submit has set; at one level for all
+# that may be slowed.
+UNPOWERED, HOLD, FIXED, LEVELS = 0, 1, 2, 3
+
+# States of hosts, where some are stopped: in service; idle, and not; on the way off, off, on the way back.
+UP, OUT, SHUTTING, OFF, BOOTING = range(5)
+
+# Rows of StopState.host: the state, when it is left by itself (NEVER), and until when the host is planned to be gone, 0 where
+# it is not.
+STOP_STATE, STOP_DUE, STOP_UNTIL = range(3)
+
 # Row 3 of BatchState.told where widths change: a core is asked for, or given; where a policy directs jobs: their speeds are
 # scaled, row 4 by what; or they are ended.
 ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
@@ -206,7 +231,8 @@ DIRECTED_ROWS = 4
 # that are only replayed: what was left to run at scale 1 at an instant, ns and parts per billion of one; that instant, plus 1;
 # and when it ends by that, 0 as recorded.
 SCALE_OF_ALL, SCALED_APART, CUT_AT, CUT_STATE, LEFT_NS, LEFT_PARTS, LEFT_SINCE, RUNS_UNTIL = range(8)
-SCALING_ROWS = 8
+POWER_STATE = 8  # where power is limited, the state that the job is in
+SCALING_ROWS = 9
 
 # Rows of BatchState.wishing, by jobs' rows: for how many cores the job wished last, or how many its policy wants it to have, 0
 # if nobody has said: as many as it has; the place behind its latest wish, of all that it is told to make from its start on;
@@ -302,6 +328,63 @@ class CoreProfile(State):
     words: Ints
     hosts: Ints
     amounts: Ints
+
+
+class PowerState(State):
+    """Where the power of the machine is limited: what cores of G groups draw in S states, and what is known of limits.
+
+    Attributes
+    ----------
+    ns, known : int64 (B,)
+        When what is known of limits changes, ascending; and the lowest limit that is known and in force from then on, mW,
+        ``NEVER`` where there is none.
+    first : int64 (B + 1,); stairs : int64 (2, K)
+        What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
+        each k from ``first[i]`` up to ``first[i + 1]``.
+    more_mw, speed : int64 (S, G)
+        What a core draws beyond an idle one in each state, and its speed there, parts per billion.
+    first_core : int64 (G + 1,)
+        Group g has the cores ``first_core[g]:first_core[g + 1]``.
+    planned : int64 (n,) or (0,)
+        By first attempts' rows, the state that a job is planned with; none where all are at full speed.
+    counts : int64 (2, G)
+        Work space.
+    """
+
+    ns: Ints
+    known: Ints
+    first: Ints
+    stairs: Ints2
+    more_mw: Ints2
+    speed: Ints2
+    first_core: Ints
+    planned: Ints
+    counts: Ints2
+
+
+class StopState(State):
+    """Where hosts are stopped as the power of the machine is limited; H of them, else none.
+
+    Attributes
+    ----------
+    wanted : int64 (B,)
+        How many are to be out of service from each instant of ``PowerState.ns`` on.
+    first : int64 (B + 1,); stairs : int64 (2, K)
+        What is known then of the time to come: until ``stairs[0, k]``, ``stairs[1, k]`` of them, ascending in time.
+    passages : int64 (2, H)
+        How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
+    host : int64 (3, H)
+        See the names above.
+    log : int64 (3, …)
+        What has become of hosts: instant, host, state.
+    """
+
+    wanted: Ints
+    first: Ints
+    stairs: Ints2
+    passages: Ints2
+    host: Ints2
+    log: Ints2
 
 
 class BatchState(State):
@@ -427,6 +510,10 @@ class BatchState(State):
     core_scale : int64 (2, M) or (2, 0)
         Of each core 1 + the row of the job that its scale is of, where that has some of its own, and the scale, parts per
         billion.
+    power : PowerState
+        Of no group where power is not limited.
+    stops : StopState
+        Of no host where none are stopped for that.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -523,5 +610,7 @@ class BatchState(State):
     directed: Ints2
     scaling: Ints2
     core_scale: Ints2
+    power: PowerState
+    stops: StopState
     functions: Ints
     hooks: Ints

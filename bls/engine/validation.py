@@ -261,10 +261,27 @@ def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[
 def _down_until(state: BatchState) -> Array:
     # Until when each host is known to be gone, 0 if it is up.
     n_hosts = len(state.host_first) - 1
-    if not state.host_status.shape[1]:
-        return np.zeros(n_hosts, np.int64)
-    until: Array = state.host_status[b.DOWN_UNTIL].reshape(2, n_hosts).max(axis=0)
+    until: Array = np.zeros(n_hosts, np.int64)
+    if state.host_status.shape[1]:
+        until = state.host_status[b.DOWN_UNTIL].reshape(2, n_hosts).max(axis=0)
+    if state.stops.host.shape[1]:
+        until = np.maximum(until, state.stops.host[b.STOP_UNTIL])
     return until
+
+
+def _stopped(state: BatchState) -> Array:
+    # Which hosts are out of service, as the power of the machine is limited.
+    if not state.stops.host.shape[1]:
+        return np.zeros(len(state.host_first) - 1, np.bool_)
+    what = state.stops.host[b.STOP_STATE]
+    _count(
+        state,
+        "hosts that are stopped",
+        int(state.sizes[b.N_STOPPED]),
+        int(((what != b.UP) & (what != b.BOOTING)).sum()),
+    )
+    found: Array = what != b.UP
+    return found
 
 
 def _check_free(state: BatchState, holder: Array) -> None:
@@ -272,8 +289,10 @@ def _check_free(state: BatchState, holder: Array) -> None:
     free = _numbers_in(state, state.free_words, state.free_starts, "free cores")
     if free[n_cores:].any():
         _fault(state, f"a core beyond the last of {n_cores} is free")
-    down = _down_until(state) > 0
+    stopped = _stopped(state)
+    down = (_down_until(state) > 0) & ~stopped
     _count(state, "hosts that are down", int(sizes[b.N_DOWN]), int(down.sum()))
+    down |= stopped
     gone = down[state.host_of]
     if len(bad := np.flatnonzero(gone & (holder >= 0))):
         _fault(state, f"{_name(state, holder[bad[0]])} holds core {bad[0]}, whose host {state.host_of[bad[0]]} is down")
@@ -453,6 +472,29 @@ def _check_core_profile(state: BatchState, jobs: Array, holds: Array, waits: Arr
         if free.sum() != profile.free[k]:
             _fault(state, f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
     _count(state, "changes of the profile", int(profile.used[b.CHANGES]), int(others[0]))
+    if state.settings[b.POWERED] != b.UNPOWERED and profile.ns[0] == state.clock[b.NOW]:
+        left = int(profile.amounts[state.settings[b.POWER_AMOUNT]])
+        _count(state, "mW that are left of power", left, _power_left(state, np.flatnonzero(holds)))
+
+
+def _power_left(state: BatchState, rows: Array) -> int:
+    # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with.
+    power, jobs = state.power, state.jobs
+    if state.settings[b.PLANS] == 1:
+        rows = rows[jobs[b.EXPECTED, rows] > state.clock[b.NOW]]  # others are planned to give back what they hold
+    width = np.diff(power.first_core)
+    left = int((width * power.more_mw[0]).sum())
+    left = min(left, int(state.clock[b.LIMIT_MW] - state.settings[b.IDLE_MW]))
+    planned = power.planned[jobs[b.ORIGIN, rows]] if len(power.planned) else np.zeros(len(rows), np.int64)
+    for row, at in zip(rows.tolist(), planned.tolist(), strict=True):
+        first = jobs[b.HELD_FIRST, row]
+        for k in range(first, first + jobs[b.HELD_COUNT, row]):
+            cores = np.arange(state.pool_lo[k], state.pool_hi[k])
+            if state.settings[b.RELEASES] != b.NO_RELEASES:
+                cores = cores[state.holder[cores] == row]
+            group = np.searchsorted(power.first_core, cores, side="right") - 1
+            left -= int(power.more_mw[at, group].sum())
+    return left
 
 
 def _apply(

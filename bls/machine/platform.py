@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from bls.machine.accasim_system import PROCESSOR_GFLOPS, parse_accasim
+from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.platform_toml import platform_text
 from bls.machine.resource_amounts import Amounts, amounts, given_names
@@ -71,6 +72,8 @@ class HostGroup:
     resources : mapping of str to int
         What each host has beside cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory
         as ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
+    power : HostPower, optional
+        What each host draws; None: it is not known.
 
     Raises
     ------
@@ -82,6 +85,7 @@ class HostGroup:
     cores: int
     speed_gflops: float
     resources: Amounts = ()
+    power: HostPower | None = None
 
     def __post_init__(self) -> None:
         whole("count", self.count, 1, MAX_CORES)
@@ -91,8 +95,9 @@ class HostGroup:
 
     def as_dict(self) -> dict[str, Any]:
         """The group in the form of the TOML file."""
-        plain = {"count": self.count, "cores": self.cores, "speed_gflops": self.speed_gflops}
-        return plain | ({"resources": given_names(self.resources)} if self.resources else {})
+        plain: dict[str, Any] = {"count": self.count, "cores": self.cores, "speed_gflops": self.speed_gflops}
+        plain |= {"resources": given_names(self.resources)} if self.resources else {}
+        return plain | ({"power": self.power.as_dict()} if self.power is not None else {})
 
 
 @dataclass(frozen=True)
@@ -328,12 +333,21 @@ def parse_platform(text: str, source: str = "platform") -> Platform:
     if not isinstance(network, dict):
         raise InputError(f"{source}: network: {shown(network)} is not a table; allowed: a [network] table")
     made: dict[str, Any] = {
-        "hosts": [from_keys(HostGroup, group, path) for path, group in list_of_tables(table, "hosts", source)],
+        "hosts": [_group(group, path) for path, group in list_of_tables(table, "hosts", source)],
         "network": from_keys(Network, network, f"{source}: network."),
         "partitions": [_partition(values, path) for path, values in list_of_tables(table, "partitions", source)],
         "switches": [from_keys(Switch, values, path) for path, values in list_of_tables(table, "switches", source)],
     }
     return from_keys(Platform, table | made, f"{source}: ")
+
+
+def _group(values: Mapping[str, Any], where: str) -> HostGroup:
+    power = values.get("power")
+    if power is None:
+        return from_keys(HostGroup, values, where)
+    if not isinstance(power, dict):
+        raise InputError(f"{where}power: {shown(power)} is not a table; allowed: a [hosts.power] table")
+    return from_keys(HostGroup, {**values, "power": from_keys(HostPower, power, f"{where}power.")}, where)
 
 
 def _partition(values: Mapping[str, Any], where: str) -> Partition:

@@ -40,6 +40,9 @@ def platform_text(platform: Platform) -> str:
         ]
         if "resources" in values:
             lines.append(f"resources = {_value(values['resources'])}   # of one host")
+        if "power" in values:
+            lines += ["[hosts.power]                # what one host draws, W"]
+            lines += [f"{name} = {_value(value)}" for name, value in values["power"].items()]
     lines += [
         "",
         "[network]",

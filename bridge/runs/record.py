@@ -60,6 +60,8 @@ def write_run(
         write_widths(result.ledger, folder / "widths.parquet")
     if result.ledger.scales is not None:
         write_scales(result.ledger, folder / "scales.parquet")
+    if result.power is not None:
+        write_rows(result.power.columns, folder / "power.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:
@@ -77,6 +79,8 @@ def write_run(
         "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),
     }
+    if result.power is not None:
+        record["power"] = result.power.record()
     write_record(folder / "run.json", record)
 
 

@@ -18,6 +18,7 @@ from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
 from traces import tables
+from traces.base.errors import InputError
 from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
@@ -27,6 +28,7 @@ from traces.ledger import STATES, Ledger
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bls.power.report import PowerReport
     from bridge.runs.plots import Plots
 
 __all__ = ["BatchNotes", "Result", "summary_rows"]
@@ -54,6 +56,8 @@ class BatchNotes:
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     rejections : mapping of int to str
         Why a policy that decides has rejected jobs, by row.
+    host_states : (instants, hosts, states) or None
+        What has become of hosts that were stopped as power was limited; None where none were to be.
     """
 
     decisions: Mapping[str, Any]
@@ -64,6 +68,7 @@ class BatchNotes:
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
+    host_states: tuple[Array, Array, Array] | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -251,9 +256,39 @@ class Result:
         further: dict[str, Any] = self.notes.further_columns(rows)
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
+        if self.power is not None:
+            further[tables.ENERGY] = self.power.energy_j
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further
+
+    @cached_property
+    def power(self) -> PowerReport | None:
+        """What was drawn and used (``bls.power.report.PowerReport``); None where that was not to be known."""
+        plan, jobs = self.scenario.power, self.ledger.jobs
+        if plan is None:
+            return None
+        from bls.power.accounting import HostStates  # which most runs need not load
+        from bls.power.report import PowerReport
+
+        states = self.notes.host_states
+        stopped = None if states is None else HostStates(*states)
+        begin_ns = int(jobs.submit_ns.min())
+        until_ns = max(begin_ns, int(jobs.end_ns.max()))
+        return PowerReport(self.ledger, plan, self.notes.downtime, stopped, begin_ns, until_ns)
+
+    @cached_property
+    def power_over_time(self) -> pd.DataFrame:
+        """One row each time that what the machine draws changes, or a limit, the level, or how many hosts are up.
+
+        Raises
+        ------
+        InputError
+            If nothing of power was to be known.
+        """
+        if self.power is None:
+            raise InputError("this result knows nothing of power: it was not asked for (--power)")
+        return tables.rows_frame(self.power.columns)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -352,6 +387,8 @@ class Result:
             fst_ns=notes.fair_start_ns,
         )
         found = batch | self._application_metrics(self.application_notes.loops.T)
+        if self.power is not None:
+            found |= self.power.metrics
         if self.application_notes.graphs is not None:
             found["graphs"] = graph_distribution(self.application_notes.graphs.T)
         return MappingProxyType(found)
@@ -419,7 +456,7 @@ class Result:
         """The figures that a person looks at first: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
-        return rows + _bridge_rows(self.coupling)
+        return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)
 
     def __repr__(self) -> str:
         return "<twolevel result: " + ", ".join(f"{name} {value}" for name, value in self.summary()) + ">"

@@ -38,6 +38,7 @@ def same_anywhere(scenario: Scenario) -> bool:
         and not options.rules.releases  # which are told when a job starts
         and not (options.rules.resizing or options.rules.molds)
         and options.rules.estimates in ("requested", "application")  # others may look at recorded run times
+        and (scenario.power is None or not scenario.power.slows)
         and options.around.failures is None
         and options.around.windows is None
         and not bool(workload.run_unknown.any())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,9 @@ from traces.base.shared_options import SEED
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseRecords, ScaleRecords, WidthRecords
+
+if TYPE_CHECKING:
+    from bls.power.options import PowerOptions
 
 __all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
 
@@ -196,6 +199,7 @@ def batch_simulator(
         recorded=recorded,
         requested=scenario.requested,
         loses=not recorded and (stranger or scenario.speeds.loses),
+        power=scenario.power,
     )
 
 
@@ -210,6 +214,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
+        host_states=simulator.host_states() if scenario.power is not None and scenario.power.stops else None,
     )
 
 
@@ -270,8 +275,16 @@ def run(
         raise InputError(f"--listen needs --coupling pool or process: {what}")
     if peers.command is not None and scenario.technique is None:
         raise InputError("--als-command: with --als recorded no application is simulated")
+    if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
+        raise InputError(
+            "--power-of working: not without them (--no-trace, and no --tasks), as tasks are to be told apart"
+        )
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
+        if scenario.power is not None and scenario.power.limits_jobs:
+            raise InputError(
+                "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"
+            )
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline":
@@ -364,6 +377,7 @@ def simulate(
     rules: Rules | None = None,
     surroundings: Surroundings | None = None,
     level: ApplicationLevel | None = None,
+    power: PowerOptions | None = None,
     preset: bool = PRESET.default,
     cancelled: bool = CANCELLED.default,
     observers: Sequence[str | AnyObserver] = (),
@@ -407,6 +421,8 @@ def simulate(
     level : ApplicationLevel, optional
         Task lengths, messages, the applications' map, core speeds: see
         :class:`bridge.scenarios.application_level.ApplicationLevel`.
+    power : PowerOptions, optional
+        What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
     preset, cancelled : bool
         With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
     observers : sequence of str, Observer or AdditionalData
@@ -459,6 +475,7 @@ def simulate(
         rules=_rules(rules or Rules(), backfill, estimates),
         around=surroundings or Surroundings(),
         level=level or ApplicationLevel(),
+        power=power,
     )
     log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     machine = platform_for(platform, log, replayed=als == RECORDED)

@@ -14,6 +14,7 @@ from traces.base.shared_options import SEED
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.policies import AnyPolicy
+    from bls.power.options import PowerOptions
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
     from bridge.scenarios.scenario import Options
@@ -80,6 +81,12 @@ class ScenarioOptions:
     failures: Annotated[str | None, b.FAILURES] = b.FAILURES.default
     dependencies: Annotated[bool, b.DEPENDENCIES] = b.DEPENDENCIES.default
     switches: Annotated[str | None, b.SWITCHES] = b.SWITCHES.default
+    power: Annotated[bool, b.POWER] = b.POWER.default
+    power_of: Annotated[str, b.POWER_OF] = b.POWER_OF.default
+    limits: Annotated[str | None, b.LIMITS] = b.LIMITS.default
+    reaction: Annotated[str | None, b.REACTION] = None
+    fallback: Annotated[str, b.FALLBACK] = b.FALLBACK.default
+    allowed: Annotated[str, b.ALLOWED] = b.ALLOWED.default
     preset: Annotated[bool, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
 
@@ -114,6 +121,20 @@ class ScenarioOptions:
                 resize_ns=self.resize_cost,
                 speeds=tuple(self.speeds or ()),
             ),
+            power=self._power(),
+        )
+
+    def _power(self) -> PowerOptions | None:
+        given = ("limits", "reaction", "fallback", "allowed", "power_of")
+        if not self.power and all(getattr(self, name) == getattr(ScenarioOptions, name) for name in given):
+            return None
+        from bls.power.options import PowerOptions
+        from traces.base.time import parse_instant_ns
+
+        return PowerOptions(
+            of=self.power_of,
+            reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
+            **self._given("limits", "fallback", "allowed"),
         )
 
     def _given(self, *names: str) -> dict[str, Any]:

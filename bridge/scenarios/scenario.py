@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from traces.base.plugins import resolve
 from traces.base.shared_options import SEED
 from traces.compiled import Array
 
+if TYPE_CHECKING:
+    from bls.power.options import PowerOptions, PowerPlan
+
 __all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network"]
 
 T = TypeVar("T")
@@ -90,6 +93,8 @@ class Options:
         Memory, requests, windows, failures, dependencies, switches.
     level : ApplicationLevel
         Task lengths, messages, the applications' map, core speeds.
+    power : PowerOptions, optional
+        What the machine draws, limits to that, and what is done under them; None: nothing is to be known of it.
     """
 
     bls: str | AnyPolicy = BLS.default
@@ -103,6 +108,7 @@ class Options:
     rules: Rules = field(default_factory=Rules)
     around: Surroundings = field(default_factory=Surroundings)
     level: ApplicationLevel = field(default_factory=ApplicationLevel)
+    power: PowerOptions | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead_ns", OVERHEAD.check(self.overhead_ns))
@@ -144,6 +150,7 @@ class Options:
             **self.rules.names(),
             **self.around.names(),
             **self.level.names(),
+            **({} if self.power is None else self.power.names()),
         }
 
 
@@ -178,6 +185,8 @@ class Scenario:
         How the speeds of the machine's cores change.
     network : NetworkState
         Between the machine's hosts.
+    power : PowerPlan or None
+        What is known of power, where anything is to be.
     """
 
     workload: Workload
@@ -195,6 +204,7 @@ class Scenario:
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
     network: NetworkState = NO_NETWORK
+    power: PowerPlan | None = None
 
     @property
     def sends(self) -> bool:
@@ -295,7 +305,19 @@ class Scenario:
             place,
             speeds,
             network,
+            _power(options, workload, platform, known_jobs),
         )
+
+
+def _power(options: Options, workload: Workload, platform: Platform, known_jobs: Array | None) -> PowerPlan | None:
+    if options.power is None:
+        return None
+    from bls.power.options import power_plan  # which most runs need not load
+
+    if options.power.of == "working" and options.als == RECORDED:
+        raise InputError("--power-of working: with --als recorded no application is simulated; allowed: held")
+    others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
+    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed)
 
 
 def _technique(given: object) -> AnyScheduler:

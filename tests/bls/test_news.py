@@ -212,6 +212,6 @@ def test_a_policy_that_looks_sees_what_running_jobs_promise_now() -> None:
     news = batch.view._news
     assert news is not None
     found = news.take(batch.state.jobs, batch.view._running)
-    assert [message for message in messages_of(found) if isinstance(message, Expected)] == [
+    assert [message for message in messages_of(found, batch.view) if isinstance(message, Expected)] == [
         Expected(job=0, expected_end_ns=20 * S), Expected(job=0, expected_end_ns=15 * S),
     ]  # fmt: skip

@@ -73,6 +73,8 @@ def named_files(page: Path) -> dict[str, str]:
     for block in blocks(page, "csv"):
         if block.startswith("time_s,core,factor\n"):  # such a file has no comments
             found["speeds.csv"] = block
+        if block.startswith("from,to,limit_w\n"):
+            found["evening.csv"] = block
     return found
 
 
@@ -93,6 +95,7 @@ def test_every_page_with_examples_is_known() -> None:
         "malleable",
         "loop",
         "plug-ins",
+        "power",
         "schedulers",
         "simgrid",
         "story",
@@ -307,6 +310,12 @@ def test_the_plug_ins_of_their_page_do_what_they_say(desk: Path) -> None:
     again = Application([1.0] * 16, [1.0, 1.0], PythonTechnique(names["Half"]))
     again.advance()
     assert again.state.chunk.tolist() == application.state.chunk.tolist()
+
+
+def test_the_python_of_the_power_page(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(ROOT / "docs" / "power.md", "python"):
+        exec(compile(block, "power.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == re.findall(r"\)  # (.*)$", block, re.MULTILINE)[-2:]
 
 
 def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

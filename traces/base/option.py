@@ -26,6 +26,7 @@ class Panel(StrEnum):
     JOBS = "Jobs and machine"
     BATCH = "Batch level"
     AROUND = "What jobs ask for and wait for, and what happens to hosts"
+    POWER = "Power"
     APPLICATION = "Application level"
     COUPLING = "How the levels are run"
     RESULTS = "Results"

@@ -13,6 +13,8 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.reached import end_as_directed, scaled
 from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import hold_pool
+from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import heap_settle
@@ -20,7 +22,7 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["direct_running"]
+__all__ = ["carry_out", "direct_running"]
 
 
 @compiled(inner=True)
@@ -120,6 +122,30 @@ def _told(state: BatchState, job: int, now: int, core: int, what: int, value: in
 
 
 @compiled(inner=True)
+def _expect(state: BatchState, job: int, now: int, end: int) -> None:
+    """A running job is planned with another end."""
+    clock, jobs, thought = state.clock, state.jobs, state.jobs[b.EXPECTED, job]
+    if state.settings[b.PLANS] == 0 or end == thought:
+        jobs[b.EXPECTED, job] = end
+        return
+    if state.settings[b.KEEP] == 1:
+        drop_slots(state)  # a slot may be on the very cores
+    hold_pool(state, job, now, thought, 1)
+    jobs[b.EXPECTED, job] = end
+    hold_pool(state, job, now, end, -1)
+    at = 0
+    while at < state.sizes[b.N_EXPECTED] and state.expected_job[at] != job:
+        at += 1
+    if at < state.sizes[b.N_EXPECTED]:
+        heap_settle(state.expected_ns, state.expected_job, state.sizes[b.N_EXPECTED], at, end)
+    if end > thought:
+        clock[b.LOSS] = 1
+    else:
+        clock[b.GAIN], clock[b.HULL] = 1, max(clock[b.HULL], thought)
+    clock[b.BLOCKED_HEAD] = -1
+
+
+@compiled(inner=True)
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
     sizes, jobs, given = state.sizes, state.jobs, state.directed
@@ -137,7 +163,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     if scales:
         after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
         if thought > now:
-            jobs[b.EXPECTED, job] = now + scaled(thought - now, before, after, max(thought, MAX_NS) - now)
+            _expect(state, job, now, now + scaled(thought - now, before, after, max(thought, MAX_NS) - now))
         if jobs[b.RUN, job] >= 0 and not _run_on(state, job, now, before, after):
             return False
     if jobs[b.RUN, job] >= 0:
@@ -150,9 +176,9 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     return True
 
 
-@compiled(HOOK)
-def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: what its policy has decided about running jobs happens; returns 0, or a status."""
+@compiled(inner=True)
+def carry_out(state: BatchState, now: int) -> int:
+    """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
     sizes, given = state.sizes, state.directed
     sizes[b.N_REACHED] = 0
     k = 0
@@ -165,3 +191,9 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
         k = stop
     sizes[b.N_DIRECTED] = 0
     return 0
+
+
+@compiled(HOOK)
+def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: what its policy has decided about running jobs happens; returns 0, or a status."""
+    return int(carry_out(state, now))

@@ -15,7 +15,7 @@ from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
-__all__ = ["again", "handle_host_events", "outages_short"]
+__all__ = ["again", "gone", "handle_host_events", "outages_short"]
 
 
 @compiled(HOOK)
@@ -31,7 +31,7 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 
 
 @compiled(inner=True)
-def _gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
+def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
     """Take a host's cores from the profile for [begin, stop), or give them back."""
     if state.settings[b.BY_CORES] == 1:
         call_hook(state.hooks[HOLD_HOST], (state, host, begin, stop, sign))
@@ -90,9 +90,9 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         lo, hi = state.host_first[host], state.host_first[host + 1]
         if (settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1) and after != before:
             if before > now:
-                _gone(state, host, now, before, 1)
+                gone(state, host, now, before, 1)
             if after > now:
-                _gone(state, host, now, after, -1)
+                gone(state, host, now, after, -1)
         if before == 0 and after > 0:
             free_take(state.free_words, state.free_starts, lo, hi)
             sizes[b.FREE_CORES] -= hi - lo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HOOK, HOST_EVENTS, call_hook
+from bls.engine.hooks import HOOK, HOST_EVENTS, LIMITS, STOP_HOSTS, call_hook
 from bls.engine.job_lifecycle import arrive, for_good, leave_queue, log_job
 from bls.engine.kept_reservations import drop_slot
 from bls.engine.queue import queue_next
@@ -18,7 +18,7 @@ __all__ = ["next_other", "others"]
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The next instant at which something rarer than an end or an arrival happens."""
     clock, sizes = state.clock, state.sizes
-    t = clock[b.WAKE]
+    t = min(clock[b.WAKE], clock[b.POWER_AT])
     if sizes[b.N_ARRIVING] > 0:
         t = min(t, state.arriving_ns[0])
     if sizes[b.N_HOST_EVENTS] > 0:
@@ -59,6 +59,10 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
     if sizes[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
         call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
         clock[b.CHANGED] = 1
+    if state.stops.host.size > 0:
+        call_hook(state.hooks[STOP_HOSTS], (state, -1, now, now, 0))
+    elif clock[b.POWER_AT] <= now:
+        call_hook(state.hooks[LIMITS], (state, -1, now, now, 0))
     while clock[b.NEXT_BOUNDARY] < state.boundaries.size and state.boundaries[clock[b.NEXT_BOUNDARY]] <= now:
         clock[b.NEXT_BOUNDARY] += 1
         clock[b.CHANGED] = 1

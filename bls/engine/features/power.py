@@ -1,0 +1,170 @@
+"""Limits to the power of the machine: who may start under them, and at which speeds those that may be slowed run.
+
+A limit is known from some instant on. Then a job starts if what it draws, what the running ones do and what the idle cores do
+fit, all of those that may be slowed in the state that they are planned with: full speed (*hold*); the one that was set for the
+job by its submit (*fixed*); or the slowest one (*levels*). Where several reservations are planned, or where cores differ, the
+same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends.
+
+With *levels* there is one level for all running jobs that may be slowed. After each pass it is the fastest at which what is
+drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
+(``bls.engine.features.directed``).
+
+A host that is down is counted as if it were idle.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.core_profile import hold_amount
+from bls.engine.features.directed import carry_out
+from bls.engine.hooks import HOOK
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.power_of_cores import planned_state
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["change_limits", "fits_power", "set_level"]
+
+
+@compiled(inner=True)
+def _plan_limit(state: BatchState, k: int, now: int, sign: int) -> None:
+    """Take what the limits that are known from instant number ``k`` on leave out from the profile, or give it back."""
+    power = state.power
+    for stair in range(power.first[k], power.first[k + 1]):
+        until, step = power.stairs[0, stair], power.stairs[1, stair]
+        if until > now:
+            hold_amount(state, state.cores_profile, state.settings[b.POWER_AMOUNT], step, now, until, sign)
+
+
+@compiled(HOOK)
+def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Limits that are known from the present instant on, ``begin``, or are over."""
+    settings, clock, power = state.settings, state.clock, state.power
+    while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
+        k = clock[b.NEXT_POWER]
+        lower = power.known[k] < clock[b.LIMIT_MW]
+        clock[b.NEXT_POWER], clock[b.LIMIT_MW] = k + 1, power.known[k]
+        clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
+        if settings[b.BY_CORES] == 0:
+            continue
+        if lower and settings[b.KEEP] == 1:
+            drop_slots(state)
+        if k > 0:
+            _plan_limit(state, k - 1, now, 1)
+        _plan_limit(state, k, now, -1)
+        if lower:
+            clock[b.LOSS] = 1
+        else:
+            clock[b.GAIN], clock[b.HULL] = 1, b.NEVER
+    clock[b.POWER_AT] = power.ns[clock[b.NEXT_POWER]] if clock[b.NEXT_POWER] < power.ns.size else b.NEVER
+    return 0
+
+
+@compiled(inner=True)
+def _planned_mw(state: BatchState, job: int, cores: int) -> int:
+    """What so many cores of a job draw beyond idle ones, in the state that it is planned with, where all cores are alike."""
+    return int(cores * state.power.more_mw[planned_state(state, job), 0])
+
+
+@compiled(HOOK)
+def fits_power(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Whether (1 or 0) a job may start now, beside those that run and those that the pass has started; all cores are alike."""
+    sizes, jobs, limit = state.sizes, state.jobs, state.clock[b.LIMIT_MW]
+    if limit == b.NEVER:
+        return 1
+    total = state.settings[b.IDLE_MW] + _planned_mw(state, job, jobs[b.CORES, job])
+    for k in range(sizes[b.N_RUNNING]):
+        total += _planned_mw(state, state.running_job[k], jobs[b.HELD_CORES, state.running_job[k]])
+    for k in range(sizes[b.N_STARTED]):
+        total += _planned_mw(state, state.started[k], jobs[b.HELD_CORES, state.started[k]])
+    return 1 if total <= limit else 0
+
+
+@compiled(inner=True)
+def _count(state: BatchState, job: int) -> None:
+    """Count the cores that a job holds, by group, among those that may be slowed (row 1), or not (row 0)."""
+    power, jobs, row = state.power, state.jobs, 1 if planned_state(state, job) > 0 else 0
+    if power.first_core.size == 2:
+        power.counts[row, 0] += jobs[b.HELD_CORES, job]
+        return
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for group in range(power.first_core.size - 1):
+            lo = max(state.pool_lo[k], power.first_core[group])
+            hi = min(state.pool_hi[k], power.first_core[group + 1])
+            if state.settings[b.RELEASES] == b.NO_RELEASES:
+                power.counts[row, group] += max(0, hi - lo)
+                continue
+            for core in range(lo, hi):
+                power.counts[row, group] += state.holder[core] == job
+
+
+@compiled(inner=True)
+def _level(state: BatchState) -> int:
+    """The fastest level at which what is drawn fits, or the slowest."""
+    sizes, power, limit = state.sizes, state.power, state.clock[b.LIMIT_MW]
+    if limit == b.NEVER:
+        return 0
+    power.counts[:, :] = 0
+    for k in range(sizes[b.N_RUNNING]):
+        _count(state, state.running_job[k])
+    for k in range(sizes[b.N_STARTED]):
+        _count(state, state.started[k])
+    slowest = power.more_mw.shape[0] - 1
+    for level in range(slowest):
+        total = state.settings[b.IDLE_MW]
+        for group in range(power.first_core.size - 1):
+            total += (
+                power.counts[0, group] * power.more_mw[0, group] + power.counts[1, group] * power.more_mw[level, group]
+            )
+        if total <= limit:
+            return level
+    return int(slowest)
+
+
+@compiled(inner=True)
+def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
+    """Have the speed of a core of a job scaled, or of all of them (-1)."""
+    k, given = state.sizes[b.N_DIRECTED], state.directed
+    given[b.DIRECTED_JOB, k], given[b.DIRECTED_WHAT, k] = job, b.SCALED
+    given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k] = core, scale
+    state.sizes[b.N_DIRECTED] = k + 1
+
+
+@compiled(inner=True)
+def _put_into(state: BatchState, job: int, level: int) -> None:
+    """Have a job run in the state that it is to be in, if it does not."""
+    power, jobs = state.power, state.jobs
+    wanted = planned_state(state, job)
+    if state.settings[b.POWERED] == b.LEVELS:
+        wanted = min(wanted, level)
+    if state.scaling[b.POWER_STATE, job] == wanted:
+        return
+    state.scaling[b.POWER_STATE, job] = wanted
+    if state.settings[b.POWER_ALIKE] == 1:
+        _direct_core(state, job, -1, power.speed[wanted, 0])
+        return
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        group = 0
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            while core >= power.first_core[group + 1]:
+                group += 1
+            if state.settings[b.RELEASES] == b.NO_RELEASES or state.holder[core] == job:
+                _direct_core(state, job, core, power.speed[wanted, group])
+
+
+@compiled(HOOK)
+def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
+    settings, clock, sizes = state.settings, state.clock, state.sizes
+    sizes[b.N_REACHED] = 0
+    level = 0
+    if settings[b.POWERED] == b.LEVELS:
+        level = _level(state)
+        if level == 0 and clock[b.LEVEL] == 0:
+            return 0
+        clock[b.LEVEL] = level
+    for k in range(sizes[b.N_RUNNING]):
+        _put_into(state, state.running_job[k], level)
+    for k in range(sizes[b.N_STARTED]):
+        _put_into(state, state.started[k], level)
+    return int(carry_out(state, now))

@@ -1,0 +1,174 @@
+"""Hosts that are out of service as long as the power of the machine is limited.
+
+By the limit that is known so many are wanted. Idle ones are taken, the highest numbers first, and others as they fall idle; of
+too many the lowest numbers come back first. They stay idle, or are shut down: that takes its time, and to boot again as well,
+and one that shuts down is first to be off before it boots. Nobody has to fit the limit as it starts: the hosts that are left
+do.
+
+Where somebody plans ahead, a host is planned to be back when by the limits that are known now fewer are wanted.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import free_all, free_give, free_take
+from bls.engine import state as b
+from bls.engine.features.host_events import gone
+from bls.engine.hooks import HOOK
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["stop_hosts"]
+
+
+@compiled(inner=True)
+def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
+    """A host comes to another state, which it leaves at an instant, ``due``."""
+    stops, k = state.stops, state.sizes[b.N_HOST_LOG]
+    stops.host[b.STOP_STATE, host], stops.host[b.STOP_DUE, host] = what, due
+    stops.log[0, k], stops.log[1, k], stops.log[2, k] = now, host, what
+    state.sizes[b.N_HOST_LOG] = k + 1
+
+
+@compiled(inner=True)
+def _leave(state: BatchState, host: int, now: int) -> None:
+    """An idle host is out of service from now on."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    free_take(state.free_words, state.free_starts, lo, hi)
+    state.sizes[b.FREE_CORES] -= hi - lo
+    state.sizes[b.N_STOPPED] += 1
+    if state.settings[b.BY_HOSTS] == 1:
+        state.host_free[host] = 0
+    if state.settings[b.SHUTS_DOWN] == 0:
+        _become(state, host, b.OUT, b.NEVER, now)
+    elif state.stops.passages[0, host] == 0:
+        _become(state, host, b.OFF, b.NEVER, now)
+    else:
+        _become(state, host, b.SHUTTING, now + state.stops.passages[0, host], now)
+
+
+@compiled(inner=True)
+def _come_back(state: BatchState, host: int, now: int) -> None:
+    """A host is in service again."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    free_give(state.free_words, state.free_starts, lo, hi)
+    state.sizes[b.FREE_CORES] += hi - lo
+    if state.settings[b.BY_HOSTS] == 1:
+        state.host_free[host] = hi - lo
+    _become(state, host, b.UP, b.NEVER, now)
+
+
+@compiled(inner=True)
+def _passages(state: BatchState, now: int) -> bool:
+    """Shutdowns and boots that are done; whether there were any."""
+    host, found, due = state.stops.host, False, b.NEVER
+    for h in range(host.shape[1]):
+        if host[b.STOP_DUE, h] <= now:
+            found = True
+            if host[b.STOP_STATE, h] == b.SHUTTING:
+                _become(state, h, b.OFF, b.NEVER, now)
+            else:
+                _come_back(state, h, now)
+        due = min(due, host[b.STOP_DUE, h])
+    state.clock[b.NEXT_PASSAGE] = due
+    return found
+
+
+@compiled(inner=True)
+def _stop_or_return(state: BatchState, now: int) -> bool:
+    """Take out of service, or bring back, as many as are wanted, and can be; whether there were any."""
+    host, sizes, clock, found = state.stops.host, state.sizes, state.clock, False
+    n = host.shape[1]
+    for back in range(n):
+        if sizes[b.N_STOPPED] >= clock[b.WANTED_STOPS]:
+            break
+        h = n - 1 - back
+        if host[b.STOP_STATE, h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
+            _leave(state, h, now)
+            found = True
+    for h in range(n):
+        if sizes[b.N_STOPPED] <= clock[b.WANTED_STOPS]:
+            break
+        what = host[b.STOP_STATE, h]
+        if what == b.OUT or what == b.OFF:
+            found = True
+            sizes[b.N_STOPPED] -= 1
+            if what == b.OUT or state.stops.passages[1, h] == 0:
+                _come_back(state, h, now)
+            else:
+                _become(state, h, b.BOOTING, now + state.stops.passages[1, h], now)
+    if found:
+        due = b.NEVER
+        for h in range(n):
+            due = min(due, host[b.STOP_DUE, h])
+        clock[b.NEXT_PASSAGE] = due
+    return found
+
+
+@compiled(inner=True)
+def _back_at(state: BatchState, host: int, place: int) -> int:
+    """When a host is thought to be back that is out of service, before which ``place`` others are stopped for longer."""
+    stops, k = state.stops, state.clock[b.NEXT_POWER] - 1
+    what, boot = stops.host[b.STOP_STATE, host], stops.passages[1, host]
+    if what == b.BOOTING:
+        return int(stops.host[b.STOP_DUE, host])
+    until = b.NEVER
+    for stair in range(stops.first[k], stops.first[k + 1]):
+        if stops.stairs[1, stair] > place:
+            until = stops.stairs[0, stair]  # until then more than so many are wanted
+    if until == b.NEVER:
+        return until
+    if what == b.OUT:
+        return int(until)
+    if what == b.SHUTTING:
+        until = max(until, stops.host[b.STOP_DUE, host])
+    return int(until + boot)
+
+
+@compiled(inner=True)
+def _plan_anew(state: BatchState, now: int) -> None:
+    """Have all hosts planned as they are now."""
+    settings, host, place, dropped = state.settings, state.stops.host, 0, False
+    n = host.shape[1]
+    for back in range(n):
+        h = n - 1 - back
+        before, after = host[b.STOP_UNTIL, h], 0
+        if host[b.STOP_STATE, h] != b.UP:
+            after = _back_at(state, h, place) if settings[b.PLANS] == 1 else b.NEVER
+            place += host[b.STOP_STATE, h] != b.BOOTING
+        if before == after:
+            continue
+        if settings[b.KEEP] == 1 and after > before and not dropped:
+            drop_slots(state)
+            dropped = True
+        if before > now:
+            gone(state, h, now, before, 1)
+        if after > now:
+            gone(state, h, now, after, -1)
+        host[b.STOP_UNTIL, h] = after
+        if after > before:
+            state.clock[b.LOSS] = 1
+        else:
+            state.clock[b.GAIN], state.clock[b.HULL] = 1, b.NEVER
+
+
+@compiled(HOOK)
+def stop_hosts(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """At an instant, ``begin``, when jobs have ended that do: hosts leave the service, come back, and go on their ways."""
+    clock, sizes, power = state.clock, state.sizes, state.power
+    changed = False
+    while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
+        clock[b.WANTED_STOPS], changed = state.stops.wanted[clock[b.NEXT_POWER]], True
+        clock[b.NEXT_POWER] += 1
+    if clock[b.NEXT_PASSAGE] <= now:
+        changed = _passages(state, now) or changed
+    if sizes[b.N_STOPPED] != clock[b.WANTED_STOPS]:
+        changed = _stop_or_return(state, now) or changed
+    limit_ns = power.ns[clock[b.NEXT_POWER]] if clock[b.NEXT_POWER] < power.ns.size else b.NEVER
+    clock[b.POWER_AT] = min(limit_ns, clock[b.NEXT_PASSAGE])
+    if not changed:
+        return 0
+    clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
+    if state.settings[b.PLANS] == 1 or state.settings[b.BY_CORES] == 1:
+        _plan_anew(state, now)
+    return 0

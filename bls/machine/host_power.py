@@ -1,0 +1,142 @@
+"""What hosts of a group draw: idle, at each speed of their cores, and on the way off and back; whole milliwatts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from traces.base.errors import InputError, shown
+from traces.base.instants import given_duration_ns
+from traces.base.scale import WHOLE, scale_of
+
+__all__ = ["MAX_W", "HostPower", "milliwatts"]
+
+#: The most that a core, or a host, may draw, W.
+MAX_W: Final = 10**9
+
+_MW = 1000
+_MOST_STATES = 64
+
+
+def milliwatts(name: str, value: Any, *, most_w: int = MAX_W) -> int:
+    """A number of watts, in mW.
+
+    Raises
+    ------
+    InputError
+        If it is no number of whole milliwatts from 0 to ``most_w`` W; the message begins with the name.
+    """
+    said = f"{name}: {shown(value)}; allowed: W, 0 to {most_w}, up to three places"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(said)
+    try:
+        found = Decimal(str(value)) * _MW  # as it was written: 0.1 is a tenth
+    except InvalidOperation:
+        raise InputError(said) from None
+    if not found.is_finite() or found != found.to_integral_value() or not 0 <= found <= most_w * _MW:
+        raise InputError(said)
+    return int(found)
+
+
+@dataclass(frozen=True)
+class HostPower:
+    """What one host of a group draws.
+
+    Parameters
+    ----------
+    idle_w : float
+        Of a core that no job holds, W; 0 to 1e9, as all watts here, in whole mW.
+    states : sequence of (speed, W)
+        Of a core that works: the states that it may be in, fastest first. The speed is relative to the core's own and 1 in the
+        first state; both fall from state to state, and no state draws less than an idle core.
+    base_w : float
+        Of the host beside its cores, while it is up, W.
+    waiting_w : float, optional
+        Of a core that a job holds and that is in no task, where that is told apart (``--power-of working``); default: as idle.
+    off_w : float
+        Of a host that is off, or that is down, W.
+    shutdown, boot : (duration, W), optional
+        How long it takes to be off, and to be up again, and what the host draws meanwhile; by default no time.
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message begins with its name.
+    """
+
+    idle_w: float
+    states: Sequence[Sequence[float]]
+    base_w: float = 0
+    waiting_w: float | None = None
+    off_w: float = 0
+    shutdown: Sequence[Any] | None = None
+    boot: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        idle = milliwatts("idle_w", self.idle_w)
+        object.__setattr__(self, "states", _states(self.states, idle))
+        milliwatts("base_w", self.base_w)
+        milliwatts("off_w", self.off_w)
+        if self.waiting_w is not None and not idle <= milliwatts("waiting_w", self.waiting_w) <= self.states_mw[0][1]:
+            raise InputError(
+                f"waiting_w: {shown(self.waiting_w)}; allowed: from idle_w, {self.idle_w}, to that of the first state"
+            )
+        for name in ("shutdown", "boot"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _passage(name, getattr(self, name)))
+
+    @property
+    def states_mw(self) -> list[tuple[int, int]]:
+        """The speed, in parts per billion, and the mW of each state."""
+        return [(scale_of(speed), milliwatts("states", watts)) for speed, watts in self.states]
+
+    def passage(self, name: str) -> tuple[int, int]:
+        """How long ``shutdown`` or ``boot`` takes, ns, and what the host draws meanwhile, mW."""
+        given = getattr(self, name)
+        return (0, 0) if given is None else (given_duration_ns(given[0], name), milliwatts(name, given[1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same in the form of the TOML file, without what is by default."""
+        plain: dict[str, Any] = {"idle_w": self.idle_w, "states": [list(state) for state in self.states]}
+        for name in ("base_w", "off_w"):
+            if getattr(self, name):
+                plain[name] = getattr(self, name)
+        if self.waiting_w is not None:
+            plain["waiting_w"] = self.waiting_w
+        for name in ("shutdown", "boot"):
+            if getattr(self, name) is not None:
+                plain[name] = list(getattr(self, name))
+        return plain
+
+
+def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
+    allowed = "allowed: pairs of a speed and W, as [[1, 240], [0.75, 180]], the first speed 1, both falling"
+    if isinstance(given, str) or not isinstance(given, Sequence) or not 1 <= len(given) <= _MOST_STATES:
+        raise InputError(f"states: {shown(given)}; {allowed}")
+    before = None
+    for place, state in enumerate(given):
+        where = f"states[{place}]"
+        if isinstance(state, str) or not isinstance(state, Sequence) or len(state) != 2:
+            raise InputError(f"{where}: {shown(state)}; {allowed}")
+        try:
+            now = scale_of(state[0]), milliwatts(where, state[1])
+        except InputError as error:
+            raise InputError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+        if (before is None and now[0] != WHOLE) or (
+            before is not None and not (now[0] < before[0] and now[1] < before[1])
+        ):
+            raise InputError(f"{where}: {shown(list(state))}; {allowed}")
+        if now[1] < idle_mw:
+            raise InputError(f"{where}: {shown(list(state))}: less than an idle core; allowed: W from idle_w on")
+        before = now
+    return tuple((state[0], state[1]) for state in given)
+
+
+def _passage(name: str, given: Any) -> tuple[Any, Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise InputError(f'{name}: {shown(given)}; allowed: a duration and W, as ["60s", 100]')
+    given_duration_ns(given[0], name)
+    milliwatts(name, given[1])
+    return given[0], given[1]

@@ -1,0 +1,354 @@
+"""What a machine has drawn over time, and what its jobs and hosts have used: exact integers, found from the ledger of a run.
+
+A core that a job holds is active, in the state that its speed is scaled to; or, where work is told apart, while it is in a
+task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would overflow within seconds, so an energy is kept
+as whole mJ and the pJ beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.metrics.exact import exact_product_sum
+from bls.metrics.schedule import Downtime
+from bls.power.table import PowerTable
+from traces.base.columns import Columns
+from traces.base.errors import InputError
+from traces.base.scale import WHOLE
+from traces.compiled import Array
+from traces.holdings import core_spans, holdings
+from traces.ledger import Ledger
+
+__all__ = ["PJ_PER_J", "Energy", "HostStates", "PowerAccounts", "PowerSeries", "account", "ascending", "step_series"]
+
+#: pJ in a joule, and in a millijoule.
+PJ_PER_J = 10**12
+_PJ_PER_MJ = 10**9
+
+
+@dataclass(frozen=True)
+class Energy(Columns):
+    """Energies, exactly: ``mj`` whole mJ and ``pj`` pJ from 0, less than a mJ; int64 (n,) each."""
+
+    mj: Array
+    pj: Array
+
+    @classmethod
+    def of(cls, power_mw: Array, lasts_ns: Array) -> Energy:
+        """What is used at so much power for so long."""
+        seconds, rest = np.divmod(lasts_ns, _PJ_PER_MJ)
+        more, pj = np.divmod(power_mw * rest, _PJ_PER_MJ)
+        return cls(power_mw * seconds + more, pj)
+
+    def by(self, place: Array, n: int) -> Energy:
+        """The sums of those with the same place, of n places."""
+        order = np.argsort(place, kind="stable")
+        mj, pj = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        np.add.at(mj, place[order], self.mj[order])
+        np.add.at(pj, place[order], self.pj[order])
+        return Energy(mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
+
+    def pj_each(self) -> list[int]:
+        """Each in pJ."""
+        return [mj * _PJ_PER_MJ + pj for mj, pj in zip(self.mj.tolist(), self.pj.tolist(), strict=True)]
+
+    def joules(self) -> Array:
+        """Each in J, rounded once: float64 (n,)."""
+        return np.array([pj / PJ_PER_J for pj in self.pj_each()], np.float64)
+
+    def total_pj(self) -> int:
+        """All together."""
+        return sum(self.pj_each())
+
+
+@dataclass(frozen=True)
+class PowerSeries(Columns):
+    """A step function of power.
+
+    Attributes
+    ----------
+    instant_ns, power_mw : int64 (k,)
+        From each instant on, so much; neighbours differ. The first is the begin.
+    until_ns : int
+        The end.
+    """
+
+    instant_ns: Array
+    power_mw: Array
+    until_ns: int
+
+    def __len__(self) -> int:
+        return len(self.instant_ns)
+
+    def energy_pj(self, begin_ns: int | None = None, end_ns: int | None = None) -> int:
+        """The integral over [begin, end), by default over all of it; before its begin and after its end nothing is drawn."""
+        ends = np.append(self.instant_ns[1:], self.until_ns)
+        low = int(self.instant_ns[0]) if begin_ns is None else begin_ns
+        high = self.until_ns if end_ns is None else end_ns
+        lasts = np.minimum(ends, high) - np.maximum(self.instant_ns, low)
+        some = lasts > 0
+        return exact_product_sum(lasts[some], self.power_mw[some]) if some.any() else 0
+
+    def at(self, instant_ns: Array) -> Array:
+        """What is drawn at instants, which are not before the begin: int64."""
+        found: Array = self.power_mw[np.searchsorted(self.instant_ns, instant_ns, side="right") - 1]
+        return found
+
+    @property
+    def peak_mw(self) -> int:
+        """The most that is drawn at any time."""
+        return int(self.power_mw.max(initial=0))
+
+
+@dataclass(frozen=True)
+class PowerAccounts:
+    """What a run has drawn and used.
+
+    Attributes
+    ----------
+    series : PowerSeries
+        Of the machine, from the first submit to the last end.
+    jobs : Energy
+        Of the cores that each row of the ledger's jobs held, while it did.
+    """
+
+    series: PowerSeries
+    jobs: Energy
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    # So much more, or less, than an idle core draws, from one instant to another; int64 each. ``job``: whose, ``host``: where,
+    # ``drawn_mw``: with what the idle core draws.
+    job: Array
+    host: Array
+    start_ns: Array
+    end_ns: Array
+    more_mw: Array
+    drawn_mw: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+class HostStates(NamedTuple):
+    """What has become of hosts that were stopped, in order: int64 (k,) each; the states are those of ``bls.engine.state``."""
+
+    instant_ns: Array
+    host: Array
+    state: Array
+
+    def spans(self, until_ns: int) -> tuple[Array, Array, Array, Array]:
+        """From when to when hosts were in states: host, state, start, end; ``until_ns`` is the end of what has none."""
+        order = np.lexsort((np.arange(len(self.host)), self.instant_ns, self.host))
+        host, state, start = self.host[order], self.state[order], self.instant_ns[order]
+        end = np.full(len(host), until_ns)
+        end[:-1] = np.where(host[1:] == host[:-1], start[1:], until_ns)
+        return host, state, start, end
+
+
+def account(
+    ledger: Ledger,
+    table: PowerTable,
+    downtime: Downtime,
+    stopped: HostStates | None = None,
+    *,
+    of: str,
+    begin_ns: int,
+    until_ns: int,
+) -> PowerAccounts:
+    """Find out what was drawn.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    table : PowerTable
+    downtime : Downtime
+        When hosts were down: they draw as if they were off.
+    stopped : HostStates, optional
+        When hosts were out of service, as power was limited.
+    of : {"held", "working"}
+        Whether a core that is held is active, or one that is in a task.
+    begin_ns, until_ns : int
+        From when to when.
+
+    Raises
+    ------
+    InputError
+        If tasks are to be told apart and there are no records of them.
+    """
+    held = _held(ledger)
+    pieces = [_priced(table, *held, working=of == "held")]
+    if of == "working":
+        pieces.append(_working(ledger, table))
+    away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:]]
+    start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+    series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
+    used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(ledger.jobs)) for one in pieces]
+    if len(used) == 1:
+        return PowerAccounts(series, used[0])
+    together = used[0].pj + used[1].pj
+    jobs = Energy(used[0].mj + used[1].mj + together // _PJ_PER_MJ, together % _PJ_PER_MJ)
+    return PowerAccounts(series, jobs)
+
+
+def _away(
+    table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int
+) -> tuple[Array, Array, Array, Array]:
+    # Hosts that are not in service: host, from when to when, and how much more than an idle one they draw.
+    columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
+    if stopped is not None:
+        host, state, start, end = stopped.spans(until_ns)
+        group = table.group_of_host(host)
+        draws = np.stack([table.host_idle_mw, table.host_idle_mw, table.shutdown_mw, table.off_mw, table.boot_mw])
+        columns.append((host, start, end, draws[state, group]))
+    host, start, end, drawn = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return host, start, end, drawn - table.host_idle_mw[table.group_of_host(host)]
+
+
+def ascending(*columns: Array) -> Array:
+    """The values of columns, each once, ascending."""
+    found = np.sort(np.concatenate(columns))  # np.unique takes thrice as long
+    another = np.ones(len(found), np.bool_)
+    another[1:] = found[1:] != found[:-1]
+    chosen: Array = found[another]
+    return chosen
+
+
+def step_series(
+    start_mw: int, start_ns: Array, end_ns: Array, more_mw: Array, begin_ns: int, until_ns: int
+) -> PowerSeries:
+    """What is drawn where it is so much more, or less, than ``start_mw`` from one instant to another, from begin to until."""
+    start, end = np.clip(start_ns, begin_ns, until_ns), np.clip(end_ns, begin_ns, until_ns)
+    some = (end > start) & (more_mw != 0)
+    at = np.concatenate([start[some], end[some]])
+    change = np.concatenate([more_mw[some], -more_mw[some]])
+    order = np.argsort(at, kind="stable")
+    at, change = at[order], change[order]
+    first = np.flatnonzero(np.append(True, at[1:] != at[:-1])) if len(at) else np.zeros(0, np.int64)
+    instants, levels = at[first], start_mw + np.cumsum(change)[np.append(first[1:], len(at)) - 1]
+    if not len(instants) or instants[0] > begin_ns:
+        instants, levels = np.append(begin_ns, instants), np.append(start_mw, levels)
+    another = np.append(True, levels[1:] != levels[:-1])
+    another &= (instants < until_ns) | (np.arange(len(instants)) == 0)
+    return PowerSeries(instants[another].astype(np.int64), levels[another].astype(np.int64), until_ns)
+
+
+def _held(ledger: Ledger) -> tuple[Array, Array, Array, Array, Array, Array]:
+    # Which cores [lo, hi) jobs held from when to when, at which scale of their speeds: job, lo, hi, start, end, scale.
+    jobs, scales = ledger.jobs, ledger.scales
+    by_core = np.zeros(len(jobs), np.bool_)
+    if scales is not None:
+        by_core[scales.job[scales.core >= 0]] = True
+    held = holdings(ledger)
+    row = np.repeat(np.arange(len(held)), np.diff(held.first))
+    plain = ~by_core[held.job[row]]
+    row = row[plain]
+    found = held.job[row], held.lo[plain], held.hi[plain], held.start_ns[row], held.end_ns[row]
+    if scales is None:
+        return *found, np.full(len(row), WHOLE, np.int64)
+    all_of = scales.core < 0
+    of_job = all_of & ~by_core[scales.job]
+    parts = [_scaled(found, found[0], scales.job[of_job], scales.told_ns[of_job], scales.scale[of_job])]
+    if by_core.any():
+        alone = core_spans(ledger, by_core)
+        at, spread = _spread(alone.job, alone.core, scales.job, scales.core)
+        kinds, unit = np.unique(np.stack([alone.job, alone.core]), axis=1, return_inverse=True)
+        del kinds
+        unit = unit.reshape(-1)
+        order = np.lexsort((at, scales.told_ns[at], unit[spread]))
+        at, of_unit = at[order], unit[spread][order]
+        cores = alone.job, alone.core, alone.core + 1, alone.start_ns, alone.end_ns
+        parts.append(_scaled(cores, unit, of_unit, scales.told_ns[at], scales.scale[at]))
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def _spread(job: Array, core: Array, told_job: Array, told_core: Array) -> tuple[Array, Array]:
+    # Which scales are of which spans of cores: places of the former, and of one span of each core of the latter.
+    at, spread = [], []
+    seen: dict[int, dict[int, int]] = {}
+    for place, (one, number) in enumerate(zip(job.tolist(), core.tolist(), strict=True)):
+        seen.setdefault(one, {}).setdefault(number, place)
+    for place, (one, number) in enumerate(zip(told_job.tolist(), told_core.tolist(), strict=True)):
+        mine = seen.get(one, {})
+        for span in mine.values() if number < 0 else [mine[number]] if number in mine else []:
+            at.append(place)
+            spread.append(span)
+    return np.array(at, np.int64), np.array(spread, np.int64)
+
+
+def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Array, scale: Array) -> tuple[Array, ...]:
+    # Spans cut where their unit's scale changes: of the told units, by unit, then by instant.
+    told = np.zeros(int(max(unit.max(initial=0), told_unit.max(initial=0))) + 1, np.bool_)
+    told[told_unit] = True
+    apart: Array = told[unit]
+    if not apart.all():  # most were never told anything
+        rest = tuple(column[~apart] for column in found)
+        whole = np.full(len(rest[0]), WHOLE, np.int64)
+        others = _scaled(tuple(column[apart] for column in found), unit[apart], told_unit, told_ns, scale)
+        return tuple(np.concatenate(pair) for pair in zip((*rest, whole), others, strict=True))
+    start, end = found[-2], found[-1]
+    instants, rank = np.unique(np.concatenate([told_ns, start, end]), return_inverse=True)
+    rank = rank.reshape(-1)
+    n, k, many = len(told_ns), len(start), len(instants) + 1
+    key = told_unit * many + rank[:n]
+    # The latest scale that is in force as a span begins, and those that come within it.
+    first = np.searchsorted(key, unit * many + rank[n : n + k], side="right")
+    stop = np.maximum(first, np.searchsorted(key, unit * many + rank[n + k :], side="left"))
+    count = stop - first + 1
+    row = np.repeat(np.arange(k), count)
+    place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
+    begins, ends = place == first[row], place == stop[row]
+    before = place - 1
+    known = (before >= 0) & (told_unit[before] == unit[row]) if n else np.zeros(len(row), np.bool_)
+    now = np.where(known, scale[before] if n else WHOLE, WHOLE)
+    since = np.where(begins, start[row], told_ns[before] if n else 0)
+    until = np.where(ends, end[row], told_ns[np.minimum(place, max(n - 1, 0))] if n else 0)
+    some = until > since
+    columns = (column[row][some] for column in found[:-2])
+    return *columns, since[some], until[some], now[some]
+
+
+def _priced(
+    table: PowerTable, job: Array, lo: Array, hi: Array, start: Array, end: Array, scale: Array, *, working: bool
+) -> _Pieces:
+    # What such cores draw, active or waiting; a piece for each group that they are of. ``host`` is the first core's.
+    pieces = []
+    for group in range(len(table.cores)):
+        count = np.minimum(hi, table.first_core[group + 1]) - np.maximum(lo, table.first_core[group])
+        some = np.flatnonzero(count > 0)
+        of = np.full(len(some), group)
+        each = table.active_mw[table.state_of(scale[some], of), of] if working else table.waiting_mw[of]
+        n, idle = count[some], table.idle_mw[group]
+        pieces.append(_Pieces(job[some], lo[some], start[some], end[some], n * (each - idle), n * each))
+    return _Pieces(*(np.concatenate(columns) for columns in zip(*(vars(one).values() for one in pieces), strict=True)))
+
+
+def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
+    # What cores in tasks draw beyond those that wait.
+    tasks, scales = ledger.tasks, ledger.scales
+    if tasks is None:
+        raise InputError(
+            "--power-of working: there are no records of tasks; allowed: with applications, and without --no-trace"
+        )
+    ran = np.flatnonzero(tasks.core >= 0)
+    job = np.repeat(np.arange(len(ledger.jobs)), np.diff(tasks.first))[ran]
+    core = tasks.core[ran].astype(np.int64)
+    found: tuple[Array, ...] = job, core, tasks.start_ns[ran], tasks.end_ns[ran]
+    scale = np.full(len(ran), WHOLE, np.int64)
+    if scales is not None:
+        kinds, unit = np.unique(np.stack([job, core]), axis=1, return_inverse=True)
+        unit = unit.reshape(-1)
+        at, spread = _spread(kinds[0], kinds[1], scales.job, scales.core)
+        order = np.lexsort((at, scales.told_ns[at], spread))
+        at = at[order]
+        *found_columns, scale = _scaled(found, unit, spread[order], scales.told_ns[at], scales.scale[at])
+        found = tuple(found_columns)
+    job, core, start, end = found
+    group = table.group_of_core(core)
+    more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
+    return _Pieces(job, core, start, end, more, more)

@@ -1,0 +1,83 @@
+"""Which jobs' owners allow that they are slowed to save power."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+
+from bls.constraints.request_file import read_request_file
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+
+__all__ = ["allowed_jobs"]
+
+#: Names the stream that the jobs of a share are drawn from.
+_STREAM = 0x616C6C6F776564
+_SHARE = re.compile(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.IGNORECASE)
+_USERS = re.compile(r"users:([0-9]{1,18}(?:\s+[0-9]{1,18})*)")
+_COLUMN = "allowed"
+
+
+def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array, seed: int) -> Array:
+    """Of which jobs it is allowed: bool (n,).
+
+    Parameters
+    ----------
+    said : str or path
+        ``none``; ``all``; a share of the jobs from 0 to 1, drawn so that those of a smaller share are among those of a greater
+        one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and ``allowed``, 1 or 0, where
+        jobs that it does not name are not.
+    workload : Workload
+    known : int64
+        Job numbers that a file may name beside the workload's.
+    seed : int
+        Of the stream that a share is drawn from.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or the file cannot be used.
+    """
+    text = os.fspath(said)
+    n = len(workload)
+    if text in ("none", "all"):
+        return np.full(n, text == "all")
+    if _SHARE.fullmatch(text):
+        share = float(text)
+        if share > 1:
+            raise InputError(f"--allowed: {shown(text)}; allowed: a share from 0 to 1")
+        drawn: Array = _drawn(workload, seed) < share
+        return drawn
+    if text.startswith("users:"):
+        match = _USERS.fullmatch(text)
+        if match is None:
+            raise InputError(f"--allowed: {shown(text)}; allowed: numbers of users, as users:3 17")
+        return np.isin(workload.user, np.array(match[1].split(), np.int64))
+    column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
+    if column is None:
+        raise InputError(f"{text}: column {_COLUMN}: missing")
+    if len(wrong := np.flatnonzero(column > 1)):
+        row = wrong[0]
+        raise InputError(f"{text}: job {workload.job_id[row]}: {_COLUMN}: {column[row]}; allowed: 0 or 1")
+    said_so: Array = column == 1
+    return said_so
+
+
+def _drawn(workload: Workload, seed: int) -> Array:
+    # A number from 0 to 1 for each job, of its own number: it does not depend on which others there are.
+    with np.errstate(over="ignore"):
+        start = _mix(np.array([seed % 2**64], np.uint64) ^ np.uint64(_STREAM))
+        found: Array = (_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
+    return found
+
+
+def _mix(z: Array) -> Array:
+    """splitmix64 (Steele, Lea and Flood, OOPSLA 2014, doi:10.1145/2660193.2660195), modulo 2**64."""
+    z = z + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: Array = z ^ (z >> np.uint64(31))
+    return found

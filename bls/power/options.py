@@ -1,0 +1,269 @@
+"""What a user says about power, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bls import options as o
+from bls.engine import state as b
+from bls.engine.hooks import SET_LEVEL
+from bls.engine.state import PowerState, StopState
+from bls.machine.platform import Platform
+from bls.power.allowed import allowed_jobs
+from bls.power.limits import NO_LIMITS, Limit, Limits, read_limits
+from bls.power.table import PowerTable, power_table
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of, shown
+from traces.base.naming import split_parameters
+from traces.base.ranges import whole
+from traces.base.time import MAX_NS
+from traces.compiled import Array
+
+__all__ = ["FALLBACKS", "PowerOptions", "PowerPlan", "power_plan"]
+
+#: What is done under a limit.
+FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
+
+
+@dataclass(frozen=True)
+class PowerOptions:
+    """What a run is to know of power; the command line's options under the same names.
+
+    Attributes
+    ----------
+    of : {"held", "working"}
+        Which cores are active: those that a job holds, or of these those that are in a task.
+    limits : path, or sequence of (from_ns, to_ns, W), optional
+        A CSV file (``bls.power.limits``); ``to_ns`` None is for ever.
+    reaction_ns : int
+        How long after its begin a limit is known.
+    fallback : str
+        ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
+        but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
+        ``dvfs``: all running jobs that may be slowed are at one level. ``stop:idle``, ``stop:off``: so many hosts are out of
+        service that the others fit.
+    allowed : str or path
+        Which jobs may be slowed (``bls.power.allowed``).
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed.
+    """
+
+    of: str = o.POWER_OF.default
+    limits: str | os.PathLike[str] | Sequence[Sequence[float | None]] | None = None
+    reaction_ns: int = 0
+    fallback: str = o.FALLBACK.default
+    allowed: str | os.PathLike[str] = o.ALLOWED.default
+
+    def __post_init__(self) -> None:
+        o.POWER_OF.check(self.of)
+        whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
+        name, _ = self.fallback_of
+        if self.limits is None:
+            for option, given in (
+                (o.REACTION.name, self.reaction_ns != 0),
+                (o.FALLBACK.name, name != "none"),
+                (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
+            ):
+                if given:
+                    raise InputError(f"{option}: needs --limits, the limits to the machine's power")
+
+    @property
+    def fallback_of(self) -> tuple[str, int]:
+        """Its name, and the state that ``submit`` has jobs run in."""
+        if self.fallback in FALLBACKS:
+            return self.fallback, 1
+        name, parameters = split_parameters(self.fallback)
+        if name != "submit":
+            raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
+        values = dict(part.partition("=")[::2] for part in parameters.split(",")) if parameters else {}
+        state = values.get("state", "")
+        if values.keys() != {"state"} or not state.isdigit():
+            raise InputError(
+                f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
+            )
+        return name, int(state)
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        limits = self.limits
+        said: Any = os.fspath(limits) if isinstance(limits, str | os.PathLike) else limits
+        if said is not None and not isinstance(said, str):
+            said = [list(one) for one in said]
+        return {
+            "power_of": self.of,
+            "limits": said,
+            "reaction_ns": self.reaction_ns,
+            "fallback": self.fallback,
+            "allowed": os.fspath(self.allowed),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PowerPlan:
+    """What a run knows of power.
+
+    Attributes
+    ----------
+    options : PowerOptions
+    table : PowerTable
+        What hosts draw.
+    limits : Limits
+    fallback : str
+        One of :data:`FALLBACKS`.
+    allowed : bool (n,)
+        Which jobs may be slowed.
+    planned : int64 (n,)
+        The state that each job is planned with.
+    """
+
+    options: PowerOptions
+    table: PowerTable
+    limits: Limits
+    fallback: str
+    allowed: Array
+    planned: Array
+
+    @property
+    def limits_jobs(self) -> bool:
+        """Whether the limits are looked at."""
+        return self.fallback != "none" and bool(self.limits)
+
+    @property
+    def stops(self) -> bool:
+        """Whether hosts are stopped under a limit."""
+        return self.limits_jobs and self.fallback.startswith("stop:")
+
+    @property
+    def slows(self) -> bool:
+        """Whether any job may come to run slower."""
+        return self.limits_jobs and bool(self.planned.any())
+
+    @property
+    def alike(self) -> bool:
+        """Whether all cores are, as far as power is concerned."""
+        table = self.table
+        return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
+
+    def settings(self) -> dict[int, int]:
+        """Those of the engine (``bls.engine.state``)."""
+        if not self.limits_jobs:
+            return {}
+        if self.stops:
+            return {b.SHUTS_DOWN: int(self.fallback == "stop:off")}
+        table = self.table
+        found = {
+            b.POWERED: {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            b.IDLE_MW: table.idle_total_mw,
+            b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
+        }
+        return found | ({b.DIRECTS: b.SCALES, b.AFTER_PASS: SET_LEVEL} if self.slows else {})
+
+    def wanted_stops(self, limit_mw: int) -> int:
+        """How few hosts have to be out of service, so that whatever runs on the others fits a limit: the highest numbers."""
+        table, group = self.table, np.repeat(np.arange(len(self.table.cores)), self.table.n_hosts)
+        rest = table.off_mw if self.fallback == "stop:off" else table.host_idle_mw
+        full, rest = table.host_full_mw[group], rest[group]
+        # What is drawn with so many of the highest ones stopped.
+        drawn = np.append(0, np.cumsum(full))[::-1] + np.append(0, np.cumsum(rest[::-1]))
+        fits = np.flatnonzero(drawn <= limit_mw)
+        return int(fits[0]) if len(fits) else len(full)
+
+    def stop_state(self) -> StopState | None:
+        """What the engine knows of hosts that are to be stopped; None where none are."""
+        if not self.stops:
+            return None
+        limits, table, n_hosts = self.limits, self.table, int(self.table.first_host[-1])
+        first, stairs, wanted = [0], [], []
+        for instant in limits.instants.tolist():
+            ahead = limits.ahead(instant)
+            stairs += [(b.NEVER if until >= MAX_NS else until, self.wanted_stops(power)) for until, power in ahead]
+            wanted.append(self.wanted_stops(ahead[0][1]) if ahead else 0)
+            first.append(len(stairs))
+        group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
+        passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
+        host = np.zeros((3, n_hosts), np.int64)
+        host[b.STOP_DUE] = b.NEVER
+        return StopState(
+            wanted=np.array(wanted, np.int64),
+            first=np.array(first, np.int64),
+            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            passages=passages if self.fallback == "stop:off" else np.zeros_like(passages),
+            host=host,
+            log=np.zeros((3, 4 * n_hosts), np.int64),
+        )
+
+    def state(self) -> PowerState:
+        """What the engine knows of power."""
+        table, limits, full = self.table, self.limits, self.table.full_total_mw
+        instants = limits.instants
+        groups = slice(0, 1) if self.alike else slice(None)
+        first, stairs = [0], []
+        for instant in instants.tolist():
+            ahead = [(until, min(power, full)) for until, power in limits.ahead(instant)]
+            heights = [*(power for _, power in ahead), full][1:]
+            stairs += [
+                (b.NEVER if until >= MAX_NS else until, above - power)
+                for (until, power), above in zip(ahead, heights, strict=True)
+                if above > power
+            ]
+            first.append(len(stairs))
+        more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
+        n_cores = int(table.first_core[-1])
+        return PowerState(
+            ns=instants,
+            known=limits.steps(instants, b.NEVER, known=True),
+            first=np.array(first, np.int64),
+            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            more_mw=more,
+            speed=np.ascontiguousarray(table.speed[:, groups]),
+            first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
+            planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
+            counts=np.zeros((2, more.shape[1]), np.int64),
+        )
+
+
+def power_plan(
+    options: PowerOptions, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int
+) -> PowerPlan:
+    """What becomes of the options for the jobs of a run.
+
+    Parameters
+    ----------
+    known_jobs : int64
+        Job numbers that a file may name beside the workload's.
+    seed : int
+        Of the stream that a share of the jobs is drawn from.
+
+    Raises
+    ------
+    InputError
+        If the platform does not say what its hosts draw, or a limit, a state or the jobs cannot be used.
+    """
+    table = power_table(platform, "--power" if options.limits is None else o.LIMITS.name)
+    name, state = options.fallback_of
+    limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
+    if name == "submit" and not 1 <= state < table.n_states:
+        allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
+        raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
+    allowed_rows = allowed_jobs(options.allowed, workload, known_jobs, seed)
+    planned = np.zeros(len(workload), np.int64)
+    if name == "dvfs":
+        planned[allowed_rows] = table.n_states - 1
+    elif name == "submit":
+        under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
+        planned[allowed_rows & under] = state
+    return PowerPlan(options, table, limits, name, allowed_rows, planned)
+
+
+def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:
+    if isinstance(given, str | os.PathLike):
+        return read_limits(given, table.full_total_mw)
+    return tuple(Limit(int(a), MAX_NS if z is None else int(z), round(w * 1000)) for a, z, w in given)

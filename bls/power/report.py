@@ -1,0 +1,307 @@
+"""What is to be said of power when a run is over: over time, in all, and when a limit was exceeded, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.metrics.exact import exact_product_sum
+from bls.metrics.schedule import Downtime
+from bls.power.accounting import PJ_PER_J, HostStates, PowerAccounts, PowerSeries, account, ascending, step_series
+from bls.power.options import PowerPlan
+from bls.power.table import PowerTable
+from traces.base.time import format_ns
+from traces.compiled import Array
+from traces.holdings import Holdings, holdings
+from traces.ledger import Ledger
+
+__all__ = ["NO_LIMIT", "REASONS", "Excess", "PowerReport", "joules_text", "watts_text"]
+
+#: In tables, where there is no limit.
+NO_LIMIT: Final = -1
+
+#: So many times at which a limit was exceeded are listed in the record of a run.
+_LISTED: Final = 1000
+
+#: Why more is drawn than a limit allows, the first that holds.
+REASONS: Final = {
+    "ignored": "limits are ignored",
+    "reaction": "the limit was not known yet",
+    "infeasible": "the machine draws more even if nobody works",
+    "stopping": "hosts were on their ways off or back",
+    "running": "running jobs could not be slowed, or no further",
+}
+
+
+class Excess(NamedTuple):
+    """From ``begin_ns`` up to ``end_ns`` the machine draws ``above_mw`` more than a limit allows, for one of ``REASONS``."""
+
+    begin_ns: int
+    end_ns: int
+    above_mw: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class PowerReport:
+    """What a run has drawn, and what its jobs have used.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    plan : PowerPlan
+    downtime : Downtime
+        When hosts were down.
+    stopped : HostStates, optional
+        When hosts were out of service, as power was limited.
+    begin_ns, until_ns : int
+        From when to when: the first submit, and the last end.
+    """
+
+    ledger: Ledger
+    plan: PowerPlan
+    downtime: Downtime
+    stopped: HostStates | None
+    begin_ns: int
+    until_ns: int
+
+    @cached_property
+    def accounts(self) -> PowerAccounts:
+        """What was drawn over time, and used by jobs."""
+        return account(
+            *(self.ledger, self.plan.table, self.downtime, self.stopped),
+            of=self.plan.options.of,
+            begin_ns=self.begin_ns,
+            until_ns=self.until_ns,
+        )
+
+    @property
+    def series(self) -> PowerSeries:
+        """What was drawn over time."""
+        return self.accounts.series
+
+    @cached_property
+    def energy_j(self) -> Array:
+        """What each row of the table of jobs has used, J: float64 (n,)."""
+        return self.accounts.jobs.joules()
+
+    @cached_property
+    def _instants(self) -> Array:
+        # When anything that is shown changes.
+        limits, spans = self.plan.limits.instants, self._host_spans
+        found = [self.series.instant_ns, limits, self._levels.instant_ns]
+        if spans is not None:
+            found.append(spans[2])
+        down = self.downtime.within(self.begin_ns, self.until_ns)
+        every = ascending(*found, down.down_ns, down.up_ns)
+        within: Array = every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))]
+        return within
+
+    @cached_property
+    def _host_spans(self) -> tuple[Array, Array, Array, Array] | None:
+        return None if self.stopped is None else self.stopped.spans(self.until_ns)
+
+    @cached_property
+    def _levels(self) -> PowerSeries:
+        # At which level running jobs are that may be slowed: the fastest at which what is drawn fits what is known.
+        none = PowerSeries(np.array([self.begin_ns]), np.array([0]), self.until_ns)
+        plan = self.plan
+        if plan.fallback != "dvfs" or not plan.slows:
+            return none
+        table, held = plan.table, holdings(self.ledger)
+        slowed = plan.planned[self._origin(held.job)] > 0
+        draws = [_by_state(table, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
+        every = ascending(held.start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
+        every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
+        known = plan.limits.steps(every, b.NEVER, known=True)
+        level = np.zeros(len(every), np.int64)
+        done = known == b.NEVER
+        for place, more in enumerate(draws):
+            drawn = step_series(table.idle_total_mw, held.start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(
+                every
+            )
+            level[~done] = place
+            done |= drawn <= known
+        another = np.append(True, level[1:] != level[:-1])
+        return PowerSeries(every[another], level[another], self.until_ns)
+
+    def _origin(self, row: Array) -> Array:
+        # The workload's row of each row of the table of jobs: first attempts come first, in its order.
+        jobs = self.ledger.jobs
+        if not jobs.attempt.any():
+            return row
+        first = {number: place for place, number in reversed(list(enumerate(jobs.job_id.tolist())))}
+        return np.array([first[number] for number in jobs.job_id[row].tolist()], np.int64)
+
+    @cached_property
+    def columns(self) -> dict[str, Array]:
+        """The table of power over time: from each instant on, what holds."""
+        at = self._instants
+        counts = self._host_counts(at)
+        rows = {
+            "instant_ns": at,
+            "power_mw": self.series.at(at),
+            "limit_mw": _lowest(self.plan, at),
+            "level": self._levels.at(at),
+            **counts,
+        }
+        if len(at) > 1:
+            another = np.ones(len(at), np.bool_)
+            another[1:] = np.any(
+                [column[1:] != column[:-1] for name, column in rows.items() if name != "instant_ns"], axis=0
+            )
+            rows = {name: column[another] for name, column in rows.items()}
+        return rows
+
+    def _host_counts(self, at: Array) -> dict[str, Array]:
+        n_hosts = int(self.plan.table.first_host[-1])
+        down = self.downtime.within(self.begin_ns, self.until_ns)
+        away = _covered(at, down.down_ns, down.up_ns)
+        found = {}
+        for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
+            if self._host_spans is None:
+                found[f"hosts_{name}"] = np.zeros(len(at), np.int64)
+            else:
+                _, state, start, end = self._host_spans
+                found[f"hosts_{name}"] = _covered(at, start[state == what], end[state == what])
+        up = n_hosts - away - sum(found.values())
+        return {"hosts_up": up, **found, "hosts_down": away}
+
+    @cached_property
+    def excesses(self) -> list[Excess]:
+        """When more was drawn than a limit allowed, and why."""
+        plan = self.plan
+        if not plan.limits:
+            return []
+        at = ascending(self._instants, plan.limits.instants)
+        at = at[(at >= self.begin_ns) & (at < self.until_ns)]
+        if not len(at):
+            return []
+        ends, drawn = np.append(at[1:], self.until_ns), self.series.at(at)
+        counts = self._host_counts(at)
+        moving = counts["hosts_stopping"] + counts["hosts_booting"] > 0
+        known = plan.limits.steps(at, b.NEVER, known=True)
+        limit = plan.limits.steps(at, b.NEVER, known=False)
+        found: list[Excess] = []
+        for k in np.flatnonzero(drawn > limit).tolist():
+            reason = "running"
+            if plan.fallback == "none":
+                reason = "ignored"
+            elif known[k] > limit[k]:
+                reason = "reaction"
+            elif limit[k] < plan.table.idle_total_mw and not plan.stops:
+                reason = "infeasible"
+            elif moving[k]:
+                reason = "stopping"
+            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason)
+            if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
+                found[-1] = found[-1]._replace(end_ns=one.end_ns)
+            else:
+                found.append(one)
+        return found
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Any]:
+        """The numbers: of energy in J, of power in W; None where nothing took any time."""
+        lasts = self.until_ns - self.begin_ns
+        total = self.series.energy_pj()
+        jobs = self.accounts.jobs.total_pj()
+        above = self.excesses
+        over = (
+            exact_product_sum(
+                np.array([one.end_ns - one.begin_ns for one in above], np.int64),
+                np.array([one.above_mw for one in above], np.int64),
+            )
+            if above
+            else 0
+        )
+        return {
+            "energy_j": total / PJ_PER_J,
+            "energy_jobs_j": jobs / PJ_PER_J,
+            "energy_idle_j": (total - jobs) / PJ_PER_J,
+            "mean_power_w": total / (lasts * 1000) if lasts else None,
+            "peak_power_w": self.series.peak_mw / 1000,
+            "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
+            "above_limit_j": over / PJ_PER_J,
+        }
+
+    def summary(self) -> list[tuple[str, str]]:
+        """What a person looks at first: (name, text)."""
+        found, above = self.metrics, self.excesses
+        mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
+        rows = [
+            (
+                "energy",
+                f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
+            ),
+            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}"),
+        ]
+        if not self.plan.limits:
+            return rows
+        rows.append(("limits", f"{len(self.plan.limits.limits)}, fallback {self.plan.options.fallback}"))
+        why: dict[str, int] = {}
+        for one in above:
+            why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
+        words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
+        rows.append(("above a limit", words or "never"))
+        return rows
+
+    def record(self) -> dict[str, Any]:
+        """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""
+        table, above = self.plan.table, self.excesses
+        return {
+            **self.metrics,
+            "idle_w": table.idle_total_mw / 1000,
+            "full_w": table.full_total_mw / 1000,
+            "allowed_jobs": int(self.plan.allowed.sum()),
+            "above_limit": [
+                {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
+                for one in above[:_LISTED]
+            ],
+            "above_limit_times": len(above),
+        }
+
+
+def watts_text(watts: float) -> str:
+    """Power for people: ``407 kW``."""
+    return _with_prefix(watts, "W")
+
+
+def joules_text(joules: float) -> str:
+    """Energy for people: ``1.234 GJ``."""
+    return _with_prefix(joules, "J")
+
+
+def _with_prefix(value: float, unit: str) -> str:
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def _covered(at: Array, start: Array, end: Array) -> Array:
+    # How many of the spans contain each instant.
+    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
+    return found
+
+
+def _lowest(plan: PowerPlan, at: Array) -> Array:
+    limit = plan.limits.steps(at, b.NEVER, known=False)
+    return np.where(limit == b.NEVER, NO_LIMIT, limit)
+
+
+def _by_state(table: PowerTable, held: Holdings, state: Array) -> Array:
+    # What the cores of each holding draw beyond idle ones, in these states.
+    row = np.repeat(np.arange(len(held)), np.diff(held.first))
+    total = np.zeros(len(held), np.int64)
+    for group in range(len(table.cores)):
+        count = np.minimum(held.hi, table.first_core[group + 1]) - np.maximum(held.lo, table.first_core[group])
+        each = np.zeros(len(held), np.int64)
+        np.add.at(each, row, np.maximum(count, 0))
+        total += each * (table.active_mw[state, group] - table.idle_mw[group])
+    return total

@@ -1,0 +1,163 @@
+"""What every host of a machine draws, in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bls.machine.platform import Platform
+from traces.base.columns import Columns
+from traces.base.errors import InputError
+from traces.base.scale import WHOLE
+from traces.compiled import Array
+
+__all__ = ["PowerTable", "power_table"]
+
+
+@dataclass(frozen=True)
+class PowerTable(Columns):
+    """What each of G groups of equal hosts draws, in whole mW; all int64.
+
+    A group with fewer states than another has its last one once more.
+
+    Attributes
+    ----------
+    first_host, first_core : ndarray, shape (G + 1,)
+        Group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``, and likewise cores.
+    cores : ndarray, shape (G,)
+        Of one host.
+    speed : ndarray, shape (S, G)
+        Of each state, in parts per billion of the core's own; fastest first.
+    active_mw : ndarray, shape (S, G)
+        Of a core that works, in each state.
+    idle_mw, waiting_mw : ndarray, shape (G,)
+        Of a core that nobody holds, and of one that is held and in no task.
+    base_mw, off_mw : ndarray, shape (G,)
+        Of a host that is up, beside its cores, and of one that is off.
+    shutdown_ns, shutdown_mw, boot_ns, boot_mw : ndarray, shape (G,)
+        How long that takes, and what a host draws meanwhile.
+    """
+
+    first_host: Array
+    first_core: Array
+    cores: Array
+    speed: Array
+    active_mw: Array
+    idle_mw: Array
+    waiting_mw: Array
+    base_mw: Array
+    off_mw: Array
+    shutdown_ns: Array
+    shutdown_mw: Array
+    boot_ns: Array
+    boot_mw: Array
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are in any group."""
+        return len(self.speed)
+
+    @cached_property
+    def n_hosts(self) -> Array:
+        """How many hosts each group has: int64 (G,)."""
+        found: Array = np.diff(self.first_host)
+        return found
+
+    @cached_property
+    def host_idle_mw(self) -> Array:
+        """What an idle host of each group draws: int64 (G,)."""
+        found: Array = self.base_mw + self.cores * self.idle_mw
+        return found
+
+    @cached_property
+    def host_full_mw(self) -> Array:
+        """What a host of each group draws whose cores all work at full speed: int64 (G,)."""
+        found: Array = self.base_mw + self.cores * self.active_mw[0]
+        return found
+
+    @property
+    def idle_total_mw(self) -> int:
+        """What the idle machine draws."""
+        return int((self.n_hosts * self.host_idle_mw).sum())
+
+    @property
+    def full_total_mw(self) -> int:
+        """What the machine draws if all its cores work at full speed."""
+        return int((self.n_hosts * self.host_full_mw).sum())
+
+    def group_of_host(self, host: Array) -> Array:
+        """The group of each host: int64."""
+        found: Array = np.searchsorted(self.first_host, host, side="right") - 1
+        return found
+
+    def group_of_core(self, core: Array) -> Array:
+        """The group of each core: int64."""
+        found: Array = np.searchsorted(self.first_core, core, side="right") - 1
+        return found
+
+    def state_of(self, scale: Array, group: Array) -> Array:
+        """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
+
+        Parameters
+        ----------
+        scale : int64 (k,)
+            Parts per billion.
+        group : int64 (k,)
+
+        Returns
+        -------
+        int64 (k,)
+        """
+        fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
+        found: Array = fits.sum(axis=0) - 1
+        return found
+
+
+def power_table(platform: Platform, option: str) -> PowerTable:
+    """The table of a platform; ``option`` is what needs it.
+
+    Raises
+    ------
+    InputError
+        If it does not say what all of its hosts draw.
+    """
+    powers = [group.power for group in platform.hosts]
+    missing = next((place for place, power in enumerate(powers) if power is None), None)
+    if missing is not None:
+        raise InputError(
+            f"{option}: the platform does not say what its hosts draw; hosts[{missing}] has no [hosts.power] table with idle_w "
+            "and states (docs/power.md)"
+        )
+    known = [power for power in powers if power is not None]
+    states = [power.states_mw for power in known]
+    most = max(map(len, states))
+    padded = [own + own[-1:] * (most - len(own)) for own in states]
+    shape = np.array(padded, np.int64).transpose(2, 1, 0)
+    count = np.array([group.count for group in platform.hosts], np.int64)
+    cores = np.array([group.cores for group in platform.hosts], np.int64)
+
+    def column(name: str) -> Array:
+        return np.array([round(getattr(power, name) * 1000) for power in known], np.int64)
+
+    def passage(name: str, part: int) -> Array:
+        return np.array([power.passage(name)[part] for power in known], np.int64)
+
+    idle = column("idle_w")
+    waiting = np.array([power.idle_w if power.waiting_w is None else power.waiting_w for power in known])
+    return PowerTable(
+        first_host=np.concatenate([[0], np.cumsum(count)]),
+        first_core=np.concatenate([[0], np.cumsum(count * cores)]),
+        cores=cores,
+        speed=shape[0],
+        active_mw=shape[1],
+        idle_mw=idle,
+        waiting_mw=np.rint(waiting * 1000).astype(np.int64),
+        base_mw=column("base_w"),
+        off_mw=column("off_w"),
+        shutdown_ns=passage("shutdown", 0),
+        shutdown_mw=passage("shutdown", 1),
+        boot_ns=passage("boot", 0),
+        boot_mw=passage("boot", 1),
+    )

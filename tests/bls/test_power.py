@@ -1,0 +1,266 @@
+"""Limits to power: cases by hand, the engine against a slow reference, and what must hold of every run."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.power import Case, Job, Limit, Machine, Outcome, run
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.machine.host_power import HostPower
+from bls.power.accounting import PJ_PER_J
+from bls.power.options import PowerOptions, PowerPlan
+from traces.base.errors import InputError
+
+S = 10**9
+FALLBACKS = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
+
+
+def platform_of(machine: Machine) -> Platform:
+    power = HostPower(
+        machine.idle / 1000,
+        [(float(speed), watts / 1000) for speed, watts in machine.states],
+        off_w=machine.off / 1000,
+        shutdown=(f"{machine.shutdown[0]}ns", machine.shutdown[1] / 1000),
+        boot=(f"{machine.boot[0]}ns", machine.boot[1] / 1000),
+    )
+    return Platform((HostGroup(machine.hosts, machine.cores, float(machine.cores), power=power),))
+
+
+def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
+    rows = [(k + 1, job.submit // S, job.run // S, job.cores, job.run // S) for k, job in enumerate(case.jobs)]
+    allowed = folder / "allowed.csv"
+    allowed.write_text(
+        "job_id,allowed\n" + "".join(f"{k + 1},{int(one.slowable)}\n" for k, one in enumerate(case.jobs))
+    )
+    power = PowerOptions(
+        limits=[(one.begin, one.end, one.power / 1000) for one in case.limits],
+        reaction_ns=case.reaction,
+        fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
+        allowed=allowed,
+    )
+    said = {"als": "recorded", "backfill": "easy" if case.easy else "none", "power": power} | options
+    return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def assert_as(expected: Outcome, found: bridge.Result) -> None:
+    jobs = found.ledger.jobs
+    assert dict(enumerate(jobs.start_ns.tolist())) == expected.start
+    assert dict(enumerate(jobs.end_ns.tolist())) == expected.end
+    assert found.power is not None
+    series = found.power.series
+    begin, until = int(series.instant_ns[0]), series.until_ns
+    steps = [(max(at, begin), watts) for at, watts in expected.power if at < until]
+    while len(steps) > 1 and steps[1][0] <= begin:
+        steps.pop(0)
+    steps = [one for k, one in enumerate(steps) if k == 0 or one[1] != steps[k - 1][1]]
+    assert list(zip(series.instant_ns.tolist(), series.power_mw.tolist(), strict=True)) == steps
+
+
+def drawn(seed: int, fallback: str, *, easy: bool = False) -> Case:
+    chance = random.Random(f"{seed} {fallback} {easy}")
+    hosts, cores = chance.randint(1, 4), chance.randint(1, 3)
+    idle = chance.choice((20_000, 50_000))
+    middle = [(Fraction(3, 4), 85_000)] * chance.randint(0, 1)
+    states = ((Fraction(1), 100_000), *middle, (Fraction(1, 2), 70_000))
+    jobs, submit = [], 0
+    for _ in range(chance.randint(1, 14)):
+        submit += chance.choice((0, 0, 3, 7, 20)) * S
+        jobs.append(Job(submit, chance.randint(1, hosts * cores), chance.randint(1, 60) * S, chance.random() < 0.6))
+    limits = []
+    for _ in range(chance.randint(1, 3)):
+        begin, n = chance.randint(0, 120) * S, hosts * cores
+        lowest = n * idle + (-20_000 if chance.random() < 0.1 else 80_000)
+        power = chance.randint(lowest, max(lowest, n * 100_000) + 20_000)
+        limits.append(Limit(begin, begin + chance.randint(5, 90) * S, power))
+    machine = Machine(
+        *(hosts, cores, idle, states),
+        off=chance.choice((0, 10_000)),
+        shutdown=(chance.randint(1, 6) * S, 30_000 * cores),
+        boot=(chance.randint(1, 9) * S, 120_000),
+    )
+    reaction = chance.choice((0, 0, 5 * S))
+    return Case(machine, tuple(jobs), tuple(limits), fallback, reaction, easy, chance.randint(1, len(states) - 1))
+
+
+@pytest.mark.parametrize("by_cores", [False, True])
+@pytest.mark.parametrize("fallback", FALLBACKS)
+def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By counts, and where it matters which cores are free, as where hosts are not alike."""
+    if by_cores:
+        monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
+    met = 0
+    for seed in range(40):
+        case = drawn(seed, fallback)
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, simulated(case, tmp_path))
+            met += 1
+    assert met > 20
+
+
+def test_easy_plans_with_power(tmp_path: Path) -> None:
+    met = 0
+    for seed in range(60):
+        case = drawn(seed, "hold", easy=True)
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, simulated(case, tmp_path))
+            met += 1
+    assert met > 30
+
+
+TWO = Machine(2, 2, 50_000, ((Fraction(1), 100_000), (Fraction(1, 2), 70_000)))
+JOBS = (Job(0, 2, 100 * S, True), Job(0, 2, 60 * S, True), Job(10 * S, 2, 40 * S, True))
+LIMIT = (Limit(20 * S, 80 * S, 300_000),)
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """Two jobs draw 400 W; at 20 s the limit is 300 W, and both are at half speed. At 80 s they have 50 s and 10 s left."""
+    result = simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path)
+    assert result.jobs.end_ns.tolist() == [130 * S, 90 * S, 130 * S]
+    assert result.power is not None
+    assert result.power.series.energy_pj() == 44_800 * PJ_PER_J
+    assert result.power.excesses == []
+    table = result.power_over_time
+    assert table.instant_ns.tolist() == [0, 20 * S, 80 * S]
+    assert table.level.tolist() == [0, 1, 0]
+    assert table.limit_mw.tolist() == [-1, 300_000, -1]
+
+
+def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
+    """Jobs and idle cores make the machine; exactly."""
+    for seed in range(30):
+        for fallback in FALLBACKS:
+            case = drawn(seed, fallback)
+            if run(case) is None:
+                continue
+            result = simulated(case, tmp_path)
+            power, table = result.power, result.power_over_time
+            assert power is not None
+            lasts = np.diff(np.append(table.instant_ns, power.until_ns)).tolist()
+            total = sum(mw * ns for mw, ns in zip(table.power_mw.tolist(), lasts, strict=True))
+            assert total == power.series.energy_pj()
+            jobs = power.accounts.jobs.total_pj()
+            assert 0 < jobs <= total
+            metrics = result.metrics
+            assert metrics["energy_jobs_j"] + metrics["energy_idle_j"] == pytest.approx(metrics["energy_j"])
+            assert result.jobs.energy_j.sum() == pytest.approx(metrics["energy_jobs_j"])
+            above = {(one.begin_ns, one.end_ns) for one in power.excesses}
+            drawn_w, limit = table.power_mw.to_numpy(), table.limit_mw.to_numpy()
+            over = table.instant_ns[(limit >= 0) & (drawn_w > limit)].tolist()
+            assert all(any(begin <= at < end for begin, end in above) for at in over)
+
+
+def test_no_limit_that_is_reached_is_as_no_option(tmp_path: Path) -> None:
+    case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
+    plain = simulated(Case(TWO, JOBS, LIMIT, "none"), tmp_path)
+    found = simulated(case, tmp_path)
+    assert found.jobs.drop(columns="energy_j").equals(plain.jobs.drop(columns="energy_j"))
+    assert len(found.scales) == 0
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])
+def test_to_split_a_limit_changes_nothing(fallback: str, tmp_path: Path) -> None:
+    for seed in range(20):
+        case = drawn(seed, fallback)
+        whole = case.limits[:1]
+        if whole[0].end - whole[0].begin < 10 * S:
+            continue
+        middle = (whole[0].begin + whole[0].end) // 2
+        parts = (Limit(whole[0].begin, middle, whole[0].power), Limit(middle, whole[0].end, whole[0].power))
+        one, two = (Case(case.machine, case.jobs, limits, fallback) for limits in (whole, parts))
+        if run(one) is None:
+            continue
+        assert simulated(one, tmp_path).jobs.equals(simulated(two, tmp_path).jobs)
+
+
+def test_one_state_is_hold(tmp_path: Path) -> None:
+    for seed in range(20):
+        case = drawn(seed, "dvfs")
+        machine = Machine(**{**vars(case.machine), "states": case.machine.states[:1]})
+        jobs = [
+            simulated(Case(machine, case.jobs, case.limits, fallback, case.reaction), tmp_path).jobs
+            for fallback in ("dvfs", "hold")
+            if run(Case(machine, case.jobs, case.limits, "hold", case.reaction)) is not None
+        ]
+        assert not jobs or jobs[0].equals(jobs[1])
+
+
+def test_a_job_that_never_fits_is_named(tmp_path: Path) -> None:
+    case = Case(TWO, JOBS, (Limit(20 * S, 10**9 * S, 250_000),), "hold")
+    limits = [(20 * S, None, 250)]
+    with pytest.raises(
+        InputError, match=r"stuck at job 3, .*does not fit the limit to power that holds for ever, 250 W, even"
+    ):
+        simulated(case, tmp_path, power=PowerOptions(limits=limits, fallback="hold"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("from,to\n0,1\n", "the columns are 'from,to'; allowed: from,to,limit_w"),
+        ("from,to,limit_w\n5,5,100\n", "line 2: to 5 is not after from 5; allowed: from before to"),
+        ("from,to,limit_w\n0,5,120%\n", "line 2: limit_w: '120%'; allowed: W, as 407000, or a share of full power"),
+        ("from,to,limit_w\n0,5,-3\n", "line 2: limit_w: '-3'; allowed: W, as 407000, or a share"),
+        ("from,to,limit_w\nsoon,5,3\n", "line 2: from: 'soon' is not a duration"),
+        ("from,to,limit_w\n", "no limit; allowed: a line for each"),
+    ],
+)
+def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "limits.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=PowerOptions(limits=file, fallback="dvfs"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fallback": "dvfs"}, "needs limits, the limits to the machine's power|needs --limits"),
+        ({"limits": [(0, 1, 5)], "fallback": "dfvs"}, "unknown fallback 'dfvs'; known: dvfs, hold, submit"),
+        ({"limits": [(0, 1, 5)], "fallback": "submit:state=2"}, "state 2; allowed: 1 to 1"),
+        (
+            {"limits": [(0, 1, 5)], "fallback": "submit:level=1"},
+            "allowed: none, hold, submit, dvfs, stop:idle, stop:off",
+        ),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "1.5"}, "'1.5'; allowed: a share from 0 to 1"),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "users:a"}, "allowed: numbers of users"),
+        ({"limits": [(3, 1, 5)], "fallback": "dvfs"}, "from 3 to 1 ns; allowed: from before to"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=PowerOptions(**options))
+
+
+def test_a_machine_of_which_nothing_is_known() -> None:
+    with pytest.raises(
+        InputError, match=r"the platform does not say what its hosts draw; hosts\[0\] has no \[hosts.power\]"
+    ):
+        bridge.simulate(Workload.from_jobs([(1, 0, 5, 1, 5)]), Platform(), als="recorded", power=PowerOptions())
+
+
+@pytest.mark.parametrize(("share", "n"), [("none", 0), ("all", 400), ("0", 0), ("1", 400)])
+def test_shares(share: str, n: int) -> None:
+    from bls.power.allowed import allowed_jobs
+
+    workload = Workload.from_jobs([(k, k, 5, 1, 5) for k in range(1, 401)])
+    assert allowed_jobs(share, workload, np.zeros(0, np.int64), 3).sum() == n
+
+
+def test_smaller_shares_are_within_greater_ones() -> None:
+    from bls.power.allowed import allowed_jobs
+
+    workload = Workload.from_jobs([(k, k, 5, 1, 5) for k in range(1, 401)])
+    found = [allowed_jobs(share, workload, np.zeros(0, np.int64), 3) for share in ("0.25", "0.5", "0.75")]
+    assert (found[0] <= found[1]).all()
+    assert (found[1] <= found[2]).all()
+    for rows, share in zip(found, (0.25, 0.5, 0.75), strict=True):
+        assert abs(rows.sum() - 400 * share) < 40

@@ -1,0 +1,157 @@
+"""Power through both levels: jobs that are slowed in the middle of their tasks, in every coupling."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_reaching import jobs
+
+import bridge
+from als.techniques import TECHNIQUES
+from als.techniques.contract import Technique
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls.machine.host_power import HostPower
+from bls.power.options import PowerOptions
+from bridge.scenarios.application_level import ApplicationLevel
+from traces.base.errors import InputError
+from traces.checks.ledger import check_ledger
+
+S = 10**9
+POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
+#: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.
+PLATFORM = Platform((
+    HostGroup(3, 4, 4.0, power=POWER),
+    HostGroup(1, 4, 8.0, power=HostPower(60, [(1, 150), (0.6, 100)])),
+))  # fmt: skip
+LENGTHS = (4, 6, 4, 2, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("als", "end_s", "held_j", "working_j"),
+    [("ss", 21, 3600, 3300), ("static", 19, 3200, 3100), ("recorded", 17, 2800, None)],
+)
+def test_a_loop_by_hand(als: str, end_s: int, held_j: float, working_j: float | None, tmp_path: Path) -> None:
+    """Six tasks on two cores of 1 GFLOP/s, at half their speed from 5 to 15 s; with SS another core gets the long task."""
+    lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
+    lengths.write_text("".join(f"{length}\n" for length in LENGTHS))
+    applications.write_text("[default]\ntasks = 6\n")
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
+    said: dict[str, Any] = {"als": als} | ({} if als == "recorded" else {"level": level})
+    for of, joules in (("held", held_j), ("working", working_j)):
+        power = PowerOptions(of=of, limits=[(5 * S, 15 * S, 150)], fallback="dvfs")
+        if joules is None:
+            with pytest.raises(InputError, match=r"working.*no application is simulated; allowed: held"):
+                bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine, power=power, **said)
+            continue
+        result = bridge.simulate(Workload.from_jobs([(1, 0, 12, 2, 12)]), machine, power=power, **said)
+        check_ledger(result.ledger)
+        assert result.jobs.end_ns.tolist() == [end_s * S]
+        assert result.jobs.energy_j.tolist() == [joules]
+        assert result.metrics["energy_j"] == joules
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """A scenario in which running jobs are slowed."""
+    chance = random.Random(seed)
+    limits = []
+    for _ in range(chance.randint(1, 5)):
+        begin = chance.randint(0, 150) * S
+        limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
+    around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
+    return {
+        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded")),
+        "variation": chance.choice((0.0, 0.3, 0.8)),
+        "tasks_per_core": chance.choice((1, 3, 8)),
+        "seed": seed,
+        "backfill": chance.choice(("none", "easy", "conservative", "2")),
+        "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
+        "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
+        "surroundings": around,
+        "power": PowerOptions(
+            limits=limits,
+            reaction_ns=chance.choice((0, 5 * S)),
+            fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
+            allowed=chance.choice(("all", "0.5")),
+        ),
+    }
+
+
+def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
+    options = drawn(seed)
+    if options["als"] != "recorded":
+        chance = random.Random(~seed)
+        options["level"] = ApplicationLevel(
+            latency_ns=chance.choice((0, 5_000_000)),
+            speeds=chance.choice(((), ("square:period=3s,low=0.4,duty=0.3",), ("lost:cores=5 11,at=40s,until=60s",))),
+        )
+        if chance.random() < 0.3:
+            options["rules"] = Rules(coordination="release:host", max_attempts=10**6)
+    return jobs(random.Random(seed + 10**6), 25), options
+
+
+def tables(result: bridge.Result) -> list[pd.DataFrame]:
+    check_ledger(result.ledger)
+    found = [result.jobs, result.power_over_time]
+    if result.ledger.scales is not None:
+        found.append(result.scales)
+    return [*found, result.tasks] if result.ledger.tasks is not None else found
+
+
+def assert_same(one: bridge.Result, other: bridge.Result) -> None:
+    for mine, theirs in zip(tables(one), tables(other), strict=True):
+        pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
+
+
+def states_told(result: bridge.Result) -> None:
+    """At every instant, all running jobs that may be slowed are in the state of the level that the table of power has."""
+    plan, table = result.scenario.power, result.power_over_time
+    assert plan is not None
+    if plan.fallback != "dvfs":
+        return
+    ledger = result.ledger
+    scales, jobs_ = ledger.scales, ledger.jobs
+    assert scales is not None
+    for row in np.flatnonzero(jobs_.started).tolist():
+        mine = scales.job == row
+        origin = result.scenario.workload.job_id.tolist().index(int(jobs_.job_id[row]))
+        allowed = bool(plan.allowed[origin])
+        inside = table[(table.instant_ns > jobs_.start_ns[row]) & (table.instant_ns < jobs_.end_ns[row])]
+        for instant, level in zip(inside.instant_ns.tolist(), inside.level.tolist(), strict=True):
+            told = np.flatnonzero(mine & (scales.told_ns <= instant))
+            expected = level if allowed else 0
+            if not len(told):
+                assert expected == 0
+                continue
+            last = told[scales.told_ns[told] == scales.told_ns[told].max()]
+            groups = plan.table.group_of_core(np.maximum(scales.core[last], 0))
+            if scales.core[last[0]] >= 0:
+                assert (scales.scale[last] == plan.table.speed[expected, groups]).all()
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_in_place_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled = 0
+    for seed in range(part, 24, 3):
+        workload, options = scenario(seed)
+        kept = bridge.simulate(workload, PLATFORM, **options)
+        states_told(kept)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
+        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+    assert scaled > 300
+
+
+@pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool"), (9, "pool")])
+def test_in_every_coupling(seed: int, coupling: str) -> None:
+    workload, options = scenario(seed)
+    if options["als"] == "recorded":
+        options["als"] = "fac"
+    reference = bridge.simulate(workload, PLATFORM, **options)
+    assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))

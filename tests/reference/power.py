@@ -1,0 +1,250 @@
+"""A slow reference of limits to power: exact rationals, nothing kept, everything counted again at every instant.
+
+One queue, first come, first served, without backfilling or with EASY (for jobs that nobody slows); jobs last their run times at
+full speed; cores are all alike, the lowest free ones are taken. It shares no code with the engine, and does not look like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+__all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Times in ns; ``slowable``: whether it may be slowed."""
+
+    submit: int
+    cores: int
+    run: int
+    slowable: bool
+
+
+@dataclass(frozen=True)
+class Limit:
+    """In force in [begin, end), mW."""
+
+    begin: int
+    end: int
+    power: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``states``: (speed, mW of a core) each; the last four are of a host: mW off, and (ns, mW) of its passages."""
+
+    hosts: int
+    cores: int
+    idle: int
+    states: tuple[tuple[Fraction, int], ...]
+    off: int = 0
+    shutdown: tuple[int, int] = (1, 0)
+    boot: tuple[int, int] = (1, 0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``."""
+
+    machine: Machine
+    jobs: tuple[Job, ...]
+    limits: tuple[Limit, ...]
+    fallback: str
+    reaction: int = 0
+    easy: bool = False
+    slow: int = 1
+
+
+@dataclass
+class Outcome:
+    """Starts and ends by job; and power over time, as (instant, mW), neighbours differ."""
+
+    start: dict[int, int] = field(default_factory=dict)
+    end: dict[int, int] = field(default_factory=dict)
+    power: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    job: int
+    cores: frozenset[int]
+    state: int
+    since: int
+    left: Fraction
+
+    def due(self, speeds: Callable[[int], Fraction]) -> int:
+        return self.since + max(1, round(self.left / speeds(self.state)))
+
+    def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
+        if state == self.state:
+            return self
+        return replace(self, state=state, since=now, left=self.left - (now - self.since) * speeds(self.state))
+
+
+class _World:
+    def __init__(self, case: Case) -> None:
+        self.case, self.machine = case, case.machine
+        self.out = Outcome()
+        self.running: list[_Runs] = []
+        self.queue: list[int] = []
+        self.hosts = ["up"] * case.machine.hosts
+        self.passage: dict[int, int] = {}
+
+    def speed(self, state: int) -> Fraction:
+        return self.machine.states[state][0]
+
+    def limit(self, now: int) -> int | None:
+        known = [one.power for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
+        return min(known, default=None)
+
+    def planned(self, job: int) -> int:
+        """The state that a job is planned with."""
+        one, case = self.case.jobs[job], self.case
+        if case.fallback == "dvfs" and one.slowable:
+            return len(self.machine.states) - 1
+        if case.fallback == "submit" and one.slowable and self.limit(one.submit) is not None:
+            return case.slow
+        return 0
+
+    def host_power(self, host: int) -> int:
+        machine, what = self.machine, self.hosts[host]
+        if what == "off":
+            return machine.off
+        if what in ("down", "boot"):
+            return (machine.shutdown if what == "down" else machine.boot)[1]
+        return machine.cores * machine.idle
+
+    def power(self, runs: list[tuple[int, int]]) -> int:
+        """With so many cores in each of these states."""
+        machine = self.machine
+        idle = sum(self.host_power(host) for host in range(machine.hosts))
+        return idle + sum(n * (machine.states[state][1] - machine.idle) for n, state in runs)
+
+    def fits(self, job: int, now: int) -> bool:
+        limit = self.limit(now)
+        if limit is None or self.case.fallback in ("none", "stop:idle", "stop:off"):
+            return True
+        runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
+        return self.power([*runs, (self.case.jobs[job].cores, self.planned(job))]) <= limit
+
+    def free(self) -> list[int]:
+        taken = {core for one in self.running for core in one.cores}
+        n = self.machine.cores
+        return [c for c in range(n * self.machine.hosts) if c not in taken and self.hosts[c // n] == "up"]
+
+    def start(self, job: int, now: int) -> None:
+        one = self.case.jobs[job]
+        cores = frozenset(self.free()[: one.cores])
+        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run)))
+        self.queue.remove(job)
+        self.out.start[job] = now
+
+    def move_hosts(self, now: int) -> None:
+        machine, stops = self.machine, self.case.fallback.startswith("stop:")
+        for host in [host for host, due in self.passage.items() if due == now]:
+            del self.passage[host]
+            self.hosts[host] = "off" if self.hosts[host] == "down" else "up"
+        limit, off = self.limit(now), self.case.fallback == "stop:off"
+        wanted = 0
+        full, stopped = machine.cores * machine.states[0][1], machine.off if off else machine.cores * machine.idle
+        while stops and limit is not None and wanted < machine.hosts:
+            if (machine.hosts - wanted) * full + wanted * stopped <= limit:
+                break
+            wanted += 1
+        busy = {core // machine.cores for one in self.running for core in one.cores}
+        away = sum(what in ("out", "off", "down") for what in self.hosts)
+        for host in reversed(range(machine.hosts)):
+            if away < wanted and self.hosts[host] == "up" and host not in busy:
+                away += 1
+                self.hosts[host] = "down" if off else "out"
+                if off:
+                    self.passage[host] = now + machine.shutdown[0]
+        for host in range(machine.hosts):
+            if away > wanted and self.hosts[host] in ("out", "off"):
+                away -= 1
+                self.hosts[host] = "boot" if off else "up"
+                if off:
+                    self.passage[host] = now + machine.boot[0]
+
+    def starts(self, now: int) -> None:
+        while self.queue and self.case.jobs[self.queue[0]].cores <= len(self.free()) and self.fits(self.queue[0], now):
+            self.start(self.queue[0], now)
+        if self.case.easy and self.queue:
+            slot = self.slot(now, None)
+            for job in self.queue[1:]:
+                here = self.case.jobs[job].cores <= len(self.free()) and self.fits(job, now)
+                if here and self.slot(now, job) <= slot:
+                    self.start(job, now)
+
+    def slot(self, now: int, beside: int | None) -> int:
+        """When the head could start by what is expected, perhaps with another job started now; nobody is slowed."""
+        jobs, machine = self.case.jobs, self.machine
+        spans = [(one.cores, now, max(self.out.start[one.job] + jobs[one.job].run, now + 1)) for one in self.running]
+        taken = [(len(cores), begin, end) for cores, begin, end in spans]
+        if beside is not None:
+            taken.append((jobs[beside].cores, now, now + jobs[beside].run))
+        head = jobs[self.queue[0]]
+        known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
+
+        def possible(at: int) -> bool:
+            used = head.cores + sum(n for n, begin, end in taken if begin <= at < end)
+            limit = min((one.power for one in known if at < one.end), default=None)
+            if used > machine.hosts * machine.cores:
+                return False
+            return limit is None or self.power([(used, 0)]) <= limit
+
+        marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
+        for begin in marks:
+            if all(possible(at) for at in {begin, *(mark for mark in marks if begin < mark < begin + head.run)}):
+                return begin
+        raise AssertionError("the head never fits")
+
+    def set_states(self, now: int) -> None:
+        slowest, level = len(self.machine.states) - 1, 0
+        limit = self.limit(now)
+        if self.case.fallback == "dvfs" and limit is not None:
+            while level < slowest:
+                runs = [(len(one.cores), level if self.planned(one.job) else 0) for one in self.running]
+                if self.power(runs) <= limit:
+                    break
+                level += 1
+        changed = []
+        for one in self.running:
+            state = self.planned(one.job)
+            if self.case.fallback == "dvfs":
+                state = min(state, level)
+            changed.append(one.into(state, now, self.speed))
+        self.running = changed
+
+    def instants(self) -> Iterator[int]:
+        for one in self.case.limits:
+            yield from (one.begin, min(one.begin + self.case.reaction, one.end), one.end)
+        yield from (one.due(self.speed) for one in self.running)
+        yield from self.passage.values()
+        yield from (one.submit for one in self.case.jobs)
+
+
+def run(case: Case) -> Outcome | None:
+    """What happens; None if some job never starts."""
+    world, now = _World(case), 0
+    while True:
+        for one in [one for one in world.running if one.due(world.speed) == now]:
+            world.running.remove(one)
+            world.out.end[one.job] = now
+        world.move_hosts(now)
+        world.queue += [job for job, one in enumerate(case.jobs) if one.submit == now]
+        try:
+            world.starts(now)
+        except AssertionError:
+            return None
+        world.set_states(now)
+        drawn = world.power([(len(one.cores), one.state) for one in world.running])
+        if not world.out.power or world.out.power[-1][1] != drawn:
+            world.out.power.append((now, drawn))
+        later = [instant for instant in world.instants() if instant > now]
+        if not later:
+            return None if world.queue else world.out
+        now = min(later)
