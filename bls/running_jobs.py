@@ -59,8 +59,8 @@ class RunningJobs:
             yield int(self.state.pool_lo[k]), int(self.state.pool_hi[k])
 
     def latest_allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a row's job has been given, those that it has released among them; where its
-        width changes, as of the latest time at which it was given some."""
+        """The half-open intervals of the cores that a row's job held when it was last given some, at its start or later; it may
+        have released some since."""
         jobs, state = self.state.jobs, self.state
         first = jobs.item(b.HELD_FIRST, row)
         stop = first + jobs.item(b.HELD_COUNT, row)
@@ -196,8 +196,8 @@ class RunningJobs:
         return rows
 
     def wanted(self, row: int, core_number: Array) -> Array:
-        """For which of its cores, by their numbers in the machine, a running job was last told that the head of the queue
-        waits: bool."""
+        """For which of its cores, by their numbers in the machine, a running job was last told that others wait:
+        bool."""
         found: Array = (self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row)
         return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from bls import options as o
 from bls.engine.state import BY_CORE, BY_HOST, NO_RELEASES, NO_RESIZE, UNBOUNDED
 from bls.estimates import AnyEstimator, Promised, estimator
-from bls.policies.contract import AnyPolicy, DecidingPolicy, directs, may_direct
+from bls.policies.contract import AnyPolicy, DecidingPolicy, may_direct
 from bls.policies.reject import Reject
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
@@ -132,7 +132,7 @@ class Rules:
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores the head of the queue waits."""
+        """Whether running jobs are told for which of their cores others wait."""
         return self.coordination.startswith("hint")
 
     @property
@@ -182,11 +182,11 @@ class Rules:
             if not may_direct(policy, "widths"):
                 raise InputError(
                     f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                    "that says directs = ('widths',), or a scheduler whose hello says it"
+                    "that says directs = ('widths',), or a scheduler whose hello's directs has it"
                 )
             return
         if isinstance(policy, DecidingPolicy | Reject):
-            allowed = "decide, none" if "widths" in directs(policy) else "none"
+            allowed = "decide, none" if may_direct(policy, "widths") else "none"
             raise InputError(
                 f"--resize {self.resize}: batch policy {policy.name} decides itself which jobs start, and its queue has no "
                 f"head; allowed: {allowed}"

@@ -75,7 +75,7 @@ class View:
         self._failed: PluginError | None = None  # what went wrong with these data, whoever read them
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        # Where running jobs promise their ends, or are scaled: when these are expected, as of _running.
+        # Where running jobs promise their ends, or are scaled or resized: when these are expected, as of _running.
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._deciding = False
         follows = simulator.is_followed
@@ -426,7 +426,8 @@ class View:
         job : SeenJob
             One that runs.
         cores : iterable of int, optional
-            Of those that it holds, by their numbers in the machine; default: nobody waits for any.
+            Of those that it holds and computes on (of whole hosts, the first ones), by their numbers in the machine; default:
+            nobody waits for any.
         waiting : SeenJob, optional
             Who waits for them, and is not started in this pass; needed where there are cores.
 
@@ -445,7 +446,11 @@ class View:
         if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
             named = f"job {waiting.job_id}, which is not waiting" if isinstance(waiting, SeenJob) else shown(waiting)
             raise PluginError(f"hint() of job {job.job_id}: waiting: {named}; allowed: jobs of view.waiting")
-        self._directions.hint(job, cores, waiting, self._cores_of(job))
+        left, working = job.cores, set[int]()  # of whole hosts a job computes on the first ones
+        for lo, hi in self._simulator.allocation(job.row):
+            working.update(range(lo, min(hi, lo + left)))
+            left -= min(left, hi - lo)
+        self._directions.hint(job, cores, waiting, self._cores_of(job) & working)
 
     def _cores_of(self, job: SeenJob) -> set[int]:
         return {core for lo, hi in self.allocation(job) for core in range(lo, hi)}
@@ -473,7 +478,9 @@ class View:
         state = self._simulator.state
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
         n = sizes.item(b.N_LOG)
-        promises = state.settings.item(b.PROMISES) == 1 or state.settings.item(b.DIRECTS) & b.SCALES != 0
+        settings = state.settings
+        promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & b.SCALES != 0
+        promises = promises or settings.item(b.RESIZE) != b.NO_RESIZE
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:

@@ -275,7 +275,7 @@ class ReleaseRecords(Columns):
 
 @dataclass(frozen=True)
 class HintRecords(Columns):
-    """One row each time a running job is told for how many of its cores the head of the queue waits, in the order of
+    """One row each time a running job is told for how many of its cores another one waits, in the order of
     ``JobRecords``, then of instants.
 
     Attributes

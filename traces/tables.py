@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "ALLOWED",
     "CUT_BECAUSE",
     "ENERGY",
     "FAIR_START",
@@ -89,6 +90,9 @@ FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
 CUT_BECAUSE = "cut_because"
+
+#: Whether a job may be slowed where power is limited, where that is said.
+ALLOWED = "allowed"
 
 #: What a job's cores have used while it held them, J, where that is known.
 ENERGY = "energy_j"
@@ -287,7 +291,7 @@ def widths_frame(ledger: Ledger) -> pd.DataFrame:
 
 
 def hints_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row each time a running job was told for how many of its cores the head of the queue waits, columns
+    """One row each time a running job was told for how many of its cores another one waits, columns
     ``HINT_COLUMNS``, in the order of ``jobs_frame``, then of instants; ``row`` and ``waiting_row`` are rows of that table.
 
     Raises

@@ -483,7 +483,7 @@ class BatchState(State):
     left_lo, left_hi : int64 (M,)
         Work space: what a job still holds.
     hinted : int64 (M,) or (0,)
-        Where jobs are told for which of their cores the head of the queue waits: 1 + the row that was told so of each.
+        Where jobs are told for which of their cores others wait: 1 + the row that was told so of each.
     wanted_of : int64 (M,) or (0,)
         The same while a pass finds it out; otherwise zeros.
     reached : int64 (M,) or (0,)

@@ -138,6 +138,12 @@ class PowerReport:
         first = {number: place for place, number in reversed(list(enumerate(jobs.job_id.tolist())))}
         return np.array([first[number] for number in jobs.job_id[row].tolist()], np.int64)
 
+    @property
+    def allowed(self) -> Array:
+        """Which rows of the table of jobs may be slowed: bool (n,)."""
+        found: Array = self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))]
+        return found
+
     @cached_property
     def columns(self) -> dict[str, Array]:
         """The table of power over time: from each instant on, what holds."""
@@ -259,6 +265,7 @@ class PowerReport:
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
             "allowed_jobs": int(self.plan.allowed.sum()),
+            "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.plan.limits.limits],
             "above_limit": [
                 {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
                 for one in above[:_LISTED]

@@ -113,13 +113,15 @@ class Directions:
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
-            raise PluginError(f"{where}: core {next(core for core in named if named.count(core) > 1)} twice")
+            raise PluginError(
+                f"{where}: core {next(core for core in named if named.count(core) > 1)} twice; allowed: once"
+            )
         if strange := [core for core in named if core not in held]:
-            raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds")
+            raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds and computes on")
         if named and waiting is None:
             raise PluginError(f"{where}: waiting: None; allowed: who waits for these cores")
         if job.row in self._hints:
-            raise PluginError(f"{where} twice in one pass")
+            raise PluginError(f"{where} twice in one pass; allowed: once")
         self._job_ids[job.row] = job.job_id
         self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
 
@@ -135,7 +137,7 @@ class Directions:
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         if self._hints:
-            self._put_hints(state, started, rejected)
+            self._put_hints(state, set(started), rejected)
             return
         if self._widths:
             state.wishing[b.WISH, list(self._widths)] = list(self._widths.values())
@@ -159,7 +161,7 @@ class Directions:
         for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths):
             told.clear()
 
-    def _put_hints(self, state: BatchState, started: Sequence[int], rejected: Set[int]) -> None:
+    def _put_hints(self, state: BatchState, started: Set[int], rejected: Set[int]) -> None:
         entries: list[tuple[int, int, int, int]] = []
         for row, (cores, waiting) in self._hints.items():
             if waiting in started or waiting in rejected:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,7 +60,7 @@ def compare_command(
     described = runs_rows((a, b), differing(*runs))
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
-        print(lined_up(described + summary_rows(compared, metrics)))
+        print(lined_up(described + summary_rows(compared, metrics) + _power_rows(compared, *runs)))
         for title, lines in (
             ("Started later in B, by most:", delay_lines(compared, top, later=True)),
             ("Started earlier in B, by most:", delay_lines(compared, top, later=False)),
@@ -78,3 +78,14 @@ def compare_command(
             drawn = next((found[-1] for found in (rows, *moved) if found), None)
             write_comparison(compared, *runs, folder, row=drawn, top=top)
         say(f"comparison: {target}")
+
+
+def _power_rows(compared: Any, a: Any, b: Any) -> list[tuple[str, str]]:
+    # What limits to power have cost and saved, where both runs know of power.
+    if "power" not in a.record or "power" not in b.record:
+        return []
+    from bridge.compare.power_indexes import index_rows, power_indexes
+
+    found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
+    known = {name: [run.metric(name) for run in (a, b)] for name in ("energy_j", "peak_power_w")}
+    return [] if found is None else index_rows(found, known)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["figures_command"]
+__all__ = ["figures_command", "power_command"]
 
 
 def figures_command(
@@ -53,3 +53,13 @@ def figures_command(
         drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, jobs=jobs, cores=cores)
     for path in drawn:
         print(path)
+
+
+def power_command(
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run with --power.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+) -> None:
+    """Draw what the machine of a run has drawn over time, its limit, and the level or the hosts that were stopped."""
+    from bridge.runs.figures import draw_power
+
+    print(draw_power(Path(results), Path(output)))

@@ -86,6 +86,11 @@ COMMANDS: dict[str, _Command] = {
         "Draw the tasks of a run.",
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
+    "power": _Command(
+        "bridge.cli.figure_commands",
+        "Draw what a run's machine has drawn.",
+        "twolevel power results -o power.svg",
+    ),
     "figures": _Command(
         "bridge.cli.figure_commands",
         "Draw the figures of a run or a study.",

@@ -46,11 +46,14 @@ class Comparison:
         has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both.
     causes : (Causes, Causes)
         Why each compared job started when it did, in A and in B.
+    rows : (int64 (n,), int64 (n,))
+        The rows of the compared jobs in the tables of A and of B.
     """
 
     delays: pd.DataFrame
     counts: Mapping[str, int]
     causes: tuple[Causes, Causes]
+    rows: tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def compare_jobs(
         "started_only_b": int((in_b & ~in_a).sum()),
         "never_started": int((~in_a & ~in_b).sum()),
     }
-    return Comparison(rows_frame(columns), counts, causes)
+    return Comparison(rows_frame(columns), counts, causes, (a_row[both], b_row[both]))
 
 
 def _check(name: str, frame: pd.DataFrame) -> None:

@@ -113,7 +113,7 @@ class BatchLevel(Protocol):
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores the head of the queue waits."""
+        """Whether running jobs are told for which of their cores others wait."""
         ...
 
     @property
@@ -167,7 +167,7 @@ class BatchLevel(Protocol):
         ...
 
     def wanted(self, row: int, core_number: Array) -> Array:
-        """For which of its cores a running job was last told that the head of the queue waits: bool."""
+        """For which of its cores a running job was last told that others wait: bool."""
         ...
 
     def take_back(self, row: int) -> bool:

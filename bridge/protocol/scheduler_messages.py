@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 #: The version of this part of the protocol, which has a number of its own.
-SCHEDULER_VERSION: Final = 2
+SCHEDULER_VERSION: Final = 3
 
 #: What the hello of a scheduler says that it is.
 SCHEDULER_ROLE: Final = "scheduler"
@@ -103,7 +103,7 @@ class SchedulerHello(SchedulerMessage, frozen=True, kw_only=True, tag="hello"):
     role: Literal["scheduler"]
     token: _Words
     name: Name
-    directs: Annotated[tuple[Literal["speeds", "ends", "widths", "hints"], ...], Meta(max_length=4)]
+    directs: Annotated[tuple[Name, ...], Meta(max_length=4)]
 
 
 class SchedulerWelcome(SchedulerMessage, frozen=True, kw_only=True, tag="welcome"):

@@ -189,6 +189,18 @@ def intervals(column: bytes) -> list[tuple[int, int]]:
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
+#: What a scheduler may do to jobs that run, in one run.
+_TOGETHER: Final = ({"speeds", "ends"}, {"widths"}, {"hints"})
+
+
+def _directs(said: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(said)) < len(said) or not any(set(said) <= one for one in _TOGETHER):
+        raise MessageError(
+            f"directs: {shown(list(said))}; allowed: 'speeds', 'ends' or both, 'widths', 'hints', or nothing"
+        )
+    return said
+
+
 @dataclass
 class _Known:
     """What is known of a job that has not left."""
@@ -230,7 +242,7 @@ class _Book:
                 self._judge_cores(message.cores)
             self._step(message.job, scheduler_message_name(message))
         elif isinstance(message, SchedulerHello):
-            self.directs = message.directs
+            self.directs = _directs(message.directs)
         elif isinstance(message, Machine):
             together = sum(group.count * group.cores for group in message.hosts)
             if together != message.cores:
@@ -327,17 +339,21 @@ class _Book:
         if not said:
             return
         if name not in (self.directs or ()):
-            raise MessageError(f"it {what} job {said[0].job}; allowed: if directs in its hello has {name!r}")
+            raise MessageError(f"it {what} {self._named(said[0].job)}; allowed: if directs in its hello has {name!r}")
         if not self.lets.get(name, True):
-            raise MessageError(f"it {what} job {said[0].job}; allowed: where machine says {_LETS[name]} = true")
-        if name != "speeds" and len({one.job for one in said}) < len(said):
-            raise MessageError(f"it {what} a job twice; allowed: once")
+            raise MessageError(
+                f"it {what} {self._named(said[0].job)}; allowed: where machine says {_LETS[name]} = true"
+            )
+        keys = [one.job for one in said]
+        if name != "speeds" and len(set(keys)) < len(keys):
+            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+            raise MessageError(f"it {what} {self._named(twice)} twice; allowed: once")
         states = (ScheduledJob.RUNNING,) if name == "hints" else (ScheduledJob.RUNNING, ScheduledJob.CHOSEN)
         for one in said:
             known = self.jobs.get(one.job)
             if known is None or known.state not in states:
                 raise MessageError(
-                    f"it {what} job {one.job}, which does not run; allowed: jobs that run"
+                    f"it {what} {self._named(one.job)}, which does not run; allowed: jobs that run"
                     + (", or that it starts" if ScheduledJob.CHOSEN in states else "")
                 )
 
@@ -352,8 +368,9 @@ class _Book:
             return
         known = self.jobs.get(hinted.waiting)
         if known is None or known.state is not ScheduledJob.WAITING:
+            why = "is not there" if known is None else _NOT_WAITING[known.state]
             raise MessageError(
-                f"it hints to {self._named(hinted.job)} that job {hinted.waiting} waits; "
+                f"it hints to {self._named(hinted.job)} that {self._named(hinted.waiting)} waits, which {why}; "
                 f"allowed: jobs that wait, {self._waiting()}"
             )
 
@@ -389,7 +406,8 @@ class _Book:
 
     def _named(self, key: int) -> str:
         # As both the user, who knows the log, and the scheduler's author, who knows keys, call it.
-        number = self.jobs[key].number
+        known = self.jobs.get(key)
+        number = key if known is None else known.number
         return f"job {key}" if number == key else f"job {key} (number {number})"
 
     def _waiting(self) -> str:

@@ -17,6 +17,7 @@ import bridge
 from als.techniques.contract import Technique
 from bls import Rules
 from bls.constraints.options import Surroundings
+from bls.engine import state as b
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
@@ -94,6 +95,7 @@ class Follows(Drawn):
         for job in view.running:
             assert self.held[job.row] == {core for lo, hi in view.allocation(job) for core in range(lo, hi)}
             assert len(self.held[job.row]) == view.width(job).cores
+            assert job.expected_end_ns == view._simulator.state.jobs[b.EXPECTED, job.row]
         yield from super().decide(view)
 
 
@@ -295,5 +297,5 @@ def test_what_another_program_may_not(tmp_path: Path) -> None:
                 workload, PLATFORM, bls_command=changed_toy(tmp_path, changes), rules=Rules(resize="decide"), **said
             )
     changes['"resize": []'] = '"resize": [{"job": job, "cores": 1} for job in running]'
-    with pytest.raises(PeerError, match="it resizes job 0; allowed: where machine says resizes = true"):
+    with pytest.raises(PeerError, match=r"it resizes job 0 .number 7.; allowed: where machine says resizes = true"):
         bridge.simulate(workload, PLATFORM, bls_command=changed_toy(tmp_path, changes), als="ss")

@@ -259,23 +259,31 @@ def test_what_it_does_to_jobs_that_run() -> None:
 @pytest.mark.parametrize(
     ("pair", "fields", "reason"),
     [
-        (directing("ends"), SCALED, "it scales job 0; allowed: if directs in its hello has 'speeds'"),
-        (directing("widths"), resized(3), "it resizes job 0; allowed: where machine says resizes = true"),
-        (directing("hints"), hinted(), "it hints to job 0; allowed: where machine says hints = true"),
-        (directing("hints", hints=True), resized(3), "it resizes job 0; allowed: if directs in its hello has 'widths'"),
-        (directing("widths", resizes=True), resized(3, 4), "it resizes a job twice; allowed: once"),
-        (directing("widths", resizes=True), resized(3, job=1), f"it resizes job 1, {_RUNS}, or that it starts"),
+        (directing("ends"), SCALED, "it scales job 0 (number 17); allowed: if directs in its hello has 'speeds'"),
+        (directing("widths"), resized(3), "it resizes job 0 (number 17); allowed: where machine says resizes = true"),
+        (directing("hints"), hinted(), "it hints to job 0 (number 17); allowed: where machine says hints = true"),
+        (
+            directing("hints", hints=True),
+            resized(3),
+            "it resizes job 0 (number 17); allowed: if directs in its hello has 'widths'",
+        ),
+        (directing("widths", resizes=True), resized(3, 4), "it resizes job 0 (number 17) twice; allowed: once"),
+        (
+            directing("widths", resizes=True),
+            resized(3, job=1),
+            f"it resizes job 1 (number 18), {_RUNS}, or that it starts",
+        ),
         (directing("widths", resizes=True), resized(5), "it resizes job 0 (number 17) to 5 cores; allowed: 1 to 4"),
         (
             directing("widths", resizes=True),
             resized(2, job=2) | {"start": [{"job": 2, "cores": None}]},
             "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change",
         ),
-        (directing("hints", hints=True), hinted(times=2), "it hints to a job twice; allowed: once"),
+        (directing("hints", hints=True), hinted(times=2), "it hints to job 0 (number 17) twice; allowed: once"),
         (
             directing("hints", hints=True),
             hinted(job=2) | {"start": [{"job": 2, "cores": None}]},
-            f"it hints to job 2, {_RUNS}",
+            f"it hints to job 2 (number 19), {_RUNS}",
         ),
         (
             directing("hints", hints=True),
@@ -290,7 +298,8 @@ def test_what_it_does_to_jobs_that_run() -> None:
         (
             directing("hints", hints=True),
             hinted() | {"start": [{"job": 1, "cores": None}]},
-            "it hints to job 0 (number 17) that job 1 waits; allowed: jobs that wait, 2",
+            "it hints to job 0 (number 17) that job 1 (number 18) waits, which this answer starts already; "
+            "allowed: jobs that wait, 2",
         ),
     ],
 )
@@ -298,6 +307,15 @@ def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any],
     with pytest.raises(SchedulerProtocolError) as caught:
         pair.answer(**fields)
     assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
+
+
+@pytest.mark.parametrize("directs", [["width"], ["speeds", "widths"], ["hints", "ends"], ["ends", "ends"]])
+def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
+    pair = Pair()
+    with pytest.raises(
+        SchedulerProtocolError, match=r"^the scheduler broke .*; allowed: 'speeds', 'ends' or both, 'widths', "
+    ):
+        pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(EXAMPLE[0][1] | {"directs": directs})))
 
 
 def test_one_core_for_two_jobs() -> None:
@@ -340,7 +358,7 @@ def test_where_jobs_are() -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 2", "scheduler"),
+        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 3", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],
@@ -407,5 +425,5 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
 
 def test_names_of_messages() -> None:
     assert scheduler_message_name(Quit(complete=True)) == "quit"
-    hello = SchedulerHello(version=2, role="scheduler", token=TOKEN, name="n", directs=())
+    hello = SchedulerHello(version=3, role="scheduler", token=TOKEN, name="n", directs=())
     assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello

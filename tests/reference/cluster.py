@@ -428,11 +428,7 @@ class _Cluster:
         head = next((row for row in self.queue() if not self.limit_reached(row)), None)
         wanted: dict[int, frozenset[int]] = {}
         if head is not None:
-            up = [
-                core for n in range(len(self.machine.hosts)) if n not in self.down for core in self.machine.cores_of(n)
-            ]
-            held = frozenset[int]().union(*(job.left for job in self.running.values()))
-            lack = self.jobs[head].cores - len(set(up) - held)
+            lack = self.jobs[head].cores - len(self.free(head))
             masked = self.machine.partitions[self.jobs[head].partition].hosts
             for row in sorted(began, key=lambda row: (self.thought(row), self.place[row])):
                 computing = frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores]) & self.running[row].left

@@ -72,7 +72,7 @@ class Told(NamedTuple):
 #: By the location where it is shown.
 TOLD = {
     "hints": Told(
-        {"hint": "a running job is told for how many of its cores the head of the queue waits"},
+        {"hint": "a running job is told for how many of its cores another one waits"},
         (
             _TOLD_JOB,
             ("waiting job", "number of the job that waits, -1 if none does any more", _INT64),

@@ -11,7 +11,7 @@ Where a policy decides, it says itself which cores of whom are wanted, and by wh
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import behind_last_working, head_of_queue, usable
+from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, usable
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
@@ -52,6 +52,19 @@ def _want_named(state: BatchState, head: int) -> int:
                 state.wanted_of[core] = state.holder[core] + 1
                 found += 1
     return int(found)
+
+
+@compiled(inner=True)
+def _lack_of(state: BatchState, job: int) -> int:
+    """How many cores a waiting job lacks: of those that it asks for by number, how many others hold."""
+    jobs = state.jobs
+    origin, found = jobs[b.ORIGIN, job], 0
+    if state.wanted_first[origin + 1] == state.wanted_first[origin]:
+        return int(max(jobs[b.CORES, job] - free_for(state, job), 0))
+    for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
+        for core in range(state.wanted_lo[k], state.wanted_hi[k]):
+            found += state.holder[core] >= 0
+    return found
 
 
 @compiled(inner=True)
@@ -100,7 +113,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     if head >= 0:
         origin = jobs[b.ORIGIN, head]
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
-        lack = _want_named(state, head) if named else max(jobs[b.CORES, head] - sizes[b.FREE_CORES], 0)
+        lack = _want_named(state, head) if named else _lack_of(state, head)
     waits_for = lack
     sizes[b.N_HINTED] = 0
     while left > 0:
@@ -138,7 +151,7 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
             k += 1
         wanted = _news_for(state, job)
         if wanted >= 0:
-            lack = max(state.jobs[b.CORES, waiting] - sizes[b.FREE_CORES], 0) if waiting >= 0 else 0
+            lack = _lack_of(state, waiting) if waiting >= 0 else 0
             _told(state, job, now, waiting, lack, wanted)
     sizes[b.N_DIRECTED] = 0
     return 0

@@ -1,0 +1,155 @@
+"""What limits to power have cost and saved: a run beside another one of the same jobs without them.
+
+The indexes are those of S. Matsui et al., *Architecture of Job Scheduling Simulator for Demand Response Based Resource
+Provisioning*, ISGC 2021: by how much jobs run and wait longer, and how much less power is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
+from bls.power.accounting import PJ_PER_J
+from bls.power.report import joules_text, watts_text
+from traces.base.time import MAX_NS, format_ns
+from traces.compiled import Array
+from traces.tables import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Increase", "PowerIndexes", "index_rows", "power_indexes"]
+
+_COLUMNS = ("instant_ns", "power_mw", "limit_mw", "level")
+
+
+class Increase(NamedTuple):
+    """By how much some jobs run, or wait, longer in B: ns, rounded once; of no jobs None."""
+
+    jobs: int
+    mean_ns: float | None
+    p95_ns: float | None
+    ratio: float | None  # of the sums
+
+
+class PowerIndexes(NamedTuple):
+    """What B has cost and saved beside A: by ``all``, ``allowed`` and ``disallowed`` jobs; J to the later end; W in limits."""
+
+    run: Mapping[str, Increase]
+    wait: Mapping[str, Increase]
+    energy_saved_j: float
+    power_reduction_w: float | None
+
+
+def power_indexes(
+    jobs: tuple[pd.DataFrame, pd.DataFrame],
+    rows: tuple[Array, Array],
+    records: tuple[Mapping[str, Any], Mapping[str, Any]],
+    folders: tuple[Path, Path],
+) -> PowerIndexes | None:
+    """The indexes of B beside A; None where one of them knows nothing of power.
+
+    Parameters
+    ----------
+    jobs : (DataFrame, DataFrame)
+        The tables of jobs of A and B.
+    rows : (int64 (n,), int64 (n,))
+        The rows of the jobs that are compared, in either, which have started in both.
+    records : (mapping, mapping)
+        Of the two runs.
+    folders : (Path, Path)
+        Where their ``power.parquet`` are.
+    """
+    known = [record.get("power") for record in records]
+    if not all(isinstance(one, Mapping) for one in known):
+        return None
+    tables = [read_rows(folder / "power.parquet", _COLUMNS) for folder in folders]
+    columns = [{name: frame[name].to_numpy()[row] for name in ("start_ns", "end_ns", "eligible_ns")}
+               for frame, row in zip(jobs, rows, strict=True)]  # fmt: skip
+    runs = [one["end_ns"] - one["start_ns"] for one in columns]
+    waits = [one["start_ns"] - one["eligible_ns"] for one in columns]
+    allowed = np.ones(len(rows[1]), np.bool_)
+    if "allowed" in jobs[1].columns:
+        allowed = jobs[1]["allowed"].to_numpy()[rows[1]].astype(np.bool_)
+    groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
+    end = max(int(frame["end_ns"].max()) for frame in jobs)
+    begin = min(int(table["instant_ns"].iloc[0]) for table in tables)
+    idle = [round(one["idle_w"] * 1000) for one in known]  # type: ignore[index]
+    lasts = [max(int(frame["end_ns"].max()), 0) for frame in jobs]
+    steps = [_steps(table, mw, last) for table, mw, last in zip(tables, idle, lasts, strict=True)]
+    whole = [_energy_pj(*one, begin, end) for one in steps]
+    windows = _union(known[1].get("limits", []), end)  # type: ignore[union-attr]
+    saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
+    length = sum(z - a for a, z in windows)
+    return PowerIndexes(
+        run={name: _increase(*(one[some] for one in runs)) for name, some in groups.items()},
+        wait={name: _increase(*(one[some] for one in waits)) for name, some in groups.items()},
+        energy_saved_j=float(Fraction(whole[0] - whole[1], PJ_PER_J)),
+        power_reduction_w=float(Fraction(saved, length * 1000)) if length else None,
+    )
+
+
+def _increase(before: Array, after: Array) -> Increase:
+    more, sums = after - before, (exact_sum(before), exact_sum(after))
+    ratio = float(Fraction(sums[1], sums[0])) if sums[0] else None
+    return Increase(len(more), exact_mean(more), exact_quantile(more, 95), ratio)
+
+
+def _steps(table: pd.DataFrame, idle_mw: int, last_ns: int) -> tuple[Array, Array]:
+    # Behind the last end the machine is idle.
+    at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
+    return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
+
+
+def _energy_pj(at: Array, power: Array, begin: int, end: int) -> int:
+    until = np.append(at[1:], MAX_NS)
+    lasts = np.minimum(until, end) - np.maximum(at, begin)
+    some = lasts > 0
+    return exact_product_sum(lasts[some], power[some]) if some.any() else 0
+
+
+def _union(limits: list[list[int]], end: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for begin, stop, *_ in sorted(limits):
+        until = end if stop >= MAX_NS else stop
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], until)
+        elif begin < until:
+            found.append((begin, until))
+    return found
+
+
+def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]]) -> list[tuple[str, str]]:
+    """What a person looks at: rows of a table.
+
+    Parameters
+    ----------
+    indexes : PowerIndexes
+    metrics : mapping of str to [A's, B's]
+        ``energy_j`` and ``peak_power_w``.
+    """
+    rows = []
+    for name, words, text in (("energy_j", "energy", joules_text), ("peak_power_w", "peak power", watts_text)):
+        known = ["unknown" if value is None else text(value) for value in metrics[name]]
+        rows.append((words, f"A {known[0]}, B {known[1]}"))
+    rows.append(("energy saved", f"{joules_text(indexes.energy_saved_j)} to the later end"))
+    if indexes.power_reduction_w is not None:
+        rows.append(("power reduction", f"{watts_text(indexes.power_reduction_w)} while there are limits"))
+    for words, found in (("run longer in B", indexes.run), ("wait longer in B", indexes.wait)):
+        for group, one in found.items():
+            if group == "all" or (0 < one.jobs < found["all"].jobs):
+                rows.append((f"{words}, {group}" if group != "all" else words, _increase_text(one)))
+    return rows
+
+
+def _increase_text(one: Increase) -> str:
+    if one.mean_ns is None or one.p95_ns is None:
+        return "no job"
+    mean, p95 = (f"{'−' if ns < 0 else ''}{format_ns(abs(round(ns)))}" for ns in (one.mean_ns, one.p95_ns))
+    ratio = "" if one.ratio is None else f", sums × {one.ratio:.4g}"
+    return f"mean {mean}, 95 % at most {p95}{ratio}; {one.jobs} job{'s' * (one.jobs != 1)}"
