@@ -22,6 +22,7 @@ __all__ = [
     "Ledger",
     "Machine",
     "PassRecords",
+    "PowerRecords",
     "ReleaseRecords",
     "TaskRecords",
     "TransferRecords",
@@ -357,14 +358,35 @@ class ScaleRecords(Columns):
 
 
 @dataclass(frozen=True)
+class PowerRecords(Columns):
+    """What the machine draws over time: each row holds from its instant until the next row's.
+
+    Attributes
+    ----------
+    instant_ns : ndarray of int64, shape (k,)
+        Ascending, ns since the workload's time 0.
+    power_mw, limit_mw : ndarray of int64, shape (k,)
+        What is drawn, and the lowest limit in force, -1 where there is none.
+    """
+
+    instant_ns: Array
+    power_mw: Array
+    limit_mw: Array
+
+    def __len__(self) -> int:
+        return len(self.instant_ns)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
     passes of the scheduler.
 
     ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
     no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
-    ``scales`` where no policy scales speeds. Jobs are ``moldable`` where they may start with fewer cores than they ask for.
-    ``cut_because`` has, by row of ``jobs``, why those ended whose cores were all lost, or that a policy ended.
+    ``scales`` where no policy scales speeds, ``power`` where nothing of it is shown. Jobs are
+    ``moldable`` where they may start with fewer cores than they ask for. ``cut_because`` has, by row of ``jobs``, why those
+    ended whose cores were all lost, or that a policy ended.
     """
 
     machine: Machine
@@ -377,4 +399,5 @@ class Ledger:
     widths: WidthRecords | None = None
     moldable: bool = False
     scales: ScaleRecords | None = None
+    power: PowerRecords | None = None
     cut_because: Mapping[int, str] = field(default_factory=dict)

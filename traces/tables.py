@@ -366,6 +366,8 @@ def _arrow(column: Any) -> Any:
 
     if isinstance(column, np.ndarray):
         values = np.ascontiguousarray(column)
+        if values.dtype == np.bool_:  # which Arrow keeps as bits
+            return pa.array(values.tolist())
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
     if isinstance(column, _Words):  # pyarrow's own way would import all that it can compute with
         words = [word.encode() for word in column.words]

@@ -140,8 +140,8 @@ class PowerReport:
 
     @property
     def allowed(self) -> Array:
-        """Which rows of the table of jobs may be slowed: bool (n,)."""
-        found: Array = self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))]
+        """Which rows of the table of jobs may be slowed, 1, or may not, 0: int64 (n,)."""
+        found: Array = self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))].astype(np.int64)
         return found
 
     @cached_property

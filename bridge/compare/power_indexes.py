@@ -23,7 +23,7 @@ from traces.tables import read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Increase", "PowerIndexes", "index_rows", "power_indexes"]
+__all__ = ["Increase", "PowerIndexes", "index_rows", "indexes_of", "power_indexes"]
 
 _COLUMNS = ("instant_ns", "power_mw", "limit_mw", "level")
 
@@ -52,7 +52,31 @@ def power_indexes(
     records: tuple[Mapping[str, Any], Mapping[str, Any]],
     folders: tuple[Path, Path],
 ) -> PowerIndexes | None:
-    """The indexes of B beside A; None where one of them knows nothing of power.
+    """The indexes of a run B beside a run A; None where one of them knows nothing of power.
+
+    Parameters
+    ----------
+    jobs, rows
+        As of :func:`indexes_of`.
+    records : (mapping, mapping)
+        Their ``run.json``.
+    folders : (Path, Path)
+        Where their ``power.parquet`` are.
+    """
+    a, b = (record.get("power") for record in records)
+    if not isinstance(a, Mapping) or not isinstance(b, Mapping):
+        return None
+    read = [read_rows(folder / "power.parquet", _COLUMNS) for folder in folders]
+    return indexes_of(jobs, rows, (a, b), (read[0], read[1]))
+
+
+def indexes_of(
+    jobs: tuple[pd.DataFrame, pd.DataFrame],
+    rows: tuple[Array, Array],
+    records: tuple[Mapping[str, Any], Mapping[str, Any]],
+    powers: tuple[pd.DataFrame, pd.DataFrame],
+) -> PowerIndexes:
+    """The indexes of a run B beside a run A.
 
     Parameters
     ----------
@@ -61,29 +85,27 @@ def power_indexes(
     rows : (int64 (n,), int64 (n,))
         The rows of the jobs that are compared, in either, which have started in both.
     records : (mapping, mapping)
-        Of the two runs.
-    folders : (Path, Path)
-        Where their ``power.parquet`` are.
+        ``PowerReport.record`` of each.
+    powers : (DataFrame, DataFrame)
+        ``power.parquet`` of each.
     """
-    known = [record.get("power") for record in records]
-    if not all(isinstance(one, Mapping) for one in known):
-        return None
-    tables = [read_rows(folder / "power.parquet", _COLUMNS) for folder in folders]
-    columns = [{name: frame[name].to_numpy()[row] for name in ("start_ns", "end_ns", "eligible_ns")}
-               for frame, row in zip(jobs, rows, strict=True)]  # fmt: skip
+    columns = [
+        {name: frame[name].to_numpy()[row] for name in ("start_ns", "end_ns", "eligible_ns")}
+        for frame, row in zip(jobs, rows, strict=True)
+    ]
     runs = [one["end_ns"] - one["start_ns"] for one in columns]
     waits = [one["start_ns"] - one["eligible_ns"] for one in columns]
     allowed = np.ones(len(rows[1]), np.bool_)
     if "allowed" in jobs[1].columns:
-        allowed = jobs[1]["allowed"].to_numpy()[rows[1]].astype(np.bool_)
+        allowed = jobs[1]["allowed"].to_numpy()[rows[1]] == 1
     groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
-    end = max(int(frame["end_ns"].max()) for frame in jobs)
-    begin = min(int(table["instant_ns"].iloc[0]) for table in tables)
-    idle = [round(one["idle_w"] * 1000) for one in known]  # type: ignore[index]
-    lasts = [max(int(frame["end_ns"].max()), 0) for frame in jobs]
-    steps = [_steps(table, mw, last) for table, mw, last in zip(tables, idle, lasts, strict=True)]
+    ends = [int(frame["end_ns"].max()) for frame in jobs]
+    begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
+    steps = [
+        _steps(table, round(one["idle_w"] * 1000), last) for table, one, last in zip(powers, records, ends, strict=True)
+    ]
     whole = [_energy_pj(*one, begin, end) for one in steps]
-    windows = _union(known[1].get("limits", []), end)  # type: ignore[union-attr]
+    windows = _union(records[1].get("limits", []), end)
     saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
     length = sum(z - a for a, z in windows)
     return PowerIndexes(

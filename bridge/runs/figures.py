@@ -12,7 +12,7 @@ from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import read_jobs, read_releases, read_rows, read_tasks, read_widths
+from traces.tables import read_jobs, read_releases, read_tasks, read_widths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
     from traces.figures.run.gantt import Intervals
 
-__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_power", "draw_run_figures"]
+__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures"]
 
 
 class RunView(NamedTuple):
@@ -40,8 +40,6 @@ class RunView(NamedTuple):
         Cores that jobs released before their end.
     widths : DataFrame or None
         Cores that jobs were given after their start, or asked for.
-    until_ns : int
-        The last end; only where power is drawn.
     """
 
     first_core: Array
@@ -51,7 +49,6 @@ class RunView(NamedTuple):
     title: str
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
-    until_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,13 +57,13 @@ class RunFigure:
 
     Attributes
     ----------
-    needs : "jobs", "tasks" or "power"
+    needs : "jobs" or "tasks"
         The table that it is drawn from.
     draw : callable
         Takes that table and a :class:`RunView`, and gives the figure.
     """
 
-    needs: Literal["jobs", "tasks", "power"]
+    needs: Literal["jobs", "tasks"]
     draw: Callable[[pd.DataFrame, RunView], Figure]
 
 
@@ -99,13 +96,13 @@ def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
 
 def _shown(view: RunView) -> dict[str, Any]:
     # What figures of tasks take: a core that was released computes nothing.
-    return {name: value for name, value in view._asdict().items() if name not in ("releases", "widths", "until_ns")}
+    return {name: value for name, value in view._asdict().items() if name not in ("releases", "widths")}
 
 
 def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
     from traces.figures.run.core_heat import heat_figure
 
-    return heat_figure(frame, **{name: value for name, value in view._asdict().items() if name != "until_ns"})
+    return heat_figure(frame, **view._asdict())
 
 
 def _chunks(tasks: pd.DataFrame, view: RunView) -> Figure:
@@ -122,12 +119,6 @@ def _lengths(tasks: pd.DataFrame, view: RunView) -> Figure:
     return task_lengths_figure(chosen, job_id=int(numbers[0]) if len(numbers) == 1 else None, title=view.title)
 
 
-def _power(power: pd.DataFrame, view: RunView) -> Figure:
-    from traces.figures.run.power import power_figure
-
-    return power_figure(power, until_ns=view.until_ns, title=view.title)
-
-
 #: The figures of a run by name; the file of each is called so, too.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
@@ -138,21 +129,11 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "gantt": RunFigure("tasks", _gantt),
     "chunks": RunFigure("tasks", _chunks),
     "lengths": RunFigure("tasks", _lengths),
-    "power": RunFigure("power", _power),
 }
 
+_READERS = {"jobs": read_jobs, "tasks": read_tasks}
 
-def _read_power(path: Path) -> pd.DataFrame:
-    return read_rows(path, ("instant_ns", "power_mw", "limit_mw", "level"))
-
-
-_READERS = {"jobs": read_jobs, "tasks": read_tasks, "power": _read_power}
-
-_HOW = {
-    "jobs": "",
-    "tasks": "; simulate again with --tasks to keep one row per task",
-    "power": "; simulate again with --power",
-}
+_HOW = {"jobs": "", "tasks": "; simulate again with --tasks to keep one row per task"}
 
 
 def draw_run_figures(
@@ -214,8 +195,6 @@ def draw_run_figures(
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
-    if "power" in tables:
-        view = view._replace(until_ns=int(read_jobs(folder / "jobs.parquet")["end_ns"].max()))
     if view.jobs is not None and all(_chosen(table, view).empty for table in tables.values()):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []
@@ -235,26 +214,6 @@ def draw_run_figures(
     if not written and refused is not None:
         raise refused
     return written
-
-
-def draw_power(folder: Path, target: Path) -> Path:
-    """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
-
-    Raises
-    ------
-    InputError
-        As :func:`draw_run_figures`.
-    """
-    from traces.figures.drawing.canvas import save
-
-    record, power = read_record(folder), folder / "power.parquet"
-    if not power.is_file():
-        raise InputError(f"{folder} has no power.parquet{_HOW['power']}")
-    first_core, host_names = hosts(folder)
-    until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
-    view = RunView(first_core, host_names, None, None, run_title(record), until_ns=until_ns)
-    save(_power(_read_power(power), view), target)
-    return target
 
 
 def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.holdings import holdings
-from traces.ledger import STATES, Ledger
+from traces.ledger import STATES, Ledger, PowerRecords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -452,7 +452,11 @@ class Result:
         """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""
         from traces.exporters import exporter
 
-        return exporter("otf2")(self.ledger, Path(path))
+        ledger = self.ledger
+        if self.power is not None:
+            shown = (self.power.columns[name] for name in ("instant_ns", "power_mw", "limit_mw"))
+            ledger = replace(ledger, power=PowerRecords(*shown))
+        return exporter("otf2")(ledger, Path(path))
 
     def summary(self) -> list[tuple[str, str]]:
         """The figures that a person looks at first: (name, text)."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import otf2
 import pandas as pd
 import pytest
+from command_line import twolevel
 from test_reaching import jobs
 
 import bridge
@@ -17,6 +20,7 @@ from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
+from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
@@ -155,3 +159,76 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
         options["als"] = "fac"
     reference = bridge.simulate(workload, PLATFORM, **options)
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
+
+
+PLATFORM_TEXT = """
+[[hosts]]
+count = 4
+cores = 64
+speed_gflops = 3000.0
+[hosts.power]
+idle_w = 1
+base_w = 100
+states = [[1, 4], [0.5, 2.2]]
+"""
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs, with and without a fallback; what they are compared to say, their trace, and their figure."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PLATFORM_TEXT)
+    Path("limits.csv").write_text("from,to,limit_w\n1h,8h,60%\n")
+    words = (
+        "run",
+        "sample",
+        "--als",
+        "gss",
+        "--select",
+        "first:60",
+        "--platform",
+        "small.toml",
+        "--limits",
+        "limits.csv",
+    )
+    for fallback in ("none", "dvfs"):
+        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--out", fallback)
+        assert ran.code == 0, ran.err
+        assert "energy" in ran.out
+    said = twolevel("compare", "none", "dvfs").out
+    for words_ in ("energy saved", "power reduction", "run longer in B, allowed", "wait longer in B, disallowed"):
+        assert words_ in said
+    record = json.loads(Path("dvfs/run.json").read_text())["power"]
+    assert record["full_w"] == 4 * (100 + 64 * 4)
+    table = pd.read_parquet("dvfs/power.parquet")
+    lasts = np.diff(np.append(table.instant_ns, pd.read_parquet("dvfs/jobs.parquet").end_ns.max()))
+    assert (table.power_mw * (lasts / 1e9)).sum() / 1000 == pytest.approx(record["energy_j"], rel=1e-12)
+    assert table.power_mw[table.limit_mw >= 0].max() <= 0.6 * 1000 * record["full_w"]
+    with otf2.reader.open("dvfs/trace/traces.otf2") as trace:
+        found = [(event.time, *event.values) for location, event in trace.events if location.name == "power"]
+    assert [one[1] for one in found] == table.power_mw.tolist()
+    assert [one[2] for one in found] == np.maximum(table.limit_mw, 0).tolist()
+    assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
+    assert Path("power.svg").read_text().startswith("<?xml")
+    wrong = twolevel("power", "elsewhere", "-o", "power.svg")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+def test_indexes_by_hand() -> None:
+    """As the paper's: with the limit, jobs 1 and 2 take 30 s longer each, job 3 waits for 30 s longer."""
+    jobs_ = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
+    machine = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    limits = [(20 * S, 80 * S, 300)]
+    runs = [
+        bridge.simulate(jobs_, machine, als="recorded", power=PowerOptions(limits=limits, fallback=fallback))
+        for fallback in ("none", "dvfs")
+    ]
+    tables_, records = [one.jobs for one in runs], [one.power.record() for one in runs if one.power is not None]
+    powers = tuple(one.power_over_time for one in runs)
+    found = indexes_of(
+        (tables_[0], tables_[1]), (np.arange(3), np.arange(3)), (records[0], records[1]), (powers[0], powers[1])
+    )
+    assert found.run["all"].mean_ns == 20 * S
+    assert found.wait["all"].mean_ns == 10 * S
+    assert found.power_reduction_w == 120
+    assert found.energy_saved_j == 1200
+    assert found.run["disallowed"].jobs == 0

@@ -29,7 +29,7 @@ from traces.base.option import Panel
 
 COMMANDS = (
     *("run", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
-    *("platform", "gantt", "figures", "doctor"),
+    *("platform", "gantt", "power", "figures", "doctor"),
 )
 
 

@@ -43,6 +43,7 @@ COMMANDS = (
     "gantt",
     "compare",
     "story",
+    "power",
     "figures",
     "warm-up",
     "doctor",

@@ -12,7 +12,7 @@ from traces.compiled import Array, State, compiled
 from traces.exporters.otf2_kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2_library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
 from traces.kernels.signatures import Ints, Ints2
-from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
+from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, PowerRecords
 from traces.series import HostSeries, LoadSeries, host_series, load_series
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "CUT",
     "TOLD",
     "HOST_METRICS",
+    "POWER_METRICS",
     "REGIONS",
     "SCHEDULER_METRICS",
     "WORDS",
@@ -109,8 +110,8 @@ _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 WORDS = (*WHY, *STATES)
 
 
-#: References of the classes of metrics: what the scheduler counts, and what is counted of a host.
-SCHEDULER_METRICS, HOST_METRICS = 0, 1
+#: References of the classes of metrics: what the scheduler counts, what is counted of a host, and what the machine draws.
+SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
 
 
 class Spans(State):
@@ -199,6 +200,8 @@ class BatchLevel(NamedTuple):
         What became of the jobs, each on one lane; where they are too many for that, of the attempts that ran.
     waiting : bool
         Whether lanes show what waits, too.
+    power : PowerRecords or None
+        What the machine draws.
     cut_because : tuple of str
         What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
     """
@@ -211,6 +214,7 @@ class BatchLevel(NamedTuple):
     hosts: HostSeries
     lanes: Spans
     waiting: bool
+    power: PowerRecords | None
     cut_because: tuple[str, ...]
 
     @property
@@ -249,7 +253,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     because = tuple(sorted(set(ledger.cut_because.values())))
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, told_as)
-    shown = (submits, points, told_spans, told_as, host_series(ledger), lanes, waiting)
+    shown = (submits, points, told_spans, told_as, host_series(ledger), lanes, waiting, ledger.power)
     return BatchLevel(load_series(ledger), *shown, because)
 
 
@@ -409,6 +413,10 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
     if batch.told.n_locations:
         spans(batch.told)
         found += [Location(batch.told_as, thread, 2 * len(batch.told.start), scheduler)]
+    if (power := batch.power) is not None:
+        both = np.column_stack([power.power_mw, np.maximum(power.limit_mw, 0)])
+        counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, both)
+        found += [Location("power", metric, len(power), scheduler)]
     counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
     rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
     found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]

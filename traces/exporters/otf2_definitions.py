@@ -13,6 +13,7 @@ from traces.compiled import Array
 from traces.exporters import otf2_kernels as kernels
 from traces.exporters.otf2_batch import (
     HOST_METRICS,
+    POWER_METRICS,
     REGIONS,
     SCHEDULER_METRICS,
     TOLD,
@@ -102,7 +103,7 @@ def write_definitions(
         binding.LocationType.CPU_THREAD.value,
     )
     _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
-    _write_metrics(writer, strings)
+    _write_metrics(writer, strings, power=batch.power is not None)
     names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
@@ -208,15 +209,21 @@ def _write_further(writer: Any, strings: _Strings, machine: Machine, further: li
         )
 
 
-def _write_metrics(writer: Any, strings: _Strings) -> None:
-    """Two counters, and classes of them for the scheduler and for hosts, each of the location that records it.
+def _write_metrics(writer: Any, strings: _Strings, *, power: bool) -> None:
+    """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
 
     The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
     reference for that of a class and crashes.
     """
-    for member, (name, description, unit) in enumerate(
-        [("queue length", "jobs that wait for their start", "jobs"), ("busy cores", "cores allocated to jobs", "cores")]
-    ):
+    members = [
+        ("queue length", "jobs that wait for their start", "jobs"),
+        ("busy cores", "cores allocated to jobs", "cores"),
+    ]
+    classes = [(SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])]
+    if power:
+        members += [("power", "what the machine draws", "mW"), ("limit", "the lowest limit to it, 0 none", "mW")]
+        classes.append((POWER_METRICS, [2, 3]))
+    for member, (name, description, unit) in enumerate(members):
         first = strings.add([name, description, unit])
         binding.GlobalDefWriter_WriteMetricMember(
             writer,
@@ -230,7 +237,7 @@ def _write_metrics(writer: Any, strings: _Strings) -> None:
             0,
             first + 2,
         )
-    for reference, members in ((SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])):
+    for reference, of in classes:
         binding.GlobalDefWriter_WriteMetricClass(
-            writer, reference, members, binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
+            writer, reference, of, binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
         )
