@@ -251,6 +251,8 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
 
 def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: PowerPlan) -> None:
     # What cannot be under limits to power.
+    if plan.options.stretch_walltime and not rules.kill_at_walltime:
+        raise InputError("--stretch-walltime: needs --kill-at-walltime, as nobody is killed otherwise")
     maintained = around.windows is not None and bool((around.windows.is_reservation == 0).any())
     for there, what in (
         (plan.stops and around.outages is not None, "--failures"),

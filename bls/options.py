@@ -49,6 +49,7 @@ __all__ = [
     "SELECT",
     "SLACK",
     "SPEED_FACTOR",
+    "STRETCH_WALLTIME",
     "SWITCHES",
     "TOPOLOGY",
     "WINDOWS",
@@ -150,6 +151,10 @@ FALLBACK = Option(
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
     help="Which jobs may be slowed: none, all, a share as 0.75, users:3 17, or a CSV file",
+)  # fmt: skip
+STRETCH_WALLTIME = Option(
+    name="--stretch-walltime", panel=Panel.POWER, default=False,
+    help="What is slowed under a limit may run for as much longer than its walltime; needs --kill-at-walltime",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

@@ -111,7 +111,8 @@ IDLE_MW = 33  # what the idle machine draws
 POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is left of power
 POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
 SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
-SETTINGS = 37
+STRETCHES = 37  # 1 where what is slowed under a limit may run for longer than its walltime by as much
+SETTINGS = 38
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0

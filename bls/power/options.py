@@ -49,6 +49,8 @@ class PowerOptions:
         service that the others fit.
     allowed : str or path
         Which jobs may be slowed (``bls.power.allowed``).
+    stretch_walltime : bool
+        Whether what is slowed may run for as much longer than its walltime.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class PowerOptions:
     reaction_ns: int = 0
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
+    stretch_walltime: bool = o.STRETCH_WALLTIME.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
@@ -71,6 +74,7 @@ class PowerOptions:
                 (o.REACTION.name, self.reaction_ns != 0),
                 (o.FALLBACK.name, name != "none"),
                 (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
+                (o.STRETCH_WALLTIME.name, self.stretch_walltime),
             ):
                 if given:
                     raise InputError(f"{option}: needs --limits, the limits to the machine's power")
@@ -103,6 +107,7 @@ class PowerOptions:
             "reaction_ns": self.reaction_ns,
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
+            "stretch_walltime": self.stretch_walltime,
         }
 
 
@@ -164,7 +169,10 @@ class PowerPlan:
             b.IDLE_MW: table.idle_total_mw,
             b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
         }
-        return found | ({b.DIRECTS: b.SCALES, b.AFTER_PASS: SET_LEVEL} if self.slows else {})
+        if self.slows:
+            stretches = int(self.options.stretch_walltime)
+            found |= {b.DIRECTS: b.SCALES, b.AFTER_PASS: SET_LEVEL, b.STRETCHES: stretches}
+        return found
 
     def wanted_stops(self, limit_mw: int) -> int:
         """How few hosts have to be out of service, so that whatever runs on the others fits a limit: the highest numbers."""

@@ -179,6 +179,7 @@ def _say_jobs(jobs: Any) -> None:
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
     from bridge.scenarios.machine import machine_words
+    from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.scenarios.wishes import wish_words
 
@@ -186,7 +187,7 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
-    for words in (time_limit_words(scenario.workload, [scenario.options]), wish_words(scenario)):
+    for words in (time_limit_words(scenario.workload, [scenario.options]), wish_words(scenario), power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

@@ -23,7 +23,16 @@ T = TypeVar("T")
 _ENDINGS = ("", "_ns", "_s", "_name")
 _OTHERS = {"observe": "observers", "out": "folder", "als-command": "command", "als-timeout": "timeout_s"}
 #: Options that take no value.
-_FLAGS = {"charge-decisions", "kill-at-walltime", "dependencies", "preset", "cancelled", "fair-start", "force"}
+_FLAGS = {
+    "charge-decisions",
+    "kill-at-walltime",
+    "stretch-walltime",
+    "dependencies",
+    "preset",
+    "cancelled",
+    "fair-start",
+    "force",
+}
 #: What is said of several options at once.
 _PHRASES = {"without them (--no-trace, and no --tasks)": "without them (keep_tasks=False)"}
 #: What is said behind this is a command line.

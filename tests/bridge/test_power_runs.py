@@ -22,6 +22,7 @@ from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
+from tools import demand_response
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -161,6 +162,24 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
+@pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
+@pytest.mark.parametrize("als", ["recorded", "ss"])
+def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state: str) -> None:
+    """A job of 100 s that asks for 100 s is at half its speed from 20 to 80 s."""
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    power = PowerOptions(limits=[(20 * S, 80 * S, 150)], fallback="dvfs", stretch_walltime=stretch)
+    more: dict[str, Any] = {} if als == "recorded" else {"overhead_ns": 0, "tasks_per_core": 4}
+    rules = Rules(kill_at_walltime=True)
+    result = bridge.simulate(
+        Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=power, rules=rules, **more
+    )
+    check_ledger(result.ledger)
+    assert (result.jobs.end_ns.tolist(), result.jobs.state.tolist()) == ([end_s * S], [state])
+    stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
+    with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
+        bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)
+
+
 PLATFORM_TEXT = """
 [[hosts]]
 count = 4
@@ -232,3 +251,18 @@ def test_indexes_by_hand() -> None:
     assert found.power_reduction_w == 120
     assert found.energy_saved_j == 1200
     assert found.run["disallowed"].jobs == 0
+
+
+def test_the_result_of_the_demand_response_paper() -> None:
+    """Waits fall as more users allow that their jobs are slowed, up to 75 %, and rise to 100 %; the limit is kept."""
+    found = demand_response.experiment(seeds=1)
+    waits = [each[0].wait["all"].mean_ns for each in found.values()]
+    assert all(wait is not None for wait in waits)
+    assert waits[0] > waits[1] > waits[2] > waits[3] < waits[4]
+    runs = [each[0].run["all"].mean_ns for each in found.values()]
+    assert runs == sorted(runs)
+    assert runs[0] == 0
+    for fallback in ("hold", "dvfs", "submit:state=1", "stop:idle", "stop:off"):
+        table = demand_response.simulated(demand_response.jobs(1, 1), fallback).power_over_time
+        limited = table[table.limit_mw >= 0]
+        assert limited.power_mw.max() <= 1000 * demand_response.LIMIT_W

@@ -11,9 +11,9 @@ billion of one, so that no change costs anything by rounding but that of the end
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, scaled
+from bls.engine.features.reached import end_as_directed, scaled, walltime_end
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import hold_pool
+from bls.engine.job_lifecycle import hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -146,6 +146,17 @@ def _expect(state: BatchState, job: int, now: int, end: int) -> None:
 
 
 @compiled(inner=True)
+def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> None:
+    """What is left of a job's walltime is as much longer, or shorter, as its mean scale has changed."""
+    jobs = state.jobs
+    left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
+    if left > 0:
+        jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
+    if jobs[b.RUN, job] >= 0:  # else as what was told of it is taken back
+        set_stop(state, job, walltime_end(state, job))
+
+
+@compiled(inner=True)
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
     sizes, jobs, given = state.sizes, state.jobs, state.directed
@@ -164,6 +175,8 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
         after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
         if thought > now:
             _expect(state, job, now, now + scaled(thought - now, before, after, max(thought, MAX_NS) - now))
+        if state.settings[b.STRETCHES] == 1:
+            _stretch(state, job, now, before, after)
         if jobs[b.RUN, job] >= 0 and not _run_on(state, job, now, before, after):
             return False
     if jobs[b.RUN, job] >= 0:

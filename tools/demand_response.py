@@ -1,0 +1,215 @@
+"""The two experiments of the demand-response paper, and a map of when its turn comes.
+
+    python -m tools.demand_response
+
+Prints the tables of ``docs/demand-response.md`` and draws its pictures. S. Matsui et al., *Architecture of Job Scheduling
+Simulator for Demand Response Based Resource Provisioning*, ISGC 2021: 151 nodes of 14 cores that draw 66 W idle and 240 W
+at work, 407 kW at the most, jobs that are submitted within 24 h, first come, first served. The paper gives neither the slower state of
+its cores nor when its limit holds: here that is 0.75 of the speed at 180 W, and the whole 24 h.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.machine.host_power import HostPower
+from bls.power.options import PowerOptions
+from bridge.compare.power_indexes import PowerIndexes, indexes_of
+from traces.base.time import format_ns
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure, save
+from traces.figures.drawing.panels import quiet, title_figure
+from traces.figures.run.power import power_figure
+from traces.statistics.intervals import mean_interval
+
+__all__ = ["LIMIT_W", "SHARES", "experiment", "jobs", "machine", "main", "simulated"]
+
+IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
+
+LIMIT_W: Final = 407_000
+SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+SEEDS: Final = 10
+
+_NODES, _CORES, _IDLE_W, _FULL_W = 151, 14, 66, 240
+_S: Final = 10**9
+_DAY_S: Final = 86_400
+#: Speeds and W of the slower state that are tried.
+_STATES: Final = ((0.9, 216), (0.75, 180), (0.75, 160), (0.5, 120), (0.5, 100))
+
+
+class _Jobs(NamedTuple):
+    # How many, and between which numbers their run times, s, and their nodes are.
+    n: int
+    run_s: tuple[int, int]
+    nodes: tuple[int, int]
+
+
+#: The jobs of the two experiments.
+EXPERIMENTS: Final = {1: _Jobs(100, (7200, 21_600), (1, 16)), 2: _Jobs(3000, (100, 3000), (1, 4))}
+
+
+def machine(speed: float = 0.75, watts: float = 180) -> Platform:
+    """The paper's machine; its cores have one slower state."""
+    power = HostPower(_IDLE_W, [(1, _FULL_W), (speed, watts)])
+    return Platform((HostGroup(_NODES, _CORES, 1.0 * _CORES, power=power),), name="demand response")
+
+
+def jobs(seed: int, number: int = 2) -> Workload:
+    """The jobs of an experiment, all uniformly distributed, whole seconds and nodes."""
+    kind, chance = EXPERIMENTS[number], np.random.default_rng([seed, number])
+    submit = np.sort(chance.integers(0, _DAY_S, kind.n))
+    run = chance.integers(*kind.run_s, kind.n, endpoint=True)
+    cores = _CORES * chance.integers(*kind.nodes, kind.n, endpoint=True)
+    rows = zip(range(1, kind.n + 1), submit.tolist(), run.tolist(), cores.tolist(), run.tolist(), strict=True)
+    return Workload.from_jobs(list(rows))
+
+
+def simulated(
+    log: Workload,
+    fallback: str,
+    share: float = 1.0,
+    platform: Platform | None = None,
+    seed: int = 0,
+    als: str = "recorded",
+) -> bridge.Result:
+    """One run under the paper's limit, which holds for the 24 h in which jobs are submitted."""
+    power = PowerOptions(
+        limits=[(0, _DAY_S * _S, LIMIT_W)],
+        fallback=fallback,
+        **({} if fallback == "none" else {"allowed": f"{share:g}"}),
+    )
+    more = {} if als == "recorded" else {"tasks_per_core": 8, "variation": 0.25, "keep_tasks": False}
+    return bridge.simulate(log, platform or machine(), als=als, power=power, seed=seed, **more)
+
+
+def _indexes(base: bridge.Result, found: bridge.Result) -> PowerIndexes:
+    rows = np.arange(len(base.jobs))
+    records = [one.power.record() for one in (base, found) if one.power is not None]
+    return indexes_of(
+        (base.jobs, found.jobs), (rows, rows), (records[0], records[1]), (base.power_over_time, found.power_over_time)
+    )
+
+
+def experiment(
+    shares: Sequence[float] = SHARES,
+    seeds: int = SEEDS,
+    platform: Platform | None = None,
+    fallback: str = "dvfs",
+    als: str = "recorded",
+) -> dict[float, list[PowerIndexes]]:
+    """Experiment 2: for each share of allowed jobs, the indexes of each seed."""
+    found: dict[float, list[PowerIndexes]] = {share: [] for share in shares}
+    for seed in range(seeds):
+        log = jobs(seed)
+        base = simulated(log, "none", platform=platform, seed=seed, als=als)
+        for share in shares:
+            found[share].append(_indexes(base, simulated(log, fallback, share, platform, seed, als)))
+    return found
+
+
+def _mean(values: Sequence[float | None], digits: int = 0) -> str:
+    known = np.array([value for value in values if value is not None])
+    if not len(known):
+        return "–"
+    found = mean_interval(known)
+    if not found.has_interval:
+        return f"{found.mean:,.{digits}f}"
+    return f"{found.mean:,.{digits}f} [{found.low:,.{digits}f}, {found.high:,.{digits}f}]"
+
+
+def _seconds(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else value / _S for value in values]
+
+
+def share_table(found: Mapping[float, Sequence[PowerIndexes]]) -> list[str]:
+    """A row a share: by how much jobs wait and run longer, s, and what was saved."""
+    rows = [
+        "| allowed | wait longer, s | of them allowed | disallowed | run longer, s | power less, kW | energy saved, MJ |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for share, each in found.items():
+        waits = [
+            _mean(_seconds([one.wait[group].mean_ns for one in each])) for group in ("all", "allowed", "disallowed")
+        ]
+        runs = _mean(_seconds([one.run["all"].mean_ns for one in each]))
+        less = _mean([None if one.power_reduction_w is None else one.power_reduction_w / 1000 for one in each], 1)
+        saved = _mean([one.energy_saved_j / 1e6 for one in each], 1)
+        rows.append(f"| {share:.0%} | {' | '.join(waits)} | {runs} | {less} | {saved} |")
+    return rows
+
+
+def state_table(seeds: int = 3) -> list[str]:
+    """A row a slower state: by how much all jobs wait longer on average, s, by the share of allowed ones."""
+    rows = [
+        "| slower state | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |",
+        "|---" * (1 + len(SHARES)) + "|",
+    ]
+    for speed, watts in _STATES:
+        found = experiment(seeds=seeds, platform=machine(speed, watts))
+        waits = [np.mean([one.wait["all"].mean_ns or 0.0 for one in each]) / _S for each in found.values()]
+        least = min(waits)
+        cells = [f"**{value:,.0f}**" if value == least else f"{value:,.0f}" for value in waits]
+        rows.append(f"| {speed:g}, {watts} W | {' | '.join(cells)} |")
+    return rows
+
+
+def fallback_table(number: int = 1) -> Iterator[str]:
+    """Experiment 1: a row a fallback."""
+    yield "| fallback | peak, kW | above the limit | mean wait | energy, GJ |"
+    yield "|---|---|---|---|---|"
+    for fallback in ("none", "hold", "submit:state=1", "dvfs", "stop:idle", "stop:off"):
+        result = simulated(jobs(0, number), fallback)
+        found = result.metrics
+        above = format_ns(found["above_limit_ns"]) if found["above_limit_ns"] else "never"
+        wait = format_ns(round(found["mean_wait_ns"]))
+        yield f"| `{fallback}` | {found['peak_power_w'] / 1000:.1f} | {above} | {wait} | {found['energy_j'] / 1e9:.2f} |"
+
+
+def share_figure(found: Mapping[float, Sequence[PowerIndexes]]) -> Figure:
+    """The paper's Fig. 7: by how much jobs wait and run longer, by the share of allowed ones, with 95 % intervals."""
+    with canvas.styled():
+        figure = canvas.new_figure(6.4, 3.4)
+        axes = figure.subplots()
+        quiet(axes, "y")
+        for words, colour, of in (
+            ("wait", canvas.PALETTE[0], lambda one: one.wait["all"].mean_ns),
+            ("run", canvas.PALETTE[1], lambda one: one.run["all"].mean_ns),
+        ):
+            points = [mean_interval(np.array([of(one) for one in each]) / _S) for each in found.values()]
+            mean = np.array([one.mean for one in points])
+            ends = np.abs(np.array([(one.low, one.high) for one in points]).T - mean)
+            axes.errorbar(
+                [100 * share for share in found], mean, ends, color=colour, marker="o", capsize=3, label=words
+            )
+        axes.set_xlabel("jobs that may be slowed [%]")
+        axes.set_ylabel("longer than without a limit [s]")
+        axes.set_ylim(0, None)
+        axes.legend(frameon=False)
+        title_figure(figure, "dvfs at 407 kW, ten seeds", 80)
+    return figure
+
+
+def main() -> int:
+    """Print the tables, draw the pictures."""
+    found = experiment()
+    print("\n".join([*fallback_table(), "", *share_table(found), "", *state_table()]))
+    save(share_figure(found), IMAGES / "demand-response-shares.png")
+    for fallback in ("none", "dvfs"):
+        result = simulated(jobs(0, 1), fallback)
+        until_ns = int(result.jobs["end_ns"].max())
+        save(
+            power_figure(result.power_over_time, until_ns=until_ns, title=f"100 jobs of 2 to 6 h, {fallback}"),
+            IMAGES / f"demand-response-{fallback}.png",
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
