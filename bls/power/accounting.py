@@ -121,17 +121,13 @@ class PowerAccounts:
 
 @dataclass(frozen=True)
 class _Pieces:
-    # So much more, or less, than an idle core draws, from one instant to another; int64 each. ``job``: whose, ``host``: where,
-    # ``drawn_mw``: with what the idle core draws.
+    # So much more, or less, than an idle core draws, from one instant to another; int64 each. ``job``: whose; ``drawn_mw``:
+    # with what the idle core draws.
     job: Array
-    host: Array
     start_ns: Array
     end_ns: Array
     more_mw: Array
     drawn_mw: Array
-
-    def __len__(self) -> int:
-        return len(self.job)
 
 
 class HostStates(NamedTuple):
@@ -238,7 +234,7 @@ def step_series(
     return PowerSeries(instants[another].astype(np.int64), levels[another].astype(np.int64), until_ns)
 
 
-def _held(ledger: Ledger) -> tuple[Array, Array, Array, Array, Array, Array]:
+def _held(ledger: Ledger) -> tuple[Array, ...]:
     # Which cores [lo, hi) jobs held from when to when, at which scale of their speeds: job, lo, hi, start, end, scale.
     jobs, scales = ledger.jobs, ledger.scales
     by_core = np.zeros(len(jobs), np.bool_)
@@ -251,20 +247,17 @@ def _held(ledger: Ledger) -> tuple[Array, Array, Array, Array, Array, Array]:
     found = held.job[row], held.lo[plain], held.hi[plain], held.start_ns[row], held.end_ns[row]
     if scales is None:
         return *found, np.full(len(row), WHOLE, np.int64)
-    all_of = scales.core < 0
-    of_job = all_of & ~by_core[scales.job]
+    of_job = ~by_core[scales.job]
     parts = [_scaled(found, found[0], scales.job[of_job], scales.told_ns[of_job], scales.scale[of_job])]
     if by_core.any():
         alone = core_spans(ledger, by_core)
         at, spread = _spread(alone.job, alone.core, scales.job, scales.core)
-        kinds, unit = np.unique(np.stack([alone.job, alone.core]), axis=1, return_inverse=True)
-        del kinds
-        unit = unit.reshape(-1)
+        unit = np.unique(np.stack([alone.job, alone.core]), axis=1, return_inverse=True)[1].reshape(-1)
         order = np.lexsort((at, scales.told_ns[at], unit[spread]))
         at, of_unit = at[order], unit[spread][order]
         cores = alone.job, alone.core, alone.core + 1, alone.start_ns, alone.end_ns
         parts.append(_scaled(cores, unit, of_unit, scales.told_ns[at], scales.scale[at]))
-    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 def _spread(job: Array, core: Array, told_job: Array, told_core: Array) -> tuple[Array, Array]:
@@ -316,7 +309,7 @@ def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Ar
 def _priced(
     table: PowerTable, job: Array, lo: Array, hi: Array, start: Array, end: Array, scale: Array, *, working: bool
 ) -> _Pieces:
-    # What such cores draw, active or waiting; a piece for each group that they are of. ``host`` is the first core's.
+    # What such cores draw, active or waiting; a piece for each group that they are of.
     pieces = []
     for group in range(len(table.cores)):
         count = np.minimum(hi, table.first_core[group + 1]) - np.maximum(lo, table.first_core[group])
@@ -324,7 +317,7 @@ def _priced(
         of = np.full(len(some), group)
         each = table.active_mw[table.state_of(scale[some], of), of] if working else table.waiting_mw[of]
         n, idle = count[some], table.idle_mw[group]
-        pieces.append(_Pieces(job[some], lo[some], start[some], end[some], n * (each - idle), n * each))
+        pieces.append(_Pieces(job[some], start[some], end[some], n * (each - idle), n * each))
     return _Pieces(*(np.concatenate(columns) for columns in zip(*(vars(one).values() for one in pieces), strict=True)))
 
 
@@ -351,4 +344,4 @@ def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
     job, core, start, end = found
     group = table.group_of_core(core)
     more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
-    return _Pieces(job, core, start, end, more, more)
+    return _Pieces(job, start, end, more, more)

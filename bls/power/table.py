@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bls.machine.host_power import milliwatts
 from bls.machine.platform import Platform
 from traces.base.columns import Columns
 from traces.base.errors import InputError
@@ -139,13 +140,16 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     cores = np.array([group.cores for group in platform.hosts], np.int64)
 
     def column(name: str) -> Array:
-        return np.array([round(getattr(power, name) * 1000) for power in known], np.int64)
+        return np.array([milliwatts(name, getattr(power, name)) for power in known], np.int64)
 
     def passage(name: str, part: int) -> Array:
         return np.array([power.passage(name)[part] for power in known], np.int64)
 
     idle = column("idle_w")
-    waiting = np.array([power.idle_w if power.waiting_w is None else power.waiting_w for power in known])
+    waits = [power.waiting_w is not None for power in known]
+    waiting = [
+        milliwatts("waiting_w", power.waiting_w) if told else 0 for power, told in zip(known, waits, strict=True)
+    ]
     return PowerTable(
         first_host=np.concatenate([[0], np.cumsum(count)]),
         first_core=np.concatenate([[0], np.cumsum(count * cores)]),
@@ -153,7 +157,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         speed=shape[0],
         active_mw=shape[1],
         idle_mw=idle,
-        waiting_mw=np.rint(waiting * 1000).astype(np.int64),
+        waiting_mw=np.where(waits, np.array(waiting, np.int64), idle),
         base_mw=column("base_w"),
         off_mw=column("off_w"),
         shutdown_ns=passage("shutdown", 0),
