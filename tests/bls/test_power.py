@@ -264,3 +264,47 @@ def test_smaller_shares_are_within_greater_ones() -> None:
     assert (found[1] <= found[2]).all()
     for rows, share in zip(found, (0.25, 0.5, 0.75), strict=True):
         assert abs(rows.sum() - 400 * share) < 40
+
+
+OFF = Machine(2, 2, 50_000, TWO.states, off=10_000, shutdown=(5 * S, 250_000), boot=(S, 0))
+
+
+@pytest.mark.parametrize(
+    ("case", "excesses"),
+    [
+        (Case(TWO, JOBS, LIMIT, "none"), [(20, 80, 100, "ignored")]),
+        (Case(TWO, JOBS, LIMIT, "dvfs", reaction=5 * S), [(20, 25, 100, "reaction")]),
+        # Job 1 cannot be slowed, and draws 300 W with the idle cores; from 30 s on nobody can be below 200 W.
+        (
+            Case(
+                TWO,
+                (Job(0, 2, 40 * S, False),),
+                (Limit(10 * S, 30 * S, 250_000), Limit(30 * S, 50 * S, 150_000)),
+                "dvfs",
+            ),
+            [(10, 30, 50, "running"), (30, 40, 150, "infeasible")],
+        ),
+        # An idle host shuts down with 250 W for 5 s, and is off with 10 W then; the other has a job, and draws 200 W.
+        (
+            Case(OFF, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 300_000),), "stop:off"),
+            [(10, 15, 150, "stopping")],
+        ),
+        # Both hosts have jobs as one is to be out of service; at 20 s one of them falls idle.
+        (
+            Case(
+                TWO,
+                (Job(0, 2, 40 * S, True), Job(0, 2, 20 * S, True)),
+                (Limit(10 * S, 30 * S, 350_000),),
+                "stop:idle",
+            ),
+            [(10, 20, 50, "running")],
+        ),
+    ],
+)
+def test_why_more_is_drawn_than_a_limit_allows(
+    case: Case, excesses: list[tuple[int, int, int, str]], tmp_path: Path
+) -> None:
+    power = simulated(case, tmp_path).power
+    assert power is not None
+    found = [(one.begin_ns // S, one.end_ns // S, one.above_mw // 1000, one.reason) for one in power.excesses]
+    assert found == excesses
