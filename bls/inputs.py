@@ -154,8 +154,8 @@ def given_for(
         switch_hi=platform.topology.hi,
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
-        | _directing(rules, policy)
-        | ({} if limits is None else limits.settings()),
+        | ({} if limits is None else limits.settings())
+        | _telling(rules, policy, limits),
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)
@@ -221,17 +221,27 @@ def _settings(
         b.ACCOUNTS: int(scored is not None and scored.accounts),
         b.RELEASES: _releases(rules, allocator, around, recorded, countable),
         b.PROMISES: int(isinstance(estimator(rules.estimates), Promised)),
-        b.AFTER_PASS: HINT if rules.hints else 0,
         b.RESIZE: rules.resizing,
         b.MOLDS: int(rules.molds),
     }
 
 
-def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
-    # The settings of a policy that directs running jobs.
+def _telling(rules: Rules, policy: AnyPolicy, limits: PowerPlan | None) -> dict[int, int]:
+    # The settings of what running jobs are told, by a policy that directs them, too.
     found = directs(policy)
-    if not found:
-        return {b.DIRECTS: 0}
+    if found:
+        _check_directing(rules, policy)
+    by_policy = b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found)
+    slows = limits is not None and limits.slows and not limits.stops
+    return {
+        b.DIRECTS: by_policy + b.SLOWS * slows,
+        b.AFTER_DIRECTIONS: DIRECT if by_policy else 0,
+        b.AFTER_HINTS: (HINT_AS_DECIDED if "hints" in found else HINT) if rules.hints else 0,
+    }
+
+
+def _check_directing(rules: Rules, policy: AnyPolicy) -> None:
+    # What cannot be beside a policy that directs running jobs.
     what = f"batch policy {policy.name} directs running jobs"
     if rules.charge_decisions:
         raise InputError(f"--charge-decisions: {what}, which takes no time; allowed: policies that only start jobs")
@@ -239,14 +249,6 @@ def _directing(rules: Rules, policy: AnyPolicy) -> dict[int, int]:
         raise InputError(
             f"--estimates application: {what}, and what these have promised is void; allowed: other estimates"
         )
-    for alone in sorted(found & {"widths", "hints"}):
-        if len(found) > 1:
-            raise InputError(
-                f"directs: {what}: {alone!r} beside {' and '.join(map(repr, sorted(found - {alone})))}; allowed: 'widths' "
-                "alone, 'hints' alone, or 'speeds' and 'ends'"
-            )
-        return {b.DIRECTS: 0} | ({b.AFTER_PASS: HINT_AS_DECIDED} if alone == "hints" and rules.hints else {})
-    return {b.DIRECTS: b.SCALES * ("speeds" in found) + b.CUTS * ("ends" in found), b.AFTER_PASS: DIRECT}
 
 
 def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: PowerPlan) -> None:
@@ -257,13 +259,12 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
     for there, what in (
         (plan.stops and around.outages is not None, "--failures"),
         (plan.stops and maintained, "windows of maintenance"),
-        (
-            not plan.stops and isinstance(policy, DecidingPolicy),
-            f"batch policy {policy.name}, which decides itself which jobs start",
-        ),
         (not plan.stops and rules.charge_decisions, "--charge-decisions, as jobs would start later than was decided"),
-        (not plan.stops and rules.hints, f"--coordination {rules.coordination}"),
-        (rules.resizing != b.NO_RESIZE or rules.molds, f"--resize {rules.resize}"),
+        (rules.molds, f"--resize {rules.resize}, as nobody looks for a width that fits the limit"),
+        (
+            plan.slows and "speeds" in directs(policy),
+            f"batch policy {policy.name}, which scales the speeds of running jobs itself",
+        ),
         (
             plan.slows and isinstance(estimator(rules.estimates), Promised),
             "--estimates application, as what is slowed has promised is void",

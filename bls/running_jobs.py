@@ -13,7 +13,6 @@ from bls.engine.features.losses import tell_loss
 from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.features.wishes import tell_wishes
-from bls.engine.hooks import HINT, HINT_AS_DECIDED
 from bls.engine.state import BatchState
 from traces.compiled import Array
 
@@ -98,7 +97,7 @@ class RunningJobs:
     @property
     def hints(self) -> bool:
         """Whether running jobs are told for which of their cores others wait."""
-        return bool(self.state.settings[b.AFTER_PASS] in (HINT, HINT_AS_DECIDED))
+        return bool(self.state.settings[b.AFTER_HINTS] != 0)
 
     @property
     def resizes(self) -> bool:
@@ -130,13 +129,14 @@ class RunningJobs:
 
     @property
     def directs(self) -> bool:
-        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        """Whether running jobs are directed, by a policy or a limit to power: the speeds of their cores are scaled, or they are
+        ended."""
         return bool(self.state.settings[b.DIRECTS] != 0)
 
     @property
     def scales(self) -> bool:
-        """Whether a policy scales the speeds of cores."""
-        return bool(self.state.settings[b.DIRECTS] & b.SCALES)
+        """Whether the speeds of running jobs' cores are scaled."""
+        return bool(self.state.settings[b.DIRECTS] & (b.SCALES | b.SLOWS))
 
     @property
     def reaches(self) -> bool:
@@ -150,10 +150,22 @@ class RunningJobs:
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
-        jobs = self.state.jobs
-        first = int(jobs[b.TOLD_FIRST, row])
-        core, change = self.state.told[2:4, first : first + int(jobs[b.TOLD_COUNT, row])]
+        told = self._told_last(row)
+        core, change = told[b.TOLD_CORE], told[b.TOLD_WHAT]
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
+
+    def _told_last(self, row: int) -> Array:
+        # What a running job was told last: columns of the table of what was told.
+        first, count = self.state.jobs[[b.TOLD_FIRST, b.TOLD_COUNT], row].tolist()
+        found: Array = self.state.told[:, first : first + count]
+        return found
+
+    def _all_told(self, *kinds: int) -> Array:
+        # What running jobs were told so far, of these kinds, by row, then by time: columns of the table.
+        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
+        told = told[:, np.isin(told[b.TOLD_WHAT], kinds)]
+        found: Array = told[:, np.argsort(told[b.TOLD_JOB], kind="stable")]
+        return found
 
     def holds(self, row: int, core_number: Array) -> Array:
         """Which of these cores, by their numbers in the machine, a running job holds: bool."""
@@ -163,11 +175,10 @@ class RunningJobs:
     def width_columns(self) -> tuple[Array, ...]:
         """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
         ``ASKED_FOR`` of ``bls.engine.state``; and what they have wished for: how many cores, and 0."""
-        sizes = self.state.sizes
-        told = self.state.told[:4, : int(sizes[b.N_TOLD])]
+        told = self._all_told(b.GIVEN, b.ASKED_FOR)[:4]
         if not self.evolves:
-            return tuple(told[:, np.argsort(told[0], kind="stable")])
-        wishes = self.state.wishes[:4, : int(sizes[b.N_WISHES])]
+            return tuple(told)
+        wishes = self.state.wishes[:4, : int(self.state.sizes[b.N_WISHES])]
         wishes = wishes[:, (wishes[0] >= 0) & (wishes[1] <= self.state.clock[b.NOW])]
         both = np.concatenate([wishes, told], axis=1)
         both[3, : wishes.shape[1]] = 0
@@ -176,17 +187,18 @@ class RunningJobs:
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
         and by what, parts per billion."""
-        first = int(self.state.jobs[b.TOLD_FIRST, row])
-        told = self.state.told[2:5, first : first + int(self.state.jobs[b.TOLD_COUNT, row])]
+        told = self._told_last(row)[[b.TOLD_CORE, b.TOLD_WHAT, b.TOLD_VALUE]]
         return [(core, scale) for core, what, scale in told.T.tolist() if what == b.SCALED]
+
+    def hinted(self, row: int) -> bool:
+        """Whether a running job was last told for which of its cores others wait."""
+        return bool((self._told_last(row)[b.TOLD_WHAT] == b.HINTED).any())
 
     def scale_columns(self) -> tuple[Array, ...]:
         """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
         billion."""
-        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
-        told = told[:, told[3] == b.SCALED]
-        row, instant, core, _, scale = told[:, np.argsort(told[0], kind="stable")]
-        return row, instant, core, scale
+        told = self._all_told(b.SCALED)
+        return tuple(told[[b.TOLD_JOB, b.TOLD_NS, b.TOLD_CORE, b.TOLD_VALUE]])
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -212,8 +224,8 @@ class RunningJobs:
         Rows, instants, the rows of the jobs that wait (-1: none does any more), for how many cores these wait, and how many
         of the told job's are wanted.
         """
-        told = self.state.told[:, : int(self.state.sizes[b.N_TOLD])]
-        return tuple(told[:, np.argsort(told[0], kind="stable")])
+        told = self._all_told(b.HINTED)
+        return tuple(told[[b.TOLD_JOB, b.TOLD_NS, b.TOLD_CORE, b.TOLD_VALUE, b.TOLD_WANTED]])
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to

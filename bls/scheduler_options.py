@@ -169,9 +169,10 @@ class Rules:
             )
 
     def _check_resizing(self, policy: AnyPolicy) -> None:
-        if not self.molds and (self.releases == BY_HOST or self.hints):
+        if not self.molds and self.releases == BY_HOST:
             raise InputError(
-                f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core"
+                f"--resize {self.resize}: not with --coordination {self.coordination}; allowed: none, release, release:core, "
+                "hint, hint:core"
             )
         if not self.molds and isinstance(estimator(self.estimates), Promised):
             raise InputError(

@@ -16,6 +16,7 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
+from bls.engine.power_of_cores import power_left
 from bls.machine.platform import Platform
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
@@ -102,6 +103,43 @@ class View:
     def free_cores(self) -> int:
         """Cores that no job holds, on hosts that are up."""
         return self._free_cores
+
+    @property
+    def power_limit_w(self) -> float | None:
+        """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
+        limit = self._simulator.state.clock.item(b.LIMIT_MW)
+        return None if limit == b.NEVER else limit / 1000
+
+    @property
+    def power_left_w(self) -> float | None:
+        """What jobs that start may draw under that limit beyond idle cores, W, beside those that run in the states that they
+        are planned with; below 0 where these draw too much."""
+        left = power_left(self._simulator.state)
+        return None if left == b.NEVER else left / 1000
+
+    def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
+        """What a job that waits would draw beyond idle cores, W, in the state that it is planned with.
+
+        Parameters
+        ----------
+        job : SeenJob
+        cores : iterable of int, optional
+            The cores that it would have, by their numbers in the machine; default: as many as it asks for of those that draw
+            least.
+
+        Returns
+        -------
+        float or None
+            None where no limit to power is looked at.
+        """
+        state = self._simulator.state
+        if state.settings.item(b.POWERED) == b.UNPOWERED:
+            return None
+        planned, first = state.power.planned, state.power.first_core
+        more = state.power.more_mw[planned.item(job.origin) if len(planned) else 0]
+        if cores is None:
+            return job.cores * int(more.min()) / 1000
+        return int(more[np.searchsorted(first[1:-1], list(cores), side="right")].sum()) / 1000
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
@@ -438,7 +476,7 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._simulator.state.settings.item(b.AFTER_PASS) != HINT_AS_DECIDED:
+        if self._simulator.state.settings.item(b.AFTER_HINTS) != HINT_AS_DECIDED:
             raise PluginError("hint() is for a batch policy that says directs = ('hints',), with --coordination hint")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
@@ -446,11 +484,17 @@ class View:
         if waiting is not None and (not isinstance(waiting, SeenJob) or self._waiting.get(waiting.row) is not waiting):
             named = f"job {waiting.job_id}, which is not waiting" if isinstance(waiting, SeenJob) else shown(waiting)
             raise PluginError(f"hint() of job {job.job_id}: waiting: {named}; allowed: jobs of view.waiting")
-        left, working = job.cores, set[int]()  # of whole hosts a job computes on the first ones
+        self._directions.hint(job, cores, waiting, self._cores_of(job) & self._working(job))
+
+    def _working(self, job: SeenJob) -> set[int]:
+        # The cores that a running job computes on, or has computed on: of whole hosts the first ones.
+        if self._simulator.resizes:
+            return self._cores_of(job)  # then hosts are shared
+        left, working = job.cores, set[int]()
         for lo, hi in self._simulator.allocation(job.row):
             working.update(range(lo, min(hi, lo + left)))
             left -= min(left, hi - lo)
-        self._directions.hint(job, cores, waiting, self._cores_of(job) & working)
+        return working
 
     def _cores_of(self, job: SeenJob) -> set[int]:
         return {core for lo, hi in self.allocation(job) for core in range(lo, hi)}
@@ -479,7 +523,7 @@ class View:
         clock, sizes, jobs = state.clock, state.sizes, state.jobs
         n = sizes.item(b.N_LOG)
         settings = state.settings
-        promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & b.SCALES != 0
+        promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & (b.SCALES | b.SLOWS) != 0
         promises = promises or settings.item(b.RESIZE) != b.NO_RESIZE
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3

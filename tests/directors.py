@@ -37,7 +37,7 @@ class Director:
         chance = random.Random(f"{self.seed} {view.now_ns}")
         free, starts = view.free_cores, []
         for job in view.waiting:
-            if job.cores > free:
+            if job.cores > free or not self.may_start(view, job, starts):
                 break
             free -= job.cores
             starts.append(job)
@@ -59,6 +59,10 @@ class Director:
                 self._note(view, job, "requeue")
         if view.n_running and chance.random() < 0.5:
             view.wake_after(chance.randrange(1, 3 * 10**9))
+
+    def may_start(self, view: Any, job: Any, starts: list[Any]) -> bool:
+        """Whether there is power enough for a job that fits, beside those that this pass starts."""
+        return True
 
     def _note(self, view: Any, job: Any, what: float | str) -> None:
         self.done.append((view.now_ns, job.job_id, job.attempt, what))

@@ -38,6 +38,8 @@ WISH = 27
 DIRECT, HINT_AS_DECIDED = 28, 29
 # Limits to power:
 LIMITS, POWER_FITS, SET_LEVEL, STOP_HOSTS = 30, 31, 32, 33
+# Running jobs that are told several of these things:
+TOGETHER = 34
 
 HOOKS = Hooks(
     "batch engine",
@@ -77,6 +79,7 @@ HOOKS = Hooks(
         POWER_FITS: ("starts under a limit to power", "bls.engine.features.power:fits_power"),
         SET_LEVEL: ("jobs that are slowed under a limit", "bls.engine.features.power:set_level"),
         STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
+        TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
     },
 )
 
@@ -102,8 +105,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(PRESETS)
     if settings[b.RELEASES] != b.NO_RELEASES:
         found |= {TAKE_UP, GIVE_UP, RELEASE} | ({HOLD_LEFT} if by_cores else set())
-    if settings[b.AFTER_PASS] != 0:
-        found.add(int(settings[b.AFTER_PASS]))
+    parts = (b.AFTER_PASS, b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)
+    found |= {int(settings[part]) for part in parts if settings[part] != 0}
     if settings[b.MOLDS] == 1:
         found.add(MOLD_BESIDE if settings[b.DEPTH] > 1 else MOLD)
     if settings[b.RESIZE] == b.EVOLVE:

@@ -10,7 +10,7 @@ import numpy as np
 from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
-from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED, HOOKS, RESIZE, SET_LEVEL, wanted
+from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile, PowerState, StopState
 from traces.compiled import Array, own
@@ -141,13 +141,7 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     # A job may be given all the cores.
     wider = settings[b.RESIZE] or settings[b.MOLDS]
     settings[b.WIDEST] = given.host_first[-1] if wider else given.cores.max()
-    settings[b.TOLD_AT_MOST] = (
-        given.host_first[-1] if settings[b.RESIZE] else min(jobs.shape[1], int(given.host_first[-1]))
-    )
-    if settings[b.DIRECTS]:
-        settings[b.TOLD_AT_MOST] = 3 * given.host_first[-1]  # each core of a job, all of them, and its end
-    if settings[b.RESIZE]:
-        settings[b.AFTER_PASS] = RESIZE
+    _set_after_pass(settings, int(given.host_first[-1]))
     settings[b.PLANS] = settings[b.DEPTH] > 0
     settings[b.PREDICTS] = len(given.history_least) > 0
     settings[b.N_WINDOWS] = given.windows.shape[1]
@@ -160,6 +154,20 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
     sizes[b.LAST] = not settings[b.BY_CORES]
     return settings, clock, sizes
+
+
+def _set_after_pass(settings: Array, n_cores: int) -> None:
+    # What running jobs are told after a pass, and how much of it there may be.
+    settings[b.AFTER_WIDTHS] = RESIZE if settings[b.RESIZE] else 0
+    # Of a policy's directions: each core of a job, all of them, and its end.
+    parts = {b.AFTER_WIDTHS: 1, b.AFTER_HINTS: 1, b.AFTER_DIRECTIONS: 3, b.AFTER_LEVELS: 2}
+    there = [part for part in parts if settings[part]]
+    settings[b.TOLD_AT_MOST] = n_cores * sum(parts[part] for part in there)
+    if len(there) == 1:
+        settings[b.AFTER_PASS] = settings[there[0]]
+    elif there:
+        settings[b.AFTER_PASS] = TOGETHER
+        settings[b.TOLD_AT_MOST] *= 2  # to put it in order
 
 
 def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
@@ -263,22 +271,21 @@ def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
     }
 
 
-def _told(n_cores: int, most_running: int, after_pass: int, rows: int, amounts: Array) -> dict[str, Array]:
+def _told(n_cores: int, most_running: int, settings: Array, rows: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
-    hinted = n_cores if after_pass in (HINT, HINT_AS_DECIDED) else 0
-    resized = n_cores if after_pass == RESIZE else 0
-    directed = n_cores if after_pass in (DIRECT, SET_LEVEL) else 0
+    hinted = n_cores if settings[b.AFTER_HINTS] else 0
+    resized = n_cores if settings[b.AFTER_WIDTHS] else 0
+    directed = n_cores if settings[b.AFTER_DIRECTIONS] or settings[b.AFTER_LEVELS] else 0
+    by_policy = n_cores if settings[b.AFTER_HINTS] == HINT_AS_DECIDED else 0
     lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
     lengths |= {"reached": hinted + resized + directed}
     return {
         **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
-        "told": np.zeros((5, 4 * most_running if hinted else 4 * (resized + directed)), np.int64),
+        "told": np.zeros((b.TOLD_ROWS, 4 * (min(hinted, most_running) + resized + directed)), np.int64),
         "resizing": np.zeros((5, resized), np.int64),
         "wishing": np.zeros((b.WISHING_ROWS, rows if resized else 0), np.int64),
         "totals": own(amounts, np.int64).copy() if resized else _none(),
-        "directed": np.zeros(
-            (b.DIRECTED_ROWS, 3 * directed or (2 * hinted if after_pass == HINT_AS_DECIDED else 0)), np.int64
-        ),
+        "directed": np.zeros((b.DIRECTED_ROWS, 3 * directed + 2 * by_policy), np.int64),
         "scaling": np.zeros((b.SCALING_ROWS, rows if directed else 0), np.int64),
         "core_scale": np.zeros((2, directed), np.int64),
     }
@@ -381,7 +388,7 @@ def new_state(given: Given) -> BatchState:
         **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
         power=given.power or no_power(),
         stops=given.stops or no_stops(),
-        **_told(n_cores, most_running, int(settings[b.AFTER_PASS]), jobs.shape[1], given.amounts),
+        **_told(n_cores, most_running, settings, jobs.shape[1], given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),

@@ -341,6 +341,7 @@ def advance(state: BatchState, max_ends: int) -> int:
             return status
         clock[b.IN_PASS] = 0
         if state.settings[b.AFTER_PASS] != 0:
+            sizes[b.N_REACHED] = 0
             status = call_hook(state.hooks[state.settings[b.AFTER_PASS]], (state, -1, clock[b.NOW], 0, 0))
             if status != 0:
                 return int(status)

@@ -6,7 +6,7 @@ from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["cores_mw", "planned_state"]
+__all__ = ["core_mw", "cores_mw", "least_mw", "planned_state", "power_left", "room_mw"]
 
 
 @compiled(inner=True)
@@ -26,3 +26,59 @@ def cores_mw(state: BatchState, job: int, lo: Array, hi: Array, count: int) -> i
             if cores > 0:
                 total += cores * power.more_mw[at, group]
     return int(total)
+
+
+@compiled(inner=True)
+def core_mw(state: BatchState, job: int, core: int) -> int:
+    """What a core of a job draws beyond an idle one, in the state that the job is planned with."""
+    power, group = state.power, 0
+    while power.first_core.size > 2 and core >= power.first_core[group + 1]:
+        group += 1
+    return int(power.more_mw[planned_state(state, job), group])
+
+
+@compiled(inner=True)
+def least_mw(state: BatchState, job: int) -> int:
+    """What a waiting job draws at the least beyond idle cores, whichever cores it has."""
+    row = state.power.more_mw[planned_state(state, job)]
+    least = row[0]
+    for group in range(row.size):
+        least = min(least, row[group])
+    return int(state.jobs[b.CORES, job] * least)
+
+
+@compiled(inner=True)
+def _held_mw(state: BatchState, job: int) -> int:
+    """What the cores that a job holds draw beyond idle ones, in the state that it is planned with."""
+    jobs, total = state.jobs, 0
+    if state.power.first_core.size == 2:
+        return int(jobs[b.HELD_CORES, job] * state.power.more_mw[planned_state(state, job), 0])
+    first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
+    if state.settings[b.RELEASES] == b.NO_RELEASES:
+        return int(cores_mw(state, job, state.pool_lo[first:], state.pool_hi[first:], count))
+    for k in range(first, first + count):
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            if state.holder[core] == job:
+                total += core_mw(state, job, core)
+    return int(total)
+
+
+@compiled(inner=True)
+def room_mw(state: BatchState) -> int:
+    """What more may be drawn under the limit that is known, beside the idle cores and all jobs as they are planned; ``NEVER``
+    without a limit."""
+    sizes, limit = state.sizes, state.clock[b.LIMIT_MW]
+    if limit == b.NEVER:
+        return int(limit)
+    left = limit - state.settings[b.IDLE_MW]
+    for k in range(sizes[b.N_RUNNING]):
+        left -= _held_mw(state, state.running_job[k])
+    for k in range(sizes[b.N_STARTED]):
+        left -= _held_mw(state, state.started[k])
+    return int(left)
+
+
+@compiled()
+def power_left(state: BatchState) -> int:
+    """As :func:`room_mw`, for whoever looks from outside."""
+    return room_mw(state)

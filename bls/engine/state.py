@@ -105,14 +105,17 @@ AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running
 TOLD_AT_MOST = 28  # so much may be told after one pass
 RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
 MOLDS = 30  # 1 where jobs may start with another width than they ask for
-DIRECTS = 31  # what a policy that decides does to running jobs, the sum of those below
+DIRECTS = 31  # what a policy that decides, or a limit to power, does to running jobs, the sum of those below
 POWERED = 32  # how the power of the machine is limited: one of those below
 IDLE_MW = 33  # what the idle machine draws
 POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is left of power
 POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
 SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
 STRETCHES = 37  # 1 where what is slowed under a limit may run for longer than its walltime by as much
-SETTINGS = 38
+# The slots of the hooks that find out what running jobs are told, in the order in which that happens, 0 none: cores that come
+# and go, cores that others wait for, what a policy does to jobs, states under a limit to power.
+AFTER_WIDTHS, AFTER_HINTS, AFTER_DIRECTIONS, AFTER_LEVELS = 38, 39, 40, 41
+SETTINGS = 42
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -204,8 +207,8 @@ NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
 # wish; as a policy decides.
 NO_RESIZE, EXPAND, SHRINK, EXPAND_SHRINK, EQUAL, EVOLVE, AS_DECIDED = 0, 1, 2, 3, 4, 5, 6
 
-# Parts of DIRECTS: a policy scales the speeds of cores, ends jobs.
-SCALES, CUTS = 1, 2
+# Parts of DIRECTS: a policy scales the speeds of cores, ends jobs; a limit to power scales speeds.
+SCALES, CUTS, SLOWS = 1, 2, 4
 
 # Values of POWERED: not at all; jobs start at full speed, or not; in the state that their submit has set; at one level for all
 # that may be slowed.
@@ -218,12 +221,15 @@ UP, OUT, SHUTTING, OFF, BOOTING = range(5)
 # it is not.
 STOP_STATE, STOP_DUE, STOP_UNTIL = range(3)
 
-# Row 3 of BatchState.told where widths change: a core is asked for, or given; where a policy directs jobs: their speeds are
-# scaled, row 4 by what; or they are ended.
-ASKED_FOR, GIVEN, SCALED, ENDED_BY = -1, 1, 2, 3
+# Rows of BatchState.told: a running job, an instant, a core, and what becomes of it: it is asked for, or given; its speed is
+# scaled (-1: that of all cores), the value is by what; the job is ended (-1), the value is its state. Or others wait for some
+# of its cores: instead of a core who does (-1: nobody any more), for how many, and, in the last row, how many of them are its own.
+TOLD_JOB, TOLD_NS, TOLD_CORE, TOLD_WHAT, TOLD_VALUE, TOLD_WANTED = range(6)
+TOLD_ROWS = 6
+ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = -1, 1, 2, 3, 4
 
 # Rows of BatchState.directed: a job, what becomes of it (as in ``told``), of which core (-1: all), and the scale or the state;
-# or, where a policy hints, a job, 0, one of its cores that is wanted (-1: none is), and the row that waits for it (-1).
+# or, before these, where a policy hints, a job, one of its cores that is wanted (-1: none is), and the row that waits (-1).
 DIRECTED_JOB, DIRECTED_WHAT, DIRECTED_CORE, DIRECTED_VALUE = range(4)
 DIRECTED_ROWS = 4
 
@@ -257,6 +263,7 @@ NO_LICENCE = 9  # a licence of which there are too few left
 TOO_FEW = 10  # how many cores its units can use of those that are named
 TOO_MANY = 11  # a host that it does not need, where hosts are not shared
 SWITCHES = 12  # how many leaf switches the cores are on
+NO_POWER = 13  # what the job would draw beyond idle cores, and how much is left under the limit, mW
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
@@ -489,9 +496,8 @@ class BatchState(State):
         The same while a pass finds it out; otherwise zeros.
     reached : int64 (M,) or (0,)
         The running jobs that the latest pass has something to tell.
-    told : int64 (5, …)
-        What was told: row and instant; then the row that waits (-1: nobody does any more), how many cores it waits for, and how
-        many of the cores of the job that is told are wanted; or, where widths change, a core, and what becomes of it.
+    told : int64 (TOLD_ROWS, …)
+        What was told: see the names above.
     given_at, asked : int64 (M,) or (0,)
         Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the
         start; and 1 if it was asked for.

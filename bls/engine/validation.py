@@ -225,7 +225,13 @@ def _check_widths(state: BatchState, jobs: Array, rows: Array, left: Array) -> N
     at = state.given_at[held]
     given = held[at > 0], at[at > 0] - 1
     told = state.told[:, given[1]]
-    if len(wrong := np.flatnonzero((told[0] != state.holder[given[0]]) | (told[2] != given[0]) | (told[3] != b.GIVEN))):
+    if len(
+        wrong := np.flatnonzero(
+            (told[b.TOLD_JOB] != state.holder[given[0]])
+            | (told[b.TOLD_CORE] != given[0])
+            | (told[b.TOLD_WHAT] != b.GIVEN)
+        )
+    ):
         _fault(state, f"core {given[0][wrong[0]]} was not given to who holds it, as it says")
 
 

@@ -171,7 +171,7 @@ class PowerPlan:
         }
         if self.slows:
             stretches = int(self.options.stretch_walltime)
-            found |= {b.DIRECTS: b.SCALES, b.AFTER_PASS: SET_LEVEL, b.STRETCHES: stretches}
+            found |= {b.AFTER_LEVELS: SET_LEVEL, b.STRETCHES: stretches}
         return found
 
     def wanted_stops(self, limit_mw: int) -> int:

@@ -136,43 +136,45 @@ class Directions:
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
-        if self._hints:
-            self._put_hints(state, set(started), rejected)
-            return
+        hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
             state.wishing[b.WISH, list(self._widths)] = list(self._widths.values())
         # First what is one scale of all cores and nothing else: a column each.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
         entries: list[tuple[int, int, int, int]] = []
-        for row in self._job_ids.keys() - alone - self._widths.keys():
+        for row in (self._of_all.keys() | self._of_some.keys() | self._ends.keys()) - alone:
             if row in self._of_all:
                 entries.append((row, b.SCALED, _ALL, self._of_all[row]))
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
             if row in self._ends:
                 entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
-        n, directed = len(plain), state.directed
-        if n:
-            directed[b.DIRECTED_JOB, :n], directed[b.DIRECTED_VALUE, :n] = list(plain), list(plain.values())
-            directed[b.DIRECTED_WHAT, :n], directed[b.DIRECTED_CORE, :n] = b.SCALED, _ALL
+        at, directed = len(hints), state.directed
+        if hints:
+            directed[:, :at] = list(zip(*hints, strict=True))
+        if plain:
+            stop = at + len(plain)
+            directed[b.DIRECTED_JOB, at:stop], directed[b.DIRECTED_VALUE, at:stop] = list(plain), list(plain.values())
+            directed[b.DIRECTED_WHAT, at:stop], directed[b.DIRECTED_CORE, at:stop] = b.SCALED, _ALL
+            at = stop
         if entries:
-            directed[:, n : n + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
-        state.sizes[b.N_DIRECTED] = n + len(entries)
-        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths):
+            directed[:, at : at + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
+        state.sizes[b.N_DIRECTED] = at + len(entries)
+        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             told.clear()
 
-    def _put_hints(self, state: BatchState, started: Set[int], rejected: Set[int]) -> None:
+    def _hint_entries(
+        self, state: BatchState, started: Set[int], rejected: Set[int]
+    ) -> list[tuple[int, int, int, int]]:
+        # What is handed to the engine of hints.
         entries: list[tuple[int, int, int, int]] = []
         for row, (cores, waiting) in self._hints.items():
             if waiting in started or waiting in rejected:
                 does = "starts" if waiting in started else "rejects"
                 number = state.jobs.item(b.NUMBER, waiting)
                 raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
-            entries += [(row, 0, core, waiting) for core in cores or [-1]]
-        state.directed[:, : len(entries)] = list(zip(*entries, strict=True))
-        state.sizes[b.N_DIRECTED] = len(entries)
-        self._job_ids.clear()
-        self._hints.clear()
+            entries += [(row, b.HINTED, core, waiting) for core in cores or [-1]]
+        return entries
 
 
 def _numbered(where: str, cores: Iterable[Any]) -> list[int]:

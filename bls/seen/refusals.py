@@ -28,11 +28,17 @@ def refusal(state: BatchState, row: int, platform: Platform, windows: Windows | 
     windows : Windows or None
     """
     jobs, clock = state.jobs, state.clock
+    why = int(clock[b.REFUSED])
+    if why == b.NO_POWER:
+        more, room = clock[[b.REFUSED_AT, b.REFUSED_OF]].tolist()
+        return (
+            f"gave job {jobs[b.NUMBER, row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
+            f"power {max(room, 0) / 1000:g} W are left"
+        )
     first = next(k for k in range(int(state.sizes[b.N_CHOSEN])) if state.chosen[k] == row)
     named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
     cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
-    why = _why(state, row, platform, windows, int(clock[b.REFUSED]))
-    return f"placed job {jobs[b.NUMBER, row]} on {cores}: {why}"
+    return f"placed job {jobs[b.NUMBER, row]} on {cores}: {_why(state, row, platform, windows, why)}"
 
 
 def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:

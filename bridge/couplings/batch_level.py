@@ -142,16 +142,20 @@ class BatchLevel(Protocol):
 
     @property
     def directs(self) -> bool:
-        """Whether a policy directs running jobs: scales the speeds of their cores, or ends them."""
+        """Whether running jobs are directed: the speeds of their cores are scaled, or they are ended."""
         ...
 
     @property
     def scales(self) -> bool:
-        """Whether it scales the speeds of cores."""
+        """Whether the speeds of their cores are scaled."""
         ...
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """How the speeds of a running job's cores were last scaled: cores, -1 for all; and by what, parts per billion."""
+        ...
+
+    def hinted(self, row: int) -> bool:
+        """Whether a running job was last told for which of its cores others wait."""
         ...
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:

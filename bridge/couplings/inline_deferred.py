@@ -54,9 +54,9 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     put, now, k = inline.put_down, state.clock[b.NOW], state.jobs[b.TOLD_FIRST, job]
     if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs[b.TOLD_COUNT, job] != 1:
         return 0
-    if state.told[3, k] != b.SCALED or state.told[2, k] >= 0:
+    if state.told[b.TOLD_WHAT, k] != b.SCALED or state.told[b.TOLD_CORE, k] >= 0:
         return 0
-    scale, n = state.told[4, k], put.count[job]
+    scale, n = state.told[b.TOLD_VALUE, k], put.count[job]
     left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
     if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0

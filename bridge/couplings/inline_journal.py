@@ -7,6 +7,7 @@ comes out as it did before: it depends on nothing else. It is simulated as often
 from __future__ import annotations
 
 from als.engine import loop as engine
+from als.engine import state as app
 from als.engine.features.hints import hint
 from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import advance_varying, begin_varying
@@ -22,36 +23,43 @@ __all__ = ["note", "replay"]
 _advance, _run_until_stop, _hint = engine.advance, engine.run_until_stop, hint
 
 
+@compiled(inner=True)
+def _put(inline: InlineState, at: int, core: int, what: int, scale: int) -> int:
+    """Write down what becomes of a core; returns the place behind it."""
+    inline.journal.core[at], inline.journal.what[at], inline.journal.scale[at] = core, what, scale
+    return at + 1
+
+
+@compiled(inner=True)
+def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> int:
+    """Write down for which cores of a running job others wait; returns the place behind them."""
+    jobs = state.jobs
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        for core in range(state.pool_lo[k], state.pool_hi[k]):
+            if state.hinted[core] == job + 1 and state.holder[core] == job:
+                at = _put(inline, at, core, b.HINTED, 0)
+    return at
+
+
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Write down what a running job is told now; False if there is no room."""
     cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
-    n_cores = jobs[b.CORES, job]
-    entry, at = cursor[JOURNAL_USED], cursor[FLAGS_USED]
-    resizes, directs = inline.costs.resizes != 0, inline.costs.directs != 0
-    count = jobs[b.TOLD_COUNT, job] if resizes or directs else n_cores
-    if entry == journal.instant.size or at + count > (journal.core.size if resizes or directs else journal.wanted.size):
+    entry, begin = cursor[JOURNAL_USED], cursor[FLAGS_USED]
+    first, count = jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job]
+    # Of a hint each core that is wanted, beside itself.
+    if entry == journal.instant.size or begin + count + jobs[b.HELD_CORES, job] > journal.core.size:
         return False
-    journal.instant[entry], journal.at[entry], journal.after[entry] = state.clock[b.NOW], at, -1
-    journal.count[entry] = count
-    if resizes:
-        for k in range(count):
-            told = jobs[b.TOLD_FIRST, job] + k
-            journal.core[at] = (state.told[2, told] + 1) * state.told[3, told]
-            at += 1
-    elif directs:
-        for k in range(count):
-            told = jobs[b.TOLD_FIRST, job] + k
-            journal.core[at] = state.told[2, told]
-            journal.scale[at] = state.told[4, told] if state.told[3, told] == b.SCALED else 0
-            at += 1
-    else:
-        left = n_cores
-        for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
-            for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + left)):
-                journal.wanted[at] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
-                at += 1
-                left -= 1
+    at = begin
+    for k in range(first, first + count):
+        what = state.told[b.TOLD_WHAT, k]
+        if what != b.ENDED_BY:
+            core = -1 if what == b.HINTED else state.told[b.TOLD_CORE, k]
+            at = _put(inline, at, core, what, state.told[b.TOLD_VALUE, k])
+        if what == b.HINTED:
+            at = _put_wanted(state, inline, job, at)
+    journal.instant[entry], journal.after[entry] = state.clock[b.NOW], -1
+    journal.at[entry], journal.count[entry] = begin, at - begin
     if journal.last[job] >= 0:
         journal.after[journal.last[job]] = entry
     else:
@@ -62,28 +70,48 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _scale_again(inline: InlineState, entry: int) -> int:
-    """Scale the speeds of the application that runs as an entry says; returns its status."""
-    journal, scales = inline.journal, False
-    for k in range(journal.at[entry], journal.at[entry] + journal.count[entry]):
-        if journal.scale[k] > 0:
-            scale_core(inline, journal.core[k], journal.scale[k])
-            scales = True
+def _hear_again(inline: InlineState, entry: int) -> int:
+    """Let the application that runs hear what an entry says; returns its status."""
+    run, journal, at = inline.app, inline.journal, inline.journal.at[entry]
+    stop, widths, hinted, scales = at + journal.count[entry], False, False, False
+    while at < stop and (journal.what[at] == b.GIVEN or journal.what[at] == b.ASKED_FOR):
+        if journal.what[at] == b.GIVEN:
+            give_core(inline, journal.core[at])
+        else:
+            ask_core(inline, journal.core[at])
+        widths = True
+        at += 1
+    if widths:
+        width_changed(inline)
+    while at < stop and journal.what[at] == b.HINTED:
+        if not hinted:
+            journal.flags[:] = 0
+            hinted = True
+        for slot in range(run.speed.size):
+            if run.core_number[slot] == journal.core[at] and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+                journal.flags[slot] = 1
+        at += 1
+    if hinted:
+        _hint(run, journal.flags[: run.speed.size])
+    while at < stop:
+        scale_core(inline, journal.core[at], journal.scale[at])
+        scales = True
+        at += 1
     return scales_changed(inline, journal.instant[entry]) if scales else int(SUSPENDED)
 
 
 @compiled(HOOK)
 def replay(inline: InlineState, job: int, stop_ns: int) -> int:
     """Run the application, which is at its start, to its end or its stop, and tell it what its job was told, when it was."""
-    app, journal, n_cores = inline.app, inline.journal, inline.app.speed.size
+    run, journal, n_cores = inline.app, inline.journal, inline.app.speed.size
     steady = inline.speeds.component.size == 0
     if inline.costs.resizes != 0:
         inline.fastest[0] = 0.0
         for c in range(n_cores):
-            inline.fastest[0] = max(inline.fastest[0], app.speed[c])
+            inline.fastest[0] = max(inline.fastest[0], run.speed[c])
     base = inline.base_gflops[:n_cores]
     if not steady:
-        status = begin_varying(app, inline.speeds, inline.next_ns, stop_ns)
+        status = begin_varying(run, inline.speeds, inline.next_ns, stop_ns)
         if status != SUSPENDED:
             return int(status)
     entry = journal.first[job]
@@ -91,28 +119,17 @@ def replay(inline: InlineState, job: int, stop_ns: int) -> int:
         # All requests up to that instant were served before the batch level did anything at it.
         until = journal.instant[entry] + 1
         if steady:
-            status = _advance(app, until)
+            status = _advance(run, until)
         else:
-            status = advance_varying(app, inline.speeds, base, inline.next_ns, until)
+            status = advance_varying(run, inline.speeds, base, inline.next_ns, until)
         if status != SUSPENDED:
             return int(status)
-        at = journal.at[entry]
-        if inline.costs.directs != 0:
-            status = _scale_again(inline, entry)
-            if status != SUSPENDED:
-                return status
-        elif inline.costs.resizes == 0:
-            _hint(app, journal.wanted[at : at + n_cores])
-        else:
-            for k in range(at, at + journal.count[entry]):
-                if journal.core[k] > 0:
-                    give_core(inline, journal.core[k] - 1)
-                else:
-                    ask_core(inline, -journal.core[k] - 1)
-            width_changed(inline)
-            base = inline.base_gflops[: app.speed.size]
+        status = _hear_again(inline, entry)
+        if status != SUSPENDED:
+            return status
+        base = inline.base_gflops[: run.speed.size]
         entry = journal.after[entry]
     if steady:
-        return int(_run_until_stop(app, stop_ns))
-    status = advance_varying(app, inline.speeds, base, inline.next_ns, stop_ns)
-    return int(_run_until_stop(app, stop_ns)) if status == SUSPENDED else int(status)
+        return int(_run_until_stop(run, stop_ns))
+    status = advance_varying(run, inline.speeds, base, inline.next_ns, stop_ns)
+    return int(_run_until_stop(run, stop_ns)) if status == SUSPENDED else int(status)

@@ -115,17 +115,13 @@ class Journal(State):
         The first and the last entry of each row, -1 none.
     instant, after : int64 (E,)
         Of an entry; and the next one of the same row, -1 none.
-    at : int64 (E,)
-        Where its flags begin.
-    wanted : uint8 (F,)
-        For each core that the job computes on, whether another job waits for it from then on.
-    core : int64 (F,)
-        Where widths change: each core that it is given, plus 1; and minus that of each that it was asked for. Where speeds are
-        scaled: each core of which they are, -1 for all.
-    scale : int64 (F,)
-        And by what, parts per billion.
-    count : int64 (E,)
-        How many of these an entry has.
+    at, count : int64 (E,)
+        Where what it says begins, and how much it is.
+    core, what, scale : int64 (F,)
+        A core, -1 for all or none, what becomes of it (as in ``BatchState.told``), and, where speeds are scaled, by what, parts
+        per billion. Where others wait for cores, first -1, then each core that is wanted from then on.
+    flags : uint8 (widest,)
+        Work space: for which of a job's cores others wait.
     """
 
     first: Ints
@@ -133,24 +129,26 @@ class Journal(State):
     instant: Ints
     after: Ints
     at: Ints
-    wanted: Bytes
-    core: Ints
-    scale: Ints
     count: Ints
+    core: Ints
+    what: Ints
+    scale: Ints
+    flags: Bytes
 
 
-def new_journal(n: int) -> Journal:
-    """An empty one with room for ``n`` entries."""
+def new_journal(n: int, widest: int) -> Journal:
+    """An empty one with room for ``n`` entries, and jobs of so many cores."""
     return Journal(
         first=np.zeros(0, np.int64),
         last=np.zeros(0, np.int64),
         instant=np.empty(n, np.int64),
         after=np.empty(n, np.int64),
         at=np.empty(n, np.int64),
-        wanted=np.empty(16 * n, np.uint8),
-        core=np.empty(16 * n, np.int64),
-        scale=np.empty(16 * n, np.int64),
         count=np.empty(n, np.int64),
+        core=np.empty(16 * n, np.int64),
+        what=np.empty(16 * n, np.int64),
+        scale=np.empty(16 * n, np.int64),
+        flags=np.zeros(widest, np.uint8),
     )
 
 

@@ -222,42 +222,37 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: boo
 
 
 @compiled(inner=True)
-def _change_width(state: BatchState, inline: InlineState, job: int) -> None:
-    """Give the application that runs what its job was given last, or have it give up what that was asked for."""
-    first = state.jobs[b.TOLD_FIRST, job]
-    for k in range(first, first + state.jobs[b.TOLD_COUNT, job]):
-        if state.told[3, k] == b.GIVEN:
-            give_core(inline, state.told[2, k])
-        else:
-            ask_core(inline, state.told[2, k])
-    width_changed(inline)
-
-
-@compiled(inner=True)
-def _scale(state: BatchState, inline: InlineState, job: int, now: int) -> int:
-    """Scale the speeds of the application that runs as its job was told last; returns its status."""
-    first, scales = state.jobs[b.TOLD_FIRST, job], False
-    for k in range(first, first + state.jobs[b.TOLD_COUNT, job]):
-        if state.told[3, k] == b.SCALED:
-            scale_core(inline, state.told[2, k], state.told[4, k])
-            scales = True
-    return scales_changed(inline, now) if scales else int(SUSPENDED)
+def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
+    """Let the application that runs know for which of its cores others wait."""
+    run, flags = inline.app, inline.saved.flags
+    for slot in range(run.speed.size):
+        core, there = run.core_number[slot], run.cores[app.RELEASED_NS, slot] == app.NEVER
+        flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
+    _hint(run, flags)
 
 
 @compiled(inner=True)
 def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Let the application that runs hear what its job was told last; returns its status."""
-    run, saved, costs = inline.app, inline.saved, inline.costs
-    if costs.directs != 0:
-        return _scale(state, inline, job, now)
-    if costs.resizes != 0:
-        _change_width(state, inline, job)
-        return SUSPENDED
-    for c in range(run.speed.size):
-        number = run.core_number[c]
-        saved.flags[c] = 1 if state.hinted[number] == job + 1 and state.holder[number] == job else 0
-    _hint(run, saved.flags)
-    return SUSPENDED
+    told, k = state.told, state.jobs[b.TOLD_FIRST, job]
+    stop, widths, scales = k + state.jobs[b.TOLD_COUNT, job], False, False
+    while k < stop and (told[b.TOLD_WHAT, k] == b.GIVEN or told[b.TOLD_WHAT, k] == b.ASKED_FOR):
+        if told[b.TOLD_WHAT, k] == b.GIVEN:
+            give_core(inline, told[b.TOLD_CORE, k])
+        else:
+            ask_core(inline, told[b.TOLD_CORE, k])
+        widths = True
+        k += 1
+    if widths:
+        width_changed(inline)
+    if k < stop and told[b.TOLD_WHAT, k] == b.HINTED:
+        _hear_hint(state, inline, job)
+    while k < stop:
+        if told[b.TOLD_WHAT, k] == b.SCALED:
+            scale_core(inline, told[b.TOLD_CORE, k], told[b.TOLD_VALUE, k])
+            scales = True
+        k += 1
+    return scales_changed(inline, now) if scales else int(SUSPENDED)
 
 
 @compiled(inner=True)

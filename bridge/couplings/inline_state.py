@@ -147,8 +147,8 @@ class Costs(State):
     master : int
         Whether a master pays the overhead (1 or 0).
     releases, resizes, directs : int
-        Whether applications release cores that they need no more, whether their widths change, and whether a policy directs
-        them (1 or 0).
+        Whether applications release cores that they need no more, whether their widths change, and whether their speeds are
+        scaled (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float
@@ -327,7 +327,7 @@ def new_inline_state(
 ) -> InlineState:
     """The inline state of a scenario; ``cuts``: whether a job may be stopped before its end; ``releasing``: whether it may
     release cores; ``losing``: whether it may lose all of them; ``reaching``: whether it is told something; ``directing``:
-    whether by a policy that directs running jobs."""
+    whether its speeds are scaled, or it is ended."""
     workload, programs, program, level = scenario.workload, scenario.programs, scenario.program, scenario.options.level
     assert programs is not None
     cores, speeds = workload.cores, scenario.speeds.state
@@ -421,7 +421,7 @@ def new_inline_state(
         hooks=HOOKS.filled(wanted),
         releasing=function_table([as_value(kernel, signature) for kernel, signature in RELEASING] if releasing else []),
         losing=function_table([as_value(kernel, signature) for kernel, signature in LOSING] if losing else []),
-        journal=new_journal(n if replays else 0),
+        journal=new_journal(n, widest) if replays else new_journal(0, 0),
         fastest=np.zeros(1),
         saved=new_saved_states(n, widest) if reaching and not replays else new_saved_states(0, 0),
         put_down=new_put_down(),
@@ -476,10 +476,8 @@ def with_journal(inline: InlineState) -> InlineState:
             instant=grown(journal.instant, 1),
             after=grown(journal.after, 1),
             at=grown(journal.at, 1),
-            wanted=grown(journal.wanted, len(inline.application.speed)),
-            core=grown(journal.core, len(inline.core_speed)),
-            scale=grown(journal.scale, len(inline.core_speed)),
             count=grown(journal.count, 1),
+            **{name: grown(getattr(journal, name), 3 * len(inline.core_speed)) for name in ("core", "what", "scale")},
         )
     )
 

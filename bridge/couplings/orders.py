@@ -101,8 +101,7 @@ class Orders:
         workload, model, options = scenario.workload, scenario.model, scenario.options
         start_ns, stop_ns = self.start_ns(row), self._simulator.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
-        numbers = self._cores(row)
-        places = self._places.setdefault(row, Places.of(numbers, start_ns))
+        numbers, places = self._cores(row), self._placed(row)
         resizes = tuple(self._resizes.get(row, ())) if self._simulator.resizes else None
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
@@ -277,23 +276,26 @@ class Orders:
 
     def tell(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says what it is told now."""
-        if self._simulator.directs:
-            self._scale(row, now_ns)
-        elif self._simulator.resizes:
-            self._resize(row, now_ns)
-        else:
+        simulator = self._simulator
+        given, asked = simulator.resized(row)
+        if given or asked:
+            self._resize(row, now_ns, given, asked)
+        if simulator.hinted(row):
             self._hint(row, now_ns)
+        if scaled := simulator.scaled(row):
+            self._scale(row, now_ns, scaled)
 
-    def _scale(self, row: int, now_ns: int) -> None:
-        numbers, scales = self._cores(row), self._scales.setdefault(row, [])
+    def _scale(self, row: int, now_ns: int, scaled: Sequence[tuple[int, int]]) -> None:
+        numbers, there = self._there(row)
+        scales = self._scales.setdefault(row, [])
         by_factor: dict[int, list[int]] = {}
-        for core, scale in self._simulator.scaled(row):
+        for core, scale in scaled:
             if core < 0:
                 scales.append(Scale(at_ns=now_ns, cores=None, factor=factor_of(scale)))
             else:
                 by_factor.setdefault(scale, []).append(core)
         for scale, cores in by_factor.items():
-            places = np.flatnonzero(np.isin(numbers, cores))
+            places = np.flatnonzero(there & np.isin(numbers, cores))
             scales.append(Scale(at_ns=now_ns, cores=pack_int32(places), factor=factor_of(scale)))
         named = sum(len(one.cores) // 4 for one in scales if one.cores is not None)
         if len(scales) > MAX_SCALES or named > MAX_SCALED:
@@ -302,9 +304,20 @@ class Orders:
                 f"numbers; a message holds {MAX_SCALES} and {MAX_SCALED}; use inline"
             )
 
-    def _resize(self, row: int, now_ns: int) -> None:
-        given, asked = self._simulator.resized(row)
-        places = self._places[row]
+    def _there(self, row: int) -> tuple[Array, Array]:
+        """The core that each place of a job has, or had last, and which of them have not come to another place since."""
+        places = self._placed(row)
+        return places.latest, places.last_there
+
+    def _placed(self, row: int) -> Places:
+        """The cores of a job; until it is told of others, those that it has started with."""
+        places = self._places.get(row)
+        if places is None:
+            places = self._places[row] = Places.of(self._cores(row), self.start_ns(row))
+        return places
+
+    def _resize(self, row: int, now_ns: int, given: list[int], asked: list[int]) -> None:
+        places = self._placed(row)
         latest = places.latest
         held = self._simulator.holds(row, latest) & places.last_there & ~np.isin(latest, given)
         where = [int(np.flatnonzero(held & (latest == core))[0]) for core in asked]
@@ -332,7 +345,8 @@ class Orders:
 
     def _hint(self, row: int, now_ns: int) -> None:
         """From now on every :meth:`order` for a row says for which of its cores others wait."""
-        wanted = np.flatnonzero(self._simulator.wanted(row, self._cores(row)))
+        numbers, there = self._there(row)
+        wanted = np.flatnonzero(there & self._simulator.wanted(row, numbers))
         hints = self._hints.setdefault(row, [])
         hints.append(Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         self._hinted[row] = self._hinted.get(row, 0) + len(wanted)

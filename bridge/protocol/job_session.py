@@ -70,7 +70,7 @@ class JobSession:
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
         _check_wishes(start)
-        _check_hints(start, cores)
+        _check_hints(start, places)
         _check_scales(start, places)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
@@ -220,8 +220,8 @@ def _check_resizes(start: Start, cores: int) -> int:
         if start.resize_ns:
             raise BrokenRule(f"resize_ns is {start.resize_ns}, and resizes nil; allowed: 0")
         return 0
-    if (start.network is not None and start.network.kind != "none") or start.hints:
-        raise BrokenRule("resizes, in a job that has hints or a network on which data take time; allowed: nil")
+    if start.network is not None and start.network.kind != "none":
+        raise BrokenRule("resizes, in a job that has a network on which data take time; allowed: nil")
     last, told, places = start.start_ns, 0, cores
     for one in start.resizes:
         at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")

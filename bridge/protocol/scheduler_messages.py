@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 #: The version of this part of the protocol, which has a number of its own.
-SCHEDULER_VERSION: Final = 3
+SCHEDULER_VERSION: Final = 4
 
 #: What the hello of a scheduler says that it is.
 SCHEDULER_ROLE: Final = "scheduler"
@@ -202,6 +202,7 @@ class Submitted(SchedulerMessage, frozen=True, kw_only=True):
     think_ns: Duration
     application: _Whole
     memory_kb: _Whole
+    power_mw: _Whole | None
     extras: dict[str, _Whole]
 
 
@@ -265,6 +266,7 @@ class Decide(SchedulerMessage, frozen=True, kw_only=True):
     decision: _Count
     now_ns: Instant
     free_cores: Annotated[int, Meta(ge=0, le=MAX_MACHINE_CORES)]
+    power_left_mw: _Whole | None
     woken: bool
 
 

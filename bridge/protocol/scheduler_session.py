@@ -189,14 +189,14 @@ def intervals(column: bytes) -> list[tuple[int, int]]:
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-#: What a scheduler may do to jobs that run, in one run.
-_TOGETHER: Final = ({"speeds", "ends"}, {"widths"}, {"hints"})
+#: What a scheduler may do to jobs that run.
+_DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")
 
 
 def _directs(said: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(said)) < len(said) or not any(set(said) <= one for one in _TOGETHER):
+    if len(set(said)) < len(said) or not set(said) <= set(_DIRECTIONS):
         raise MessageError(
-            f"directs: {shown(list(said))}; allowed: 'speeds', 'ends' or both, 'widths', 'hints', or nothing"
+            f"directs: {shown(list(said))}; allowed: some of {', '.join(map(repr, _DIRECTIONS))}, each once, or nothing"
         )
     return said
 

@@ -18,7 +18,7 @@ from bridge.protocol.scheduler_messages import Decide, Decided, Quit, SchedulerF
 from bridge.protocol.scheduler_session import SchedulerProtocolError, SchedulerState, intervals
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
 from bridge.schedulers.process import SchedulerProcess, words_of
-from bridge.schedulers.telling import machine_of, messages_of
+from bridge.schedulers.telling import in_mw, machine_of, messages_of
 from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, shown
 from traces.base.printable import printable
 
@@ -151,7 +151,11 @@ class ExternalScheduler:
             line.hear_early()
             data = self._told(line, view, news)
             question = Decide(
-                decision=line.session.decision + 1, now_ns=view.now_ns, free_cores=view.free_cores, woken=view.woken
+                decision=line.session.decision + 1,
+                now_ns=view.now_ns,
+                free_cores=view.free_cores,
+                power_left_mw=in_mw(view.power_left_w),
+                woken=view.woken,
             )
             line.messages += 1
             answer = line.ask(data + line.session.send(question), self._timeout_s)

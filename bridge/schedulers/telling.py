@@ -40,7 +40,7 @@ from bridge.protocol.scheduler_messages import (
 )
 from traces.base.time import MAX_NS
 
-__all__ = ["machine_of", "messages_of"]
+__all__ = ["in_mw", "machine_of", "messages_of"]
 
 
 def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
@@ -108,7 +108,7 @@ def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[SchedulerMessag
     """What has happened, in its order."""
     for one in news:
         if isinstance(one, JobSubmitted):
-            yield _submitted(one.job, view.width(one.job))
+            yield _submitted(one.job, view.width(one.job), in_mw(view.power_of(one.job)))
         elif isinstance(one, JobEligible):
             yield Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
         elif isinstance(one, JobStarted):
@@ -131,11 +131,16 @@ def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[SchedulerMessag
             yield Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
 
 
+def in_mw(watts: float | None) -> int | None:
+    """W in whole mW, which they are."""
+    return None if watts is None else round(watts * 1000)
+
+
 def _expected_end_ns(job: SeenJob) -> int:
     return min(job.expected_end_ns, MAX_NS)  # beyond which there are no instants
 
 
-def _submitted(job: SeenJob, width: JobWidth) -> Submitted:
+def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> Submitted:
     asked = job.request
     return Submitted(
         job=job.row,
@@ -166,5 +171,6 @@ def _submitted(job: SeenJob, width: JobWidth) -> Submitted:
         think_ns=job.think_ns,
         application=job.application,
         memory_kb=job.memory_kb,
+        power_mw=power_mw,
         extras=dict(job.extras),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -123,23 +123,7 @@ class ApplicationPeer:
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
         last = stop_ns if stopping else until_ns
-        while job.scales and (last is None or job.scales[0].at_ns < last):
-            scale = job.scales.pop(0)
-            if self._change(job, scale.at_ns + 1) or application.advance(scale.at_ns + 1):
-                break
-            cores = None if scale.cores is None else unpack_int32(scale.cores).tolist()
-            application.scale(scale.factor, cores, at_ns=scale.at_ns)
-        while job.hints and (last is None or job.hints[0].at_ns < last):
-            # All that was asked for by then is served before.
-            hint = job.hints.pop(0)
-            if self._change(job, hint.at_ns + 1) or application.advance(hint.at_ns + 1):
-                break
-            application.hint(unpack_int32(hint.cores).tolist())
-        while job.resizes and (last is None or job.resizes[0].at_ns < last):
-            resize = job.resizes.pop(0)
-            if self._change(job, resize.at_ns + 1) or application.advance(resize.at_ns + 1):
-                break
-            _resize(application, resize, job.start.resize_ns)
+        self._hear(job, last)
         self._change(job, last)
         if stopping:
             assert last is not None
@@ -151,6 +135,28 @@ class ApplicationPeer:
         if not application.finished:
             application.advance()  # no more than what cores still have to learn
         yield from self._report(job)
+
+    def _hear(self, job: _Job, last: int | None) -> None:
+        """Let a job hear what it is told before an instant: at one instant of cores that come and go, then of those that others
+        wait for, then of speeds."""
+        application = job.application
+        while True:
+            lists: tuple[Sequence[Resize | Hint | Scale], ...] = (job.resizes, job.hints, job.scales)
+            told = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
+            if not told or (last is not None and min(told)[0] >= last):
+                return
+            at_ns, what = min(told)
+            # All that was asked for by then is served before.
+            if self._change(job, at_ns + 1) or application.advance(at_ns + 1):
+                return
+            if what == 0:
+                _resize(application, job.resizes.pop(0), job.start.resize_ns)
+            elif what == 1:
+                application.hint(unpack_int32(job.hints.pop(0).cores).tolist())
+            else:
+                scale = job.scales.pop(0)
+                cores = None if scale.cores is None else unpack_int32(scale.cores).tolist()
+                application.scale(scale.factor, cores, at_ns=at_ns)
 
     def _change(self, job: _Job, before_ns: int | None) -> bool:
         """Have the speeds of cores change before an instant; whether the application has ended."""
@@ -226,7 +232,8 @@ def _resize(application: Application, resize: Resize, cost_ns: int) -> None:
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
-    told = [change.at_ns for change in job.changes[:1]] + [scale.at_ns for scale in job.scales[:1]]
+    lists: tuple[Sequence[Change | Resize | Hint | Scale], ...] = (job.changes, job.resizes, job.hints, job.scales)
+    told = [one[0].at_ns for one in lists if one]
     known = [at_ns for at_ns in (stop_ns, *told) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 

@@ -54,7 +54,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, waiting, held, running, down = connection.makefile("rb"), {}, {}, {}, set()
 name_of, free, asked, ends = {}, set(), set(), {}
-send("hello", version=3, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay", directs=[])
+send("hello", version=4, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="replay", directs=[])
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     kind, job = message["type"], message.get("job")

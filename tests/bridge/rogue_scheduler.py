@@ -50,7 +50,7 @@ SPOILT = {
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
     "hello-again": lambda m, s: {
         "type": "hello",
-        "version": 3,
+        "version": 4,
         "role": "scheduler",
         "token": "t",
         "name": "n",

@@ -200,10 +200,6 @@ def test_what_it_cannot_be_combined_with(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"hint\(\) is for a batch policy that says directs = \('hints',\), with "):
         bridge.simulate(workload, PLATFORM, bls=hints, als="ss")
     with pytest.raises(
-        InputError, match="'hints' beside 'speeds'; allowed: 'widths' alone, 'hints' alone, or 'speeds' and"
-    ):
-        bridge.simulate(workload, PLATFORM, bls=Does(None, directs=("hints", "speeds")), **said)
-    with pytest.raises(
         InputError, match=r"its queue has no head; allowed: none, .*; or a policy or a scheduler that direc"
     ):
         bridge.simulate(workload, PLATFORM, bls=Does(None, directs=()), **said)

@@ -226,7 +226,6 @@ def test_what_it_cannot_be_combined_with() -> None:
         ("decide", "fcfs", "resize='decide': batch policy fcfs does not say how wide jobs are; allowed: a policy in "),
         ("equal", resizes, "resize='equal': batch policy in-order decides itself which jobs start, and its queue has no head; "
          "allowed: decide, none"),
-        ("decide", Does(None, directs=("speeds", "widths")), "directs running jobs: 'widths' beside 'speeds'; allowed: "),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             bridge.simulate(workload, PLATFORM, bls=policy, als="ss", rules=Rules(resize=said), surroundings=around)

@@ -100,6 +100,7 @@ TOLD = {
     b.HINT: {"application": {a.SERVE_LAST}},
     b.HINT_AS_DECIDED: {"application": {a.SERVE_LAST}},
     b.RESIZE: {"application": {a.SERVE_LAST, a.RANK}},
+    b.TOGETHER: {"application": {a.SERVE_LAST, a.RANK}},
 }
 
 
@@ -135,6 +136,10 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "hinting": (
         {"bls": LastOfEach(), "rules": Rules(coordination="hint")},
         {b.CHOSEN, b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT_AS_DECIDED, *OTHERS},
+    ),
+    "hints and widths": (
+        {"rules": Rules(resize="expand", coordination="hint"), "surroundings": Surroundings(malleable="1")},
+        {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.HINT, b.RESIZE, b.TOGETHER},
     ),
     "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "holding": (limited("hold"), {b.LIMITS, b.POWER_FITS, *OTHERS}),

@@ -223,7 +223,7 @@ def directing(*directs: str, resizes: bool = False, hints: bool = False) -> Pair
     first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
     pair.say(BRIDGE, msgspec.convert(first | widths | {"job": 1, "number": 18}, Submitted))
     pair.say(BRIDGE, msgspec.convert({**first, "job": 2, "number": 19}, Submitted))
-    pair.say(BRIDGE, Decide(decision=2, now_ns=NOW + 1, free_cores=2, woken=False))
+    pair.say(BRIDGE, Decide(decision=2, now_ns=NOW + 1, free_cores=2, power_left_mw=None, woken=False))
     return pair
 
 
@@ -309,11 +309,12 @@ def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any],
     assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
 
 
-@pytest.mark.parametrize("directs", [["width"], ["speeds", "widths"], ["hints", "ends"], ["ends", "ends"]])
+@pytest.mark.parametrize("directs", [["width"], ["speeds", "power"], ["ends", "ends"]])
 def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     pair = Pair()
     with pytest.raises(
-        SchedulerProtocolError, match=r"^the scheduler broke .*; allowed: 'speeds', 'ends' or both, 'widths', "
+        SchedulerProtocolError,
+        match=r"^the scheduler broke .*; allowed: some of 'speeds', 'ends', 'widths', ",
     ):
         pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(EXAMPLE[0][1] | {"directs": directs})))
 
@@ -322,7 +323,7 @@ def test_one_core_for_two_jobs() -> None:
     pair = Pair(4)
     first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
     pair.say(BRIDGE, msgspec.convert({**first, "job": 1, "number": 18}, Submitted))
-    pair.say(BRIDGE, Decide(decision=1, now_ns=NOW, free_cores=4, woken=False))
+    pair.say(BRIDGE, Decide(decision=1, now_ns=NOW, free_cores=4, power_left_mw=None, woken=False))
     with pytest.raises(
         SchedulerProtocolError, match=r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"
     ):
@@ -358,7 +359,7 @@ def test_where_jobs_are() -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 3", "scheduler"),
+        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 4", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],
@@ -425,5 +426,5 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
 
 def test_names_of_messages() -> None:
     assert scheduler_message_name(Quit(complete=True)) == "quit"
-    hello = SchedulerHello(version=3, role="scheduler", token=TOKEN, name="n", directs=())
+    hello = SchedulerHello(version=4, role="scheduler", token=TOKEN, name="n", directs=())
     assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello

@@ -68,6 +68,9 @@ def drawn(seed: int) -> tuple[Case, dict[int, tuple[int, int]], dict[str, Any]]:
     }
     if how["resize"] == "evolve" or chance.random() < 0.2:
         how |= {"phases": [phase(chance) for _ in range(chance.randint(1, 4))], "steps": chance.choice((1, 1, 2, 3))}
+    if how["resize"] != "mold":
+        how["hints"] = chance.random() < 0.3
+        how["releases"] = how["releases"] or how["hints"]
     return case, widths, how
 
 
@@ -124,7 +127,7 @@ def simulated(
         rules=Rules(
             resize=how["resize"],
             backfill=str(how["depth"]),
-            coordination="release" if how["releases"] else "none",
+            coordination="hint" if how.get("hints") else "release" if how["releases"] else "none",
         ),
         surroundings=Surroundings(malleable=path),
         level=ApplicationLevel(
@@ -433,8 +436,8 @@ def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path:
         ({"malleable": "1", "estimates": "application"}, "not with estimates='application'"),
         ({"malleable": "1", "bls": "reject"}, "its queue has no head; allowed: none"),
         (
-            {"malleable": "1", "coordination": "hint"},
-            "not with coordination='hint'; allowed: none, release, release:core",
+            {"malleable": "1", "coordination": "hint:host"},
+            "not with coordination='hint:host'; allowed: none, release, release:core, hint, hint:core",
         ),
         (
             {"malleable": "1", "rules": Rules(resize="mold"), "allocator": "contiguous"},

@@ -94,7 +94,7 @@ class _World:
         self.story: list[str] = []
         self.family = 1  # a Unix socket
         self._answer(
-            self._peer.session.send(SchedulerHello(version=3, role="scheduler", token=_TOKEN, name="v", directs=()))
+            self._peer.session.send(SchedulerHello(version=4, role="scheduler", token=_TOKEN, name="v", directs=()))
         )
 
     # ---- as a plug ----

@@ -378,7 +378,7 @@ class Job(Generic[Real]):
                 self.resize(self.resizes.pop(0))
                 continue
             if self.hints and (not events or min(events) > self.hints[0][0]):
-                self.wanted = frozenset(self.hints.pop(0)[1]) - {core.number for core in self.cores if core.leaving}
+                self.want(self.hints.pop(0)[1])
                 continue
             if not events and stop is None:
                 raise AllLost
@@ -432,6 +432,11 @@ class Job(Generic[Real]):
         self.wanted -= {core.number}
         if not core.there or core.away:
             self.leave(core, now)
+
+    def want(self, cores: Collection[int]) -> None:
+        """Others wait for these cores."""
+        there = [core for core in self.cores if not core.leaving and core.released is None]
+        self.wanted = frozenset(core.number for core in there if core.label in cores)
 
     def resize(self, decided: Resize[Real]) -> None:
         """Cores come, and are to leave."""

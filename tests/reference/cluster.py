@@ -90,8 +90,9 @@ LossOf = Callable[[int, int, tuple[int, ...]], int | None]
 #: The end, and until when it needs each core, of a job that started then on these cores and has been told this.
 Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]]]
 
-#: The end, and until when it needs each of its cores, of a job that started then on these cores and whose width changed so.
-Resized = Callable[[int, int, tuple[int, ...], Changes], tuple[int, Mapping[int, int]]]
+#: The end, and until when it needs each of its cores, of a job that started then on these cores, whose width changed so, and
+#: that has been told this.
+Resized = Callable[[int, int, tuple[int, ...], Changes, Hints], tuple[int, Mapping[int, int]]]
 
 #: All wishes of a job that started then on these cores and whose width changed so.
 WishesOf = Callable[[int, int, tuple[int, ...], Changes], Wishes]
@@ -113,6 +114,7 @@ def run(
     widths: Sequence[tuple[int, int]] = (),
     resize: str = "none",
     wishes_of: WishesOf | None = None,
+    hints: bool = False,
 ) -> list[Attempt]:
     """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit).
 
@@ -121,7 +123,8 @@ def run(
     when its cores are all lost before. ``told``, in place of the first two, is asked again whenever a running job is told for
     which of its cores the head of the queue waits. ``resized`` likewise whenever the width of a running job changes, which is
     between ``widths``, by row, and by the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is
-    ``evolve``, as ``wishes_of`` says of those whose width may change.
+    ``evolve``, as ``wishes_of`` says of those whose width may change. With ``hints`` it is asked, too, whenever such a job is
+    told who waits.
 
     Raises
     ------
@@ -131,6 +134,7 @@ def run(
     cluster = _Cluster(jobs, machine, rules, end_of)
     cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
+    cluster.hints = hints or told is not None
     return cluster.run()
 
 
@@ -147,6 +151,7 @@ class _Cluster:
         self.widths: Sequence[tuple[int, int]] = ()
         self.resize = "none"
         self.wishes_of: WishesOf | None = None
+        self.hints = False
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
@@ -182,10 +187,10 @@ class _Cluster:
             if self.pass_is_due and self.now >= self.busy_until:
                 began = set(self.running)
                 self.one_pass()
-                if self.told is not None:
-                    self.hint(began)
                 if self.resized is not None:
                     self.change_widths(began)
+                if self.hints:
+                    self.hint(began)
         return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
 
     def next_instant(self) -> int:
@@ -429,19 +434,32 @@ class _Cluster:
         wanted: dict[int, frozenset[int]] = {}
         if head is not None:
             lack = self.jobs[head].cores - len(self.free(head))
+            lack -= sum(len(self.asked(row)) for row in self.running)
             masked = self.machine.partitions[self.jobs[head].partition].hosts
             for row in sorted(began, key=lambda row: (self.thought(row), self.place[row])):
-                computing = frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores]) & self.running[row].left
+                computing = self.running[row].left
+                if self.resized is None:
+                    computing &= frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores])
                 usable = [core for core in computing if masked is None or self.machine.host_of(core) in masked]
+                usable = [core for core in usable if core not in self.asked(row)]
                 most = max(0, min(lack, len(computing) // 2))
                 wanted[row] = frozenset(sorted(usable, reverse=True)[:most])
                 lack -= len(wanted[row])
         for row in began:
             job = self.running[row]
-            before = job.hints[-1][1] if job.hints else frozenset()
-            if before & job.left != wanted.get(row, frozenset()):
+            at, before = job.hints[-1] if job.hints else (self.now, frozenset())
+            came = (
+                {core for instant, given, _ in job.wide.changes for core in given if instant > at} if job.wide else ()
+            )
+            if before & job.left - set(came) != wanted.get(row, frozenset()):
                 hints = (*job.hints, (self.now, wanted.get(row, frozenset())))
-                self.running[row] = replace(self.become(row, job.start, job.cores, job.why, hints), gone=job.gone)
+                now = self.become(row, job.start, job.cores, job.why, hints, job.wide)
+                self.running[row] = replace(now, gone=job.gone)
+
+    def asked(self, row: int) -> frozenset[int]:
+        """The cores that a running job was asked for, and still holds."""
+        job = self.running[row]
+        return frozenset() if job.wide is None else job.wide.asked & job.left
 
     # Widths: only without costs, promises, predictions, presets and losses.
     def change_widths(self, began: set[int]) -> None:
@@ -592,13 +610,15 @@ class _Cluster:
             given=(*job.wide.given, *given),
             asked=(job.wide.asked & job.left) | set(asked),
         )
-        self.running[row] = self.become(row, job.start, job.left | set(given), job.why, (), wide)
+        self.running[row] = self.become(row, job.start, job.left | set(given), job.why, job.hints, wide)
         self.planned_end[row] = self.expected(row)
         self.lost = True
 
     def thought(self, row: int) -> int:
         """When a running job is expected to end: where nobody plans, nobody corrects that either."""
-        start, request = self.running[row].start, self.jobs[row].estimate
+        start, request, wide = self.running[row].start, self.jobs[row].estimate, self.running[row].wide
+        if wide is not None:
+            return wide.thought
         if self.rules.depth == 0:
             return start + self.planned[row]
         end, last, times = start + self.planned[row], start + request, 0
@@ -723,7 +743,7 @@ class _Cluster:
             assert self.rules.cost == 0
             if self.resized is not None:
                 assert wide is not None
-                own, known = self.resized(row, start, wide.first, wide.changes)
+                own, known = self.resized(row, start, wide.first, wide.changes, hints)
                 known = {core: at for core, at in known.items() if core in cores}  # of others that is past
                 if self.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
                     wide = replace(wide, wishes=self.wishes_of(row, start, wide.first, wide.changes))

@@ -61,6 +61,7 @@ class Wide:
     depth: int | None = 0
     latency: int = 0
     master: bool = False
+    hints: bool = False
     phases: Sequence[Phase] = ()
     steps: int = 1
 
@@ -115,7 +116,9 @@ def simulate(
         runs[row] = lengths, application.run(lengths, speeds, technique, start=start, overhead=overhead)
         return runs[row][1].end
 
-    def resized(row: int, start: int, first: tuple[int, ...], changes: cluster.Changes) -> tuple[int, dict[int, int]]:
+    def resized(
+        row: int, start: int, first: tuple[int, ...], changes: cluster.Changes, hints: cluster.Hints = ()
+    ) -> tuple[int, dict[int, int]]:
         assert wide is not None
         job, (least, most) = jobs[row], wide.widths[row]
         drawing = seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core
@@ -150,6 +153,7 @@ def simulate(
             seed=seed,
             job=job.number,
             releases=wide.releases,
+            hints=hints,
             resizes=decided,
             numbers=first,
         )
@@ -179,6 +183,7 @@ def simulate(
                 widths=wide.widths,
                 resize=wide.resize,
                 wishes_of=(lambda row, *_: tuple(runs[row][1].wishes)) if evolves else None,
+                hints=wide.hints,
             )
         placements = [batch.Placed(one.start, one.end, one.cores) for one in found]
     for row, placed in enumerate(placements):

@@ -335,6 +335,22 @@ def _check_releases(ledger: Ledger) -> None:
         )
 
 
+def _given_by(ledger: Ledger, job: Array, at_ns: Array) -> Array:
+    # How many cores each of these jobs was given by an instant, beside those that it started with.
+    widths = ledger.widths
+    if widths is None:
+        return np.zeros(len(job), np.int64)
+    came = widths.change == 1
+    rows, instants = np.append(widths.job[came], job), np.append(widths.told_ns[came], at_ns)
+    asks = np.arange(len(rows)) >= came.sum()
+    order = np.lexsort((asks, instants, rows))
+    by_then = np.empty(len(rows), np.int64)
+    by_then[order] = np.cumsum(~asks[order])
+    before = np.searchsorted(widths.job[came], job)  # those of other jobs; its rows are ascending
+    found: Array = by_then[asks] - before
+    return found
+
+
 def _check_hints(ledger: Ledger) -> None:
     jobs, hints = ledger.jobs, ledger.hints
     if hints is None:
@@ -347,11 +363,10 @@ def _check_hints(ledger: Ledger) -> None:
         )
     if len(bad := np.flatnonzero((np.diff(job) < 0) | ((np.diff(job) == 0) & (np.diff(at) < 0)))):
         raise InvariantError(f"job {jobs.job_id[job[bad[0] + 1]]}: what it is told is not in the order of instants")
-    if len(bad := np.flatnonzero((hints.wanted < 0) | (hints.wanted > jobs.held_cores[job]))):
+    most = jobs.held_cores[job] + _given_by(ledger, job, at)
+    if len(bad := np.flatnonzero((hints.wanted < 0) | (hints.wanted > most))):
         k = bad[0]
-        raise InvariantError(
-            f"job {jobs.job_id[job[k]]}: {hints.wanted[k]} of its {jobs.held_cores[job[k]]} cores are wanted"
-        )
+        raise InvariantError(f"job {jobs.job_id[job[k]]}: {hints.wanted[k]} of its {most[k]} cores are wanted")
     waits = other >= 0
     wrong = waits & ((jobs.eligible_ns[other] > at) | (jobs.started[other] & (jobs.start_ns[other] < at)))
     if len(bad := np.flatnonzero(wrong | ((hints.wanted > 0) & ~waits))):

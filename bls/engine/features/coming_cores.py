@@ -63,7 +63,7 @@ def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool
             if holder >= 0 and state.jobs[b.STATE, holder] < 0:
                 left -= needs[r, holder]
         for k in range(first, state.sizes[b.N_TOLD]):
-            if state.host_of[state.told[2, k]] == host:
+            if state.host_of[state.told[b.TOLD_CORE, k]] == host:
                 left -= needs[r, job]
         if left < 0:
             return False

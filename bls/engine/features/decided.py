@@ -7,6 +7,7 @@ from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import send_away
 from bls.engine.job_starts import start, suggest_now
 from bls.engine.named_cores import put_named
+from bls.engine.power_of_cores import cores_mw, least_mw, room_mw
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
@@ -17,15 +18,33 @@ __all__ = ["start_chosen"]
 
 
 @compiled(inner=True)
+def _powered(state: BatchState, job: int, count: int) -> int:
+    """The number of intervals at the end of the pool, 0 where it has none yet; -1, noted, if they would draw too much."""
+    if count < 0 or state.settings[b.POWERED] == b.UNPOWERED:
+        return count
+    used, room = state.sizes[b.POOL_USED], room_mw(state)
+    more = (
+        cores_mw(state, job, state.pool_lo[used:], state.pool_hi[used:], count) if count > 0 else least_mw(state, job)
+    )
+    if more <= room:
+        return count
+    state.clock[b.REFUSED], state.clock[b.REFUSED_AT], state.clock[b.REFUSED_OF] = b.NO_POWER, more, room
+    return -1
+
+
+@compiled(inner=True)
 def _put(state: BatchState, k: int, job: int) -> int:
     """The cores of the k-th job chosen, at the end of the pool: those that are named, or the allocator's; the intervals."""
     settings, sizes = state.settings, state.sizes
     if sizes[b.N_NAMED] > 0 and state.chosen_first[k] < state.chosen_first[k + 1]:
-        return int(put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
+        return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
     if state.jobs[b.CORES, job] > sizes[b.FREE_CORES] or (settings[b.LIMITED] == 1 and held_back(state, job)):
         return -1
     count = suggest_now(state, job)
-    return -1 if count == 0 and settings[b.BY_CORES] == 1 else int(count)
+    if count == 0 and settings[b.BY_CORES] == 1:
+        count = -1
+        _powered(state, job, 0)  # whatever its cores would be
+    return _powered(state, job, count)
 
 
 @compiled(HOOK)

@@ -11,7 +11,7 @@ billion of one, so that no change costs anything by rounding but that of the end
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, scaled, walltime_end
+from bls.engine.features.reached import end_as_directed, hears, scaled, walltime_end, write_down
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
@@ -113,15 +113,6 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 
 @compiled(inner=True)
-def _told(state: BatchState, job: int, now: int, core: int, what: int, value: int) -> None:
-    """Write down what becomes of a core, of all, or of the job."""
-    k = state.sizes[b.N_TOLD]
-    state.told[0, k], state.told[1, k], state.told[2, k] = job, now, core
-    state.told[3, k], state.told[4, k] = what, value
-    state.sizes[b.N_TOLD] = k + 1
-
-
-@compiled(inner=True)
 def _expect(state: BatchState, job: int, now: int, end: int) -> None:
     """A running job is planned with another end."""
     clock, jobs, thought = state.clock, state.jobs, state.jobs[b.EXPECTED, job]
@@ -163,7 +154,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     begin, before, scales = sizes[b.N_TOLD], _mean_scale(state, job), False
     for k in range(first, stop):
         what, core, value = given[b.DIRECTED_WHAT, k], given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k]
-        _told(state, job, now, core, what, value)
+        write_down(state, job, now, core, what, value, 0)
         if what == b.SCALED:
             _scale(state, job, core, value)
             scales = True
@@ -182,10 +173,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     if jobs[b.RUN, job] >= 0:
         _end_anew(state, job)
         return True
-    jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job] = begin, stop - first
-    jobs[b.TELLINGS, job] += 1
-    state.reached[sizes[b.N_REACHED]] = job
-    sizes[b.N_REACHED] += 1
+    hears(state, job, begin)
     return True
 
 
@@ -193,8 +181,9 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
 def carry_out(state: BatchState, now: int) -> int:
     """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
     sizes, given = state.sizes, state.directed
-    sizes[b.N_REACHED] = 0
     k = 0
+    while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_WHAT, k] == b.HINTED:
+        k += 1  # they were heard before
     while k < sizes[b.N_DIRECTED]:
         job, stop = given[b.DIRECTED_JOB, k], k
         while stop < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, stop] == job:

@@ -3,7 +3,8 @@
 After each pass, and only where that has changed. The head is the first waiting job that no limit keeps back. If it asks for
 cores by number, it waits for those that others hold. Otherwise it waits for as many as are not free: of the running jobs, in
 the order in which they are expected to end, up to half of the cores that each computes on and still holds, the last ones; a
-job all of whose cores are wanted could serve none of them last.
+job all of whose cores are wanted could serve none of them last. What running jobs were asked for, where widths change, comes by
+itself, and is left out.
 
 Where a policy decides, it says itself which cores of whom are wanted, and by whom.
 """
@@ -11,13 +12,28 @@ Where a policy decides, it says itself which cores of whom are wanted, and by wh
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, usable
+from bls.engine.features.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import compiled
 
 __all__ = ["hint_as_decided", "hint_running"]
+
+
+@compiled(inner=True)
+def _is_asked(state: BatchState, core: int) -> bool:
+    """Whether the job that holds a core was asked for it."""
+    return bool(state.asked.size > 0 and state.asked[core] == 1)
+
+
+@compiled(inner=True)
+def _are_asked(state: BatchState) -> int:
+    """How many cores running jobs were asked for, and still hold."""
+    n = 0
+    for core in range(state.asked.size):
+        n += state.holder[core] >= 0 and state.asked[core] == 1
+    return n
 
 
 @compiled(inner=True)
@@ -36,7 +52,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
         lo, hi = state.pool_lo[k], min(state.pool_hi[k], stop)
         for step in range(max(hi - lo, 0)):
             core = hi - 1 - step
-            if found < most and holder[core] == job and usable(state, head, core):
+            if found < most and holder[core] == job and usable(state, head, core) and not _is_asked(state, core):
                 state.wanted_of[core] = job + 1
                 found += 1
     return int(found)
@@ -87,21 +103,14 @@ def _news_for(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _told(state: BatchState, job: int, now: int, waiting: int, lack: int, wanted: int) -> None:
     """A running job is to hear that ``waiting`` lacks so many cores, and that so many of its own are wanted."""
-    sizes = state.sizes
-    state.reached[sizes[b.N_REACHED]] = job
-    sizes[b.N_REACHED] += 1
-    state.jobs[b.TELLINGS, job] += 1
-    k = sizes[b.N_TOLD]
-    state.told[0, k], state.told[1, k] = job, now
-    state.told[2, k], state.told[3, k], state.told[4, k] = waiting, lack, wanted
-    sizes[b.N_TOLD] = k + 1
+    write_down(state, job, now, waiting, b.HINTED, lack, wanted)
+    hears(state, job, state.sizes[b.N_TOLD] - 1)
 
 
 @compiled(HOOK)
 def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is to be told something is in ``state.reached``, in the order of expected ends."""
     sizes, jobs = state.sizes, state.jobs
-    sizes[b.N_REACHED] = 0
     head = head_of_queue(state) if sizes[b.N_WAITING] > 0 else -1
     if head < 0 and sizes[b.N_HINTED] == 0:
         return 0
@@ -113,7 +122,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     if head >= 0:
         origin = jobs[b.ORIGIN, head]
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
-        lack = _want_named(state, head) if named else _lack_of(state, head)
+        lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state))
     waits_for = lack
     sizes[b.N_HINTED] = 0
     while left > 0:
@@ -141,10 +150,9 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is told what its policy has decided, if that is news, is in ``state.reached``."""
     sizes, given, k = state.sizes, state.directed, 0
-    sizes[b.N_REACHED] = 0
-    while k < sizes[b.N_DIRECTED]:
+    while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_WHAT, k] == b.HINTED:
         job, waiting = given[b.DIRECTED_JOB, k], given[b.DIRECTED_VALUE, k]
-        while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, k] == job:
+        while k < sizes[b.N_DIRECTED] and given[b.DIRECTED_JOB, k] == job and given[b.DIRECTED_WHAT, k] == b.HINTED:
             core = given[b.DIRECTED_CORE, k]
             if core >= 0:
                 state.wanted_of[core] = job + 1
@@ -153,5 +161,6 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
             _told(state, job, now, waiting, lack, wanted)
-    sizes[b.N_DIRECTED] = 0
+    if k == sizes[b.N_DIRECTED]:
+        sizes[b.N_DIRECTED] = 0  # else what is to be carried out is behind
     return 0

@@ -19,7 +19,7 @@ from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out
 from bls.engine.hooks import HOOK
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import planned_state
+from bls.engine.power_of_cores import least_mw, planned_state, room_mw
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -60,24 +60,10 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     return 0
 
 
-@compiled(inner=True)
-def _planned_mw(state: BatchState, job: int, cores: int) -> int:
-    """What so many cores of a job draw beyond idle ones, in the state that it is planned with, where all cores are alike."""
-    return int(cores * state.power.more_mw[planned_state(state, job), 0])
-
-
 @compiled(HOOK)
 def fits_power(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Whether (1 or 0) a job may start now, beside those that run and those that the pass has started; all cores are alike."""
-    sizes, jobs, limit = state.sizes, state.jobs, state.clock[b.LIMIT_MW]
-    if limit == b.NEVER:
-        return 1
-    total = state.settings[b.IDLE_MW] + _planned_mw(state, job, jobs[b.CORES, job])
-    for k in range(sizes[b.N_RUNNING]):
-        total += _planned_mw(state, state.running_job[k], jobs[b.HELD_CORES, state.running_job[k]])
-    for k in range(sizes[b.N_STARTED]):
-        total += _planned_mw(state, state.started[k], jobs[b.HELD_CORES, state.started[k]])
-    return 1 if total <= limit else 0
+    return 1 if least_mw(state, job) <= room_mw(state) else 0
 
 
 @compiled(inner=True)
@@ -133,14 +119,16 @@ def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
 @compiled(inner=True)
 def _put_into(state: BatchState, job: int, level: int) -> None:
     """Have a job run in the state that it is to be in, if it does not."""
-    power, jobs = state.power, state.jobs
+    power, jobs, settings = state.power, state.jobs, state.settings
     wanted = planned_state(state, job)
-    if state.settings[b.POWERED] == b.LEVELS:
+    if settings[b.POWERED] == b.LEVELS:
         wanted = min(wanted, level)
-    if state.scaling[b.POWER_STATE, job] == wanted:
+    changed = state.scaling[b.POWER_STATE, job] != wanted
+    # Cores that have come since are in that state by themselves only where it has one speed.
+    if not changed and (wanted == 0 or settings[b.POWER_ALIKE] == 1 or settings[b.RESIZE] == b.NO_RESIZE):
         return
     state.scaling[b.POWER_STATE, job] = wanted
-    if state.settings[b.POWER_ALIKE] == 1:
+    if settings[b.POWER_ALIKE] == 1:
         _direct_core(state, job, -1, power.speed[wanted, 0])
         return
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
@@ -148,15 +136,17 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             while core >= power.first_core[group + 1]:
                 group += 1
-            if state.settings[b.RELEASES] == b.NO_RELEASES or state.holder[core] == job:
-                _direct_core(state, job, core, power.speed[wanted, group])
+            if state.settings[b.RELEASES] != b.NO_RELEASES and state.holder[core] != job:
+                continue
+            scale, has = power.speed[wanted, group], state.core_scale[0, core] == job + 1
+            if changed or not (has and state.core_scale[1, core] == scale):
+                _direct_core(state, job, core, scale)
 
 
 @compiled(HOOK)
 def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, clock, sizes = state.settings, state.clock, state.sizes
-    sizes[b.N_REACHED] = 0
     level = 0
     if settings[b.POWERED] == b.LEVELS:
         level = _level(state)

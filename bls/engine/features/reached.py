@@ -20,12 +20,14 @@ __all__ = [
     "end_as_directed",
     "free_for",
     "head_of_queue",
+    "hears",
     "masked",
     "room_in_limits",
     "scaled",
     "take_back",
     "usable",
     "walltime_end",
+    "write_down",
 ]
 
 
@@ -105,6 +107,25 @@ def behind_last_working(state: BatchState, job: int) -> int:
         n -= state.pool_hi[k] - state.pool_lo[k]
         k += 1
     return int(state.pool_lo[k] + n)
+
+
+@compiled(inner=True)
+def write_down(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
+    """Write down what a running job is told: a column of ``BatchState.told``."""
+    told, k = state.told, state.sizes[b.N_TOLD]
+    told[b.TOLD_JOB, k], told[b.TOLD_NS, k], told[b.TOLD_CORE, k] = job, now, core
+    told[b.TOLD_WHAT, k], told[b.TOLD_VALUE, k], told[b.TOLD_WANTED, k] = what, value, wanted
+    state.sizes[b.N_TOLD] = k + 1
+
+
+@compiled(inner=True)
+def hears(state: BatchState, job: int, first: int) -> None:
+    """A job is to hear what was written down of it from ``first`` on."""
+    sizes, jobs = state.sizes, state.jobs
+    jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job] = first, sizes[b.N_TOLD] - first
+    jobs[b.TELLINGS, job] += 1
+    state.reached[sizes[b.N_REACHED]] = job
+    sizes[b.N_REACHED] += 1
 
 
 @compiled(inner=True)

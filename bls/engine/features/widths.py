@@ -18,7 +18,8 @@ only, and given none; nor is a job given any that has released one by itself. A 
 then for its last cores, never for its first.
 
 Where jobs ask for more than cores, or windows keep some, a core comes only where it may
-(``bls.engine.features.coming_cores``); a head that waits for anything but cores is nobody's to help.
+(``bls.engine.features.coming_cores``); a head that waits for anything but cores is nobody's to help. Under a limit to power no
+more come than may draw what they do in the state that their job is planned with.
 
 What a job had still to run is thought to take longer, or shorter, by as much as its width changes, and so is its walltime.
 """
@@ -28,12 +29,14 @@ from __future__ import annotations
 from bls.availability.free_cores import count_hosts, free_take
 from bls.engine import state as b
 from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.reached import head_of_queue, room_in_limits, scaled
+from bls.engine.features.reached import head_of_queue, hears, room_in_limits, scaled, write_down
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
 from bls.engine.kept_reservations import drop_slots
+from bls.engine.power_of_cores import core_mw, room_mw
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
@@ -109,15 +112,6 @@ def _most_given(state: BatchState, job: int, most: int) -> int:
 
 
 @compiled(inner=True)
-def _told(state: BatchState, job: int, now: int, core: int, change: int) -> None:
-    """Write down what becomes of a core."""
-    sizes = state.sizes
-    k = sizes[b.N_TOLD]
-    state.told[0, k], state.told[1, k], state.told[2, k], state.told[3, k] = job, now, core, change
-    sizes[b.N_TOLD] = k + 1
-
-
-@compiled(inner=True)
 def _plan_anew(
     state: BatchState, job: int, now: int, before: int, first: int, list_first: int, list_count: int
 ) -> None:
@@ -136,8 +130,8 @@ def _plan_anew(
     jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job] = list_first, list_count
     more = 0
     for k in range(first, sizes[b.N_TOLD]):
-        if state.told[3, k] == b.GIVEN:
-            state.holder[state.told[2, k]] = job
+        if state.told[b.TOLD_WHAT, k] == b.GIVEN:
+            state.holder[state.told[b.TOLD_CORE, k]] = job
             more += 1
     jobs[b.HELD_CORES, job] += more
     after = _stay(state, job)
@@ -160,13 +154,13 @@ def _plan_anew(
 
 
 @compiled(inner=True)
-def _reached(state: BatchState, job: int, first: int) -> None:
-    """A job is to hear of what was written down of it from ``first`` on."""
-    sizes, jobs = state.sizes, state.jobs
-    jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job] = first, sizes[b.N_TOLD] - first
-    jobs[b.TELLINGS, job] += 1
-    state.reached[sizes[b.N_REACHED]] = job
-    sizes[b.N_REACHED] += 1
+def _comes_as_new(state: BatchState, job: int, core: int) -> None:
+    """A core that comes to a job is not wanted by anybody, and has the scale that all of the job's were told last."""
+    if state.hinted.size > 0:
+        state.hinted[core] = 0
+    if state.core_scale.shape[1] > 0:
+        scale = state.scaling[b.SCALE_OF_ALL, job]
+        state.core_scale[0, core], state.core_scale[1, core] = job + 1, scale if scale > 0 else WHOLE
 
 
 @compiled(inner=True)
@@ -189,12 +183,12 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job:
                 continue
-            while given < sizes[b.N_TOLD] and state.told[2, given] < core:
-                count = _add_interval(state, first, count, state.told[2, given])
+            while given < sizes[b.N_TOLD] and state.told[b.TOLD_CORE, given] < core:
+                count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
                 given += 1
             count = _add_interval(state, first, count, core)
     while given < sizes[b.N_TOLD]:
-        count = _add_interval(state, first, count, state.told[2, given])
+        count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
         given += 1
     sizes[b.POOL_USED] = first + count
     return count
@@ -203,8 +197,9 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
 @compiled(inner=True)
 def _give(state: BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, the first ones."""
-    sizes, jobs, words = state.sizes, state.jobs, state.free_words
+    sizes, jobs, words, powered = state.sizes, state.jobs, state.free_words, state.settings[b.POWERED] != b.UNPOWERED
     first, n, before = sizes[b.N_TOLD], 0, jobs[b.HELD_CORES, job]
+    room = room_mw(state) if powered else 0
     for word in range(state.free_starts[1]):
         bits = words[word]
         if bits == 0:
@@ -212,7 +207,11 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         for bit in range(32):
             core = 32 * word + bit
             if n < most and (bits >> bit) & 1 == 1 and may_come(state, job, core, first):
-                _told(state, job, now, core, b.GIVEN)
+                if powered:
+                    if core_mw(state, job, core) > room:
+                        continue
+                    room -= core_mw(state, job, core)
+                write_down(state, job, now, core, b.GIVEN, 0, 0)
                 n += 1
         if n == most:
             break
@@ -224,18 +223,19 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         jobs[b.GIVEN_FIRST, job], jobs[b.GIVEN_COUNT, job] = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
     _plan_anew(state, job, now, before, first, list_first, list_count)
     for k in range(first, sizes[b.N_TOLD]):
-        core = state.told[2, k]
+        core = state.told[b.TOLD_CORE, k]
         free_take(words, state.free_starts, core, core + 1)
         if state.settings[b.BY_HOSTS] == 1:
             count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
+        _comes_as_new(state, job, core)
     sizes[b.FREE_CORES] -= n
     jobs[b.RELEASED, job] -= n
     jobs[b.RELEASED_HELD, job] -= n
     if state.settings[b.LIMITED] == 1:
         tally_cores(state, job, n)
     account_for(state, job, now, n, 1)
-    _reached(state, job, first)
+    hears(state, job, first)
 
 
 @compiled(inner=True)
@@ -254,10 +254,10 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
         core = n_cores - cores[0]
         n = heap_drop_top(keys, cores, n)
         state.asked[core] = 1
-        _told(state, job, now, core, b.ASKED_FOR)
+        write_down(state, job, now, core, b.ASKED_FOR, 0, 0)
     jobs[b.ASKED, job] += most
     _plan_anew(state, job, now, before, first, jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job])
-    _reached(state, job, first)
+    hears(state, job, first)
 
 
 @compiled(inner=True)
@@ -359,7 +359,6 @@ def _evolve(state: BatchState, now: int) -> None:
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
     sizes, when = state.sizes, state.settings[b.RESIZE]
-    sizes[b.N_REACHED] = 0
     if when == b.EVOLVE or when == b.AS_DECIDED:
         _evolve(state, now)
         return 0
