@@ -223,7 +223,8 @@ STOP_STATE, STOP_DUE, STOP_UNTIL = range(3)
 
 # Rows of BatchState.told: a running job, an instant, a core, and what becomes of it: it is asked for, or given; its speed is
 # scaled (-1: that of all cores), the value is by what; the job is ended (-1), the value is its state. Or others wait for some
-# of its cores: instead of a core who does (-1: nobody any more), for how many, and, in the last row, how many of them are its own.
+# of its cores: instead of a core who does (-1: nobody any more), for how many, and, in the last row, how many of them are its
+# own.
 TOLD_JOB, TOLD_NS, TOLD_CORE, TOLD_WHAT, TOLD_VALUE, TOLD_WANTED = range(6)
 TOLD_ROWS = 6
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = -1, 1, 2, 3, 4
