@@ -174,36 +174,25 @@ class PowerPlan:
             found |= {b.AFTER_LEVELS: SET_LEVEL, b.STRETCHES: stretches}
         return found
 
-    def wanted_stops(self, limit_mw: int) -> int:
-        """How few hosts have to be out of service, so that whatever runs on the others fits a limit: the highest numbers."""
-        table, group = self.table, np.repeat(np.arange(len(self.table.cores)), self.table.n_hosts)
-        rest = table.off_mw if self.fallback == "stop:off" else table.host_idle_mw
-        full, rest = table.host_full_mw[group], rest[group]
-        # What is drawn with so many of the highest ones stopped.
-        drawn = np.append(0, np.cumsum(full))[::-1] + np.append(0, np.cumsum(rest[::-1]))
-        fits = np.flatnonzero(drawn <= limit_mw)
-        return int(fits[0]) if len(fits) else len(full)
-
     def stop_state(self) -> StopState | None:
         """What the engine knows of hosts that are to be stopped; None where none are."""
         if not self.stops:
             return None
         limits, table, n_hosts = self.limits, self.table, int(self.table.first_host[-1])
-        first, stairs, wanted = [0], [], []
+        first, stairs = [0], []
         for instant in limits.instants.tolist():
-            ahead = limits.ahead(instant)
-            stairs += [(b.NEVER if until >= MAX_NS else until, self.wanted_stops(power)) for until, power in ahead]
-            wanted.append(self.wanted_stops(ahead[0][1]) if ahead else 0)
+            stairs += [(b.NEVER if until >= MAX_NS else until, power) for until, power in limits.ahead(instant)]
             first.append(len(stairs))
+        off = self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         host = np.zeros((3, n_hosts), np.int64)
         host[b.STOP_DUE] = b.NEVER
         return StopState(
-            wanted=np.array(wanted, np.int64),
             first=np.array(first, np.int64),
             stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
-            passages=passages if self.fallback == "stop:off" else np.zeros_like(passages),
+            saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            passages=passages if off else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),
         )
@@ -235,6 +224,8 @@ class PowerPlan:
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             counts=np.zeros((2, more.shape[1]), np.int64),
+            ends=np.zeros((2, min(len(self.planned), n_cores) + 2), np.int64),
+            room=np.zeros(3, np.int64),
         )
 
 

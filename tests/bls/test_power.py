@@ -105,10 +105,11 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
     assert met > 20
 
 
-def test_easy_plans_with_power(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])
+def test_easy_plans_with_power(fallback: str, tmp_path: Path) -> None:
     met = 0
     for seed in range(60):
-        case = drawn(seed, "hold", easy=True)
+        case = drawn(seed, fallback, easy=True)
         expected = run(case)
         if expected is not None:
             assert_as(expected, simulated(case, tmp_path))
