@@ -13,6 +13,7 @@ from bls.engine import state as b
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.power.accounting import PJ_PER_J, HostStates, PowerAccounts, PowerSeries, account, ascending, step_series
+from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.options import PowerPlan
 from bls.power.table import PowerTable
 from traces.base.time import format_ns
@@ -89,6 +90,12 @@ class PowerReport:
     def energy_j(self) -> Array:
         """What each row of the table of jobs has used, J: float64 (n,)."""
         return self.accounts.jobs.joules()
+
+    def host_energies(self, intervals: HostIntervals) -> HostEnergies:
+        """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
+        return host_energies(
+            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals), of=self.plan.options.of
+        )
 
     @cached_property
     def _instants(self) -> Array:

@@ -293,6 +293,14 @@ class Result:
         return tables.rows_frame(self.power.columns)
 
     @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row for every interval in which a host's state stays the same, with what the host used in it, J, where power is
+        known (``bridge.runs.node_table``)."""
+        from bridge.runs.node_table import node_columns
+
+        return tables.rows_frame(node_columns(self))
+
+    @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
         ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``cut_because``,

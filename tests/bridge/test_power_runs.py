@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from als.techniques import TECHNIQUES
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
+from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
@@ -59,6 +61,7 @@ def test_a_loop_by_hand(als: str, end_s: int, held_j: float, working_j: float | 
         assert result.jobs.end_ns.tolist() == [end_s * S]
         assert result.jobs.energy_j.tolist() == [joules]
         assert result.metrics["energy_j"] == joules
+        assert result.nodes.energy_jobs_j.tolist() == [joules]
 
 
 def drawn(seed: int) -> dict[str, Any]:
@@ -153,6 +156,31 @@ def test_in_place_or_simulated_again_it_is_the_same(part: int, monkeypatch: pyte
     assert scaled > 300
 
 
+def hosts_make_the_machine(result: bridge.Result) -> None:
+    power, nodes = result.power, result.nodes
+    assert power is not None
+    used = power.host_energies(HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
+    assert used.total.total_pj() == power.series.energy_pj()
+    assert used.jobs.total_pj() == power.accounts.jobs.total_pj()
+    assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
+
+
+def test_what_hosts_have_used_with_tasks_speeds_and_failures() -> None:
+    """Of groups that are not alike; where cores are slowed one by one, are lost and released, and hosts are down."""
+    down = working = 0
+    for seed in range(12):
+        workload, options = scenario(seed)
+        result = bridge.simulate(workload, PLATFORM, **options)
+        hosts_make_the_machine(result)
+        down += (result.nodes.state == "down").sum()
+        if options["als"] != "recorded":
+            options["power"] = replace(options["power"], of="working")
+            hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
+            working += 1
+    assert down > 5
+    assert working > 5
+
+
 @pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool"), (9, "pool")])
 def test_in_every_coupling(seed: int, coupling: str) -> None:
     workload, options = scenario(seed)
@@ -210,7 +238,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "limits.csv",
     )
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--out", fallback)
+        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--nodes", "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs").out
@@ -221,6 +249,9 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.read_parquet("dvfs/power.parquet")
     lasts = np.diff(np.append(table.instant_ns, pd.read_parquet("dvfs/jobs.parquet").end_ns.max()))
     assert (table.power_mw * (lasts / 1e9)).sum() / 1000 == pytest.approx(record["energy_j"], rel=1e-12)
+    nodes = pd.read_parquet("dvfs/nodes.parquet")
+    assert nodes.energy_j.sum() == pytest.approx(record["energy_j"], rel=1e-12)
+    assert nodes.energy_jobs_j.sum() == pytest.approx(record["energy_jobs_j"], rel=1e-12)
     assert table.power_mw[table.limit_mw >= 0].max() <= 0.6 * 1000 * record["full_w"]
     with otf2.reader.open("dvfs/trace/traces.otf2") as trace:
         found = [(event.time, *event.values) for location, event in trace.events if location.name == "power"]
