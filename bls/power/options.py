@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -239,7 +239,13 @@ class PowerPlan:
 
 
 def power_plan(
-    options: PowerOptions, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int
+    options: PowerOptions,
+    workload: Workload,
+    platform: Platform,
+    *,
+    known_jobs: Array,
+    seed: int,
+    said: Callable[[Array], Array] | None = None,
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
@@ -249,6 +255,8 @@ def power_plan(
         Job numbers that a file may name beside the workload's.
     seed : int
         Of the stream that a share of the jobs is drawn from.
+    said : callable, optional
+        Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
 
     Raises
     ------
@@ -262,6 +270,8 @@ def power_plan(
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.allowed, workload, known_jobs, seed)
+    if said is not None:
+        allowed_rows = said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1

@@ -24,6 +24,7 @@ from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from tools import demand_response
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
@@ -206,6 +207,40 @@ def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "ends_s"), [("all", [100, 120, 120]), ("none", [100, 120, 100]), ("users:3", [100, 120, 120])]
+)
+def test_an_application_map_says_who_may_be_slowed(allowed: str, ends_s: list[int]) -> None:
+    """Jobs of 100 s of three users; the first one's may not be slowed, the second one's may, the map says nothing of the third.
+
+    From 20 to 60 s the limit is below what any of them draws: who may be slowed does half of its work meanwhile.
+    """
+    text = """
+[[application]]
+name = "never"
+match = { user = 1 }
+allowed = false
+[[application]]
+name = "always"
+match = { user = 2 }
+allowed = true
+"""
+    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
+    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    power = PowerOptions(limits=[(20 * S, 60 * S, 400)], fallback="dvfs", allowed=allowed)
+    result = bridge.simulate(log, machine, **said, power=power)
+    assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
+    assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
+    # Without limits it says nothing of the run.
+    plain_run = bridge.simulate(log, machine, **said)
+    without = bridge.simulate(log, machine, **said, power=PowerOptions())
+    assert plain_run.jobs.equals(without.jobs.drop(columns="energy_j"))
+    assert plain_run.jobs.end_ns.tolist() == [100 * S] * 3
 
 
 PLATFORM_TEXT = """
