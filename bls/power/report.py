@@ -10,21 +10,42 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bls.engine import state as b
-from bls.metrics.exact import exact_product_sum
+from bls.metrics.exact import exact_mean, exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.power.accounting import PJ_PER_J, HostStates, PowerAccounts, PowerSeries, account, ascending, step_series
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.options import PowerPlan
 from bls.power.table import PowerTable
-from traces.base.time import format_ns
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
-from traces.ledger import Ledger
+from traces.ledger import STATES, WHY, Ledger
 
-__all__ = ["NO_LIMIT", "REASONS", "Excess", "PowerReport", "joules_text", "watts_text"]
+__all__ = ["LIMIT_METRICS", "METRICS", "NO_LIMIT", "REASONS", "Excess", "PowerReport", "joules_text", "watts_text"]
 
 #: In tables, where there is no limit.
 NO_LIMIT: Final = -1
+
+#: The metrics of a run of which it is known what its hosts draw.
+METRICS: Final = (
+    "energy_j",
+    "energy_jobs_j",
+    "energy_idle_j",
+    "mean_power_w",
+    "peak_power_w",
+    "above_limit_ns",
+    "above_limit_j",
+)
+
+#: And of one that has limits: beside those of a run without a fallback they are the paper's indexes.
+LIMIT_METRICS: Final = (
+    "mean_power_in_limits_w",
+    "mean_run_ns",
+    "mean_run_allowed_ns",
+    "mean_run_disallowed_ns",
+    "mean_wait_allowed_ns",
+    "mean_wait_disallowed_ns",
+)
 
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
@@ -220,7 +241,8 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers: of energy in J, of power in W; None where nothing took any time."""
+        """The numbers, :data:`METRICS` and with limits :data:`LIMIT_METRICS`: of energy in J, of power in W; None where nothing
+        took any time, and of no jobs."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -241,6 +263,29 @@ class PowerReport:
             "peak_power_w": self.series.peak_mw / 1000,
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
+            **(self._indexes() if self.plan.limits else {}),
+        }
+
+    def _indexes(self) -> dict[str, Any]:
+        # What is drawn while there are limits, also before the first submit and behind the last end, by the idle machine; and
+        # how long the measured jobs of either kind wait and run.
+        windows = [(begin, self.until_ns if end >= MAX_NS else end) for begin, end in self.plan.limits.union()]
+        windows = [(begin, end) for begin, end in windows if end > begin]
+        lasts = sum(end - begin for begin, end in windows)
+        used = 0
+        for begin, end in windows:
+            within = max(0, min(end, self.until_ns) - max(begin, self.begin_ns))
+            used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
+        jobs, allowed = self.ledger.jobs, self.allowed == 1
+        measured = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
+        return {
+            "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
+            "mean_run_ns": exact_mean(run[measured]),
+            "mean_run_allowed_ns": exact_mean(run[measured & allowed]),
+            "mean_run_disallowed_ns": exact_mean(run[measured & ~allowed]),
+            "mean_wait_allowed_ns": exact_mean(wait[measured & allowed]),
+            "mean_wait_disallowed_ns": exact_mean(wait[measured & ~allowed]),
         }
 
     def summary(self) -> list[tuple[str, str]]:

@@ -317,6 +317,16 @@ def test_indexes_by_hand() -> None:
     assert found.power_reduction_w == 120
     assert found.energy_saved_j == 1200
     assert found.run["disallowed"].jobs == 0
+    # The same as metrics of each run; the first one is over 10 s earlier, from where on the machine is idle.
+    one, other = (run.metrics for run in runs)
+    assert (one["mean_run_ns"], other["mean_run_ns"]) == (200 * S / 3, 260 * S / 3)
+    assert (one["mean_wait_ns"], other["mean_wait_ns"]) == (50 * S / 3, 80 * S / 3)
+    assert (one["mean_power_in_limits_w"], other["mean_power_in_limits_w"]) == (400, 280)
+    assert one["mean_wait_allowed_ns"] == one["mean_wait_ns"]
+    assert one["mean_run_disallowed_ns"] is None
+    early = PowerOptions(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
+    idle = bridge.simulate(jobs_, machine, als="recorded", power=early).metrics
+    assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
 
 
 def test_the_result_of_the_demand_response_paper() -> None:
