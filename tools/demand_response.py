@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import PowerIndexes, indexes_of
+from tools.studies.demand_response_jobs import CORES, DAY_S, experiment_1, experiment_2
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure, save
@@ -37,38 +38,25 @@ LIMIT_W: Final = 407_000
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEEDS: Final = 10
 
-_NODES, _CORES, _IDLE_W, _FULL_W = 151, 14, 66, 240
+_NODES, _IDLE_W, _FULL_W = 151, 66, 240
 _S: Final = 10**9
-_DAY_S: Final = 86_400
 #: Speeds and W of the slower state that are tried.
 _STATES: Final = ((0.9, 216), (0.75, 180), (0.75, 160), (0.5, 120), (0.5, 100))
 
 
-class _Jobs(NamedTuple):
-    # How many, and between which numbers their run times, s, and their nodes are.
-    n: int
-    run_s: tuple[int, int]
-    nodes: tuple[int, int]
-
-
-#: The jobs of the two experiments.
-EXPERIMENTS: Final = {1: _Jobs(100, (7200, 21_600), (1, 16)), 2: _Jobs(3000, (100, 3000), (1, 4))}
+#: The jobs of the two experiments, by seed.
+EXPERIMENTS: Final = {1: experiment_1, 2: experiment_2}
 
 
 def machine(speed: float = 0.75, watts: float = 180) -> Platform:
     """The paper's machine; its cores have one slower state."""
     power = HostPower(_IDLE_W, [(1, _FULL_W), (speed, watts)])
-    return Platform((HostGroup(_NODES, _CORES, 1.0 * _CORES, power=power),), name="demand response")
+    return Platform((HostGroup(_NODES, CORES, 1.0 * CORES, power=power),), name="demand response")
 
 
 def jobs(seed: int, number: int = 2) -> Workload:
     """The jobs of an experiment, all uniformly distributed, whole seconds and nodes."""
-    kind, chance = EXPERIMENTS[number], np.random.default_rng([seed, number])
-    submit = np.sort(chance.integers(0, _DAY_S, kind.n))
-    run = chance.integers(*kind.run_s, kind.n, endpoint=True)
-    cores = _CORES * chance.integers(*kind.nodes, kind.n, endpoint=True)
-    rows = zip(range(1, kind.n + 1), submit.tolist(), run.tolist(), cores.tolist(), run.tolist(), strict=True)
-    return Workload.from_jobs(list(rows))
+    return EXPERIMENTS[number](seed)
 
 
 def simulated(
@@ -81,7 +69,7 @@ def simulated(
 ) -> bridge.Result:
     """One run under the paper's limit, which holds for the 24 h in which jobs are submitted."""
     power = PowerOptions(
-        limits=[(0, _DAY_S * _S, LIMIT_W)],
+        limits=[(0, DAY_S * _S, LIMIT_W)],
         fallback=fallback,
         **({} if fallback == "none" else {"allowed": f"{share:g}"}),
     )
