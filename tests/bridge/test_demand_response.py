@@ -12,7 +12,7 @@ from bls import load_platform
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
-from tools import demand_response
+from tools import demand_response, demand_response_applications
 
 
 def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
@@ -41,3 +41,32 @@ def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
                         assert slowed[column] - base[column] == pytest.approx(indexes[group].mean_ns, abs=10)
             less = base.mean_power_in_limits_w - slowed.mean_power_in_limits_w
             assert less == pytest.approx(one.power_reduction_w, rel=1e-9)
+
+
+def test_what_jobs_compute_decides_where_nodes_are_slowed_unevenly() -> None:
+    """One seed: where all nodes are alike, jobs run longer by as much, and wait less the better they are balanced. Where they
+    are not, nobody gains by allowing that static loops are slowed, and all do by fac's."""
+    kinds, shares = ("static", "fac"), (0.0, 0.5)
+    found = {
+        name: demand_response_applications.experiment(make(), kinds, shares, seeds=1)
+        for name, make in demand_response_applications.MACHINES.items()
+    }
+
+    def longer(machine: str, kind: str, share: float, what: str) -> float:
+        mean_ns = getattr(found[machine][kind].by_share[share][0], what)["all"].mean_ns
+        assert mean_ns is not None
+        return float(mean_ns) / 1e9
+
+    alike, other = found
+    assert longer(alike, "static", 0.5, "run") == pytest.approx(longer(alike, "fac", 0.5, "run"), abs=5)
+    assert (
+        longer(alike, "fac", 0.5, "wait") < longer(alike, "static", 0.5, "wait") < longer(alike, "static", 0.0, "wait")
+    )
+    assert longer(other, "fac", 0.5, "wait") < longer(other, "fac", 0.0, "wait")
+    assert longer(other, "static", 0.5, "wait") > longer(other, "static", 0.0, "wait")
+    assert longer(other, "static", 0.5, "run") > longer(other, "fac", 0.5, "run") + 50
+    table = list(demand_response_applications.index_table(found[other], "run longer, s"))
+    assert table[0] == "| run longer, s | 0% | 50% |"
+    assert table[2].startswith("| `static` | 0 | 4")
+    assert list(demand_response_applications.difference_table(found[other], "static"))[2].startswith("| `fac` | −")
+    assert len(list(demand_response_applications.without_table(found[other]))) == 4
