@@ -30,6 +30,7 @@ __all__ = [
     "PowerSeries",
     "account",
     "ascending",
+    "drawn_by_jobs",
     "held_cores",
     "step_series",
     "working_cores",
@@ -192,16 +193,26 @@ def account(
     InputError
         If tasks are to be told apart and there are no records of them.
     """
-    held = held_cores(ledger)
-    pieces = [_priced(table, *held, working=of == "held")]
-    if of == "working":
-        pieces.append(_working(ledger, table))
+    pieces = _drawn(ledger, table, of)
     away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:]]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(ledger.jobs)) for one in pieces]
     return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
+
+
+def drawn_by_jobs(ledger: Ledger, table: PowerTable, of: str) -> list[tuple[Array, Array, Array, Array]]:
+    """What the cores that jobs hold draw: columns of row, start_ns, end_ns and mW, several rows at a time for one job.
+
+    Parameters and errors as of :func:`account`.
+    """
+    return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of)]
+
+
+def _drawn(ledger: Ledger, table: PowerTable, of: str) -> list[_Pieces]:
+    pieces = [_priced(table, *held_cores(ledger), working=of == "held")]
+    return [*pieces, _working(ledger, table)] if of == "working" else pieces
 
 
 def _away(

@@ -16,6 +16,7 @@ from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.limits import NO_LIMITS, Limit, Limits, read_limits
+from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
@@ -51,6 +52,8 @@ class PowerOptions:
         Which jobs may be slowed (``bls.power.allowed``).
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
+    signals : path, optional
+        A CSV file of what energy costs and emits over time (``bls.power.signals``).
 
     Raises
     ------
@@ -64,6 +67,7 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
+    signals: str | os.PathLike[str] | None = o.SIGNALS.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
@@ -108,6 +112,7 @@ class PowerOptions:
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
+            "signals": None if self.signals is None else os.fspath(self.signals),
         }
 
 
@@ -127,6 +132,8 @@ class PowerPlan:
         Which jobs may be slowed.
     planned : int64 (n,)
         The state that each job is planned with.
+    signals : Signals or None
+        What energy costs and emits, where that is to be known.
     """
 
     options: PowerOptions
@@ -135,6 +142,7 @@ class PowerPlan:
     fallback: str
     allowed: Array
     planned: Array
+    signals: Signals | None = None
 
     @property
     def limits_jobs(self) -> bool:
@@ -261,9 +269,12 @@ def power_plan(
     Raises
     ------
     InputError
-        If the platform does not say what its hosts draw, or a limit, a state or the jobs cannot be used.
+        If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    table = power_table(platform, "--power" if options.limits is None else o.LIMITS.name)
+    needed_by = (
+        o.LIMITS.name if options.limits is not None else o.SIGNALS.name if options.signals is not None else "--power"
+    )
+    table = power_table(platform, needed_by)
     name, state = options.fallback_of
     limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
     if name == "submit" and not 1 <= state < table.n_states:
@@ -278,7 +289,8 @@ def power_plan(
     elif name == "submit":
         under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
         planned[allowed_rows & under] = state
-    return PowerPlan(options, table, limits, name, allowed_rows, planned)
+    signals = None if options.signals is None else read_signals(options.signals)
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
 
 
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:

@@ -257,9 +257,7 @@ class Result:
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.power is not None:
-            further[tables.ENERGY] = self.power.energy_j
-            if self.power.plan.limits:
-                further[tables.ALLOWED] = self.power.allowed
+            further |= self.power.job_columns
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further

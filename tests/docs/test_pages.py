@@ -168,16 +168,18 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
     )
 
 
-def test_what_power_adds_is_on_the_page() -> None:
+def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     """Columns of jobs and of nodes, and metrics."""
     machine = Platform((HostGroup(4, 64, 3000.0 * 64, power=HostPower(1, [(1, 4)])),))
     said = {"select": "first:5", "platform": machine, "als": "recorded"}
     plain = bridge.simulate(sample_path(), **said)
-    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold")
+    signals = tmp_path / "signals.csv"
+    signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
+    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals)
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
-        r"`(energy_j|allowed)`\s+\((?:double|int64)[,)]", jobs
+        r"`(energy_j|cost|co2e_g|allowed)`\s+\((?:double|int64)[,)]", jobs
     )
     rows = table(nodes[nodes.index("energy_j") :])
     assert [unquoted(row[0]) for row in rows] == list(limited.nodes.columns.drop(plain.nodes.columns))
