@@ -23,12 +23,14 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 
 @compiled(inner=True)
 def planned_ns(state: BatchState, job: int) -> int:
-    """The estimate of a job that waits; under a limit to power as much longer as its cores are slower in the state that it is
-    planned with, the slowest of them."""
-    estimate, settings = state.jobs[b.ESTIMATE, job], state.settings
-    if settings[b.POWERED] <= b.HOLD or (settings[b.POWERED] == b.LEVELS and state.clock[b.LIMIT_MW] == b.NEVER):
+    """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
+    the state that is set for it, or at the level of now."""
+    estimate, powered = state.jobs[b.ESTIMATE, job], state.settings[b.POWERED]
+    if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)
+    if powered == b.LEVELS:
+        planned = min(planned, state.clock[b.LEVEL])
     if planned == 0:
         return int(estimate)
     speed = WHOLE

@@ -490,9 +490,12 @@ def _planned_ns(state: BatchState, rows: Array) -> Array:
     # For how long jobs that wait are planned to run: longer, rounded up, where that is at a slower state.
     estimate: Array = state.jobs[b.ESTIMATE, rows]
     powered = state.settings[b.POWERED]
-    if powered <= b.HOLD or (powered == b.LEVELS and state.clock[b.LIMIT_MW] == b.NEVER):
+    if powered <= b.HOLD:
         return estimate
-    speed = state.power.speed.min(axis=1)[state.power.planned[state.jobs[b.ORIGIN, rows]]].tolist()
+    planned = state.power.planned[state.jobs[b.ORIGIN, rows]]
+    if powered == b.LEVELS:
+        planned = np.minimum(planned, state.clock[b.LEVEL])
+    speed = state.power.speed.min(axis=1)[planned].tolist()
     longer = [min(-(-ns * WHOLE // one), max(ns, MAX_NS)) for ns, one in zip(estimate.tolist(), speed, strict=True)]
     return np.array(longer, np.int64)
 

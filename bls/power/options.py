@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.limits import NO_LIMITS, Limit, Limits, read_limits
+from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
@@ -51,6 +52,8 @@ class PowerOptions:
         Which jobs may be slowed (``bls.power.allowed``).
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
+    signals : path, optional
+        A CSV file of what energy costs and emits over time (``bls.power.signals``).
 
     Raises
     ------
@@ -64,6 +67,7 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
+    signals: str | os.PathLike[str] | None = o.SIGNALS.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
@@ -108,6 +112,7 @@ class PowerOptions:
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
+            "signals": None if self.signals is None else os.fspath(self.signals),
         }
 
 
@@ -127,6 +132,8 @@ class PowerPlan:
         Which jobs may be slowed.
     planned : int64 (n,)
         The state that each job is planned with.
+    signals : Signals or None
+        What energy costs and emits, where that is to be known.
     """
 
     options: PowerOptions
@@ -135,6 +142,7 @@ class PowerPlan:
     fallback: str
     allowed: Array
     planned: Array
+    signals: Signals | None = None
 
     @property
     def limits_jobs(self) -> bool:
@@ -230,7 +238,13 @@ class PowerPlan:
 
 
 def power_plan(
-    options: PowerOptions, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int
+    options: PowerOptions,
+    workload: Workload,
+    platform: Platform,
+    *,
+    known_jobs: Array,
+    seed: int,
+    said: Callable[[Array], Array] | None = None,
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
@@ -240,26 +254,34 @@ def power_plan(
         Job numbers that a file may name beside the workload's.
     seed : int
         Of the stream that a share of the jobs is drawn from.
+    said : callable, optional
+        Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
 
     Raises
     ------
     InputError
-        If the platform does not say what its hosts draw, or a limit, a state or the jobs cannot be used.
+        If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    table = power_table(platform, "--power" if options.limits is None else o.LIMITS.name)
+    needed_by = (
+        o.LIMITS.name if options.limits is not None else o.SIGNALS.name if options.signals is not None else "--power"
+    )
+    table = power_table(platform, needed_by)
     name, state = options.fallback_of
     limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.allowed, workload, known_jobs, seed)
+    if said is not None:
+        allowed_rows = said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
         under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
         planned[allowed_rows & under] = state
-    return PowerPlan(options, table, limits, name, allowed_rows, planned)
+    signals = None if options.signals is None else read_signals(options.signals)
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
 
 
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:

@@ -87,5 +87,5 @@ def _power_rows(compared: Any, a: Any, b: Any) -> list[tuple[str, str]]:
     from bridge.compare.power_indexes import index_rows, power_indexes
 
     found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
-    known = {name: [run.metric(name) for run in (a, b)] for name in ("energy_j", "peak_power_w")}
+    known = {name: [run.metric(name) for run in (a, b)] for name in ("energy_j", "peak_power_w", "cost", "co2e_g")}
     return [] if found is None else index_rows(found, known)

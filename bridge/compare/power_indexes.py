@@ -15,7 +15,7 @@ import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.power.accounting import PJ_PER_J
-from bls.power.report import joules_text, watts_text
+from bls.power.report import grams_text, joules_text, watts_text
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import read_rows
@@ -153,12 +153,16 @@ def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]])
     ----------
     indexes : PowerIndexes
     metrics : mapping of str to [A's, B's]
-        ``energy_j`` and ``peak_power_w``.
+        ``energy_j`` and ``peak_power_w``; ``cost`` and ``co2e_g``, None where there were no signals of them.
     """
     rows = []
     for name, words, text in (("energy_j", "energy", joules_text), ("peak_power_w", "peak power", watts_text)):
         known = ["unknown" if value is None else text(value) for value in metrics[name]]
         rows.append((words, f"A {known[0]}, B {known[1]}"))
+    for name, words, shown in (("cost", "cost", "{:,.2f}".format), ("co2e_g", "carbon", grams_text)):
+        told = [shown(value) for value in metrics[name] if value is not None]
+        if len(told) == len(metrics[name]):
+            rows.append((words, f"A {told[0]}, B {told[1]}"))
     rows.append(("energy saved", f"{joules_text(indexes.energy_saved_j)} to the later end"))
     if indexes.power_reduction_w is not None:
         rows.append(("power reduction", f"{watts_text(indexes.power_reduction_w)} while there are limits"))

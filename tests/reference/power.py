@@ -97,6 +97,7 @@ class _World:
         self.queue: list[int] = []
         self.hosts = ["up"] * case.machine.hosts
         self.passage: dict[int, int] = {}
+        self.level = 0
 
     def speed(self, state: int) -> Fraction:
         return self.machine.states[state][0]
@@ -114,12 +115,12 @@ class _World:
             return case.slow
         return 0
 
-    def length(self, job: int, now: int) -> int:
+    def length(self, job: int) -> int:
         """For how long a job that waits is planned to run."""
-        run, dvfs = self.case.jobs[job].run, self.case.fallback == "dvfs"
-        if dvfs and self.limit(now) is None:
-            return run
-        return ceil(run / self.speed(self.planned(job)))
+        state = self.planned(job)
+        if self.case.fallback == "dvfs":
+            state = min(state, self.level)
+        return ceil(self.case.jobs[job].run / self.speed(state))
 
     def host_power(self, host: int) -> int:
         machine, what = self.machine, self.hosts[host]
@@ -150,7 +151,7 @@ class _World:
     def start(self, job: int, now: int) -> None:
         one = self.case.jobs[job]
         cores = frozenset(self.free()[: one.cores])
-        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + self.length(job, now)))
+        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + self.length(job)))
         self.queue.remove(job)
         self.out.start[job] = now
 
@@ -196,8 +197,8 @@ class _World:
         jobs, machine = self.case.jobs, self.machine
         taken = [(one.job, now, max(one.thought, now + 1)) for one in self.running]
         if beside is not None:
-            taken.append((beside, now, now + self.length(beside, now)))
-        head, length = self.queue[0], self.length(self.queue[0], now)
+            taken.append((beside, now, now + self.length(beside)))
+        head, length = self.queue[0], self.length(self.queue[0])
         known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
 
         def possible(at: int) -> bool:
@@ -222,6 +223,7 @@ class _World:
                 if self.power(runs) <= limit:
                     break
                 level += 1
+        self.level = level
         changed = []
         for one in self.running:
             state, run = self.planned(one.job), self.case.jobs[one.job].run

@@ -4,7 +4,7 @@ A limit is known from some instant on. Then a job starts if what it draws, what 
 fit, all of those that may be slowed in the state that they are planned with: full speed (*hold*); the one that was set for the
 job by its submit (*fixed*); or the slowest one (*levels*). Where several reservations are planned, or where cores differ, the
 same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends. A job is
-planned to run for as long as in the state that it is planned with; with *levels* while a limit is known.
+planned to run for as long as it takes in the state that was set for it, or at the level of now.
 
 With *levels* there is one level for all running jobs that may be slowed. After each pass it is the fastest at which what is
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
@@ -45,12 +45,12 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
         k = clock[b.NEXT_POWER]
         lower = power.known[k] < clock[b.LIMIT_MW]
-        if settings[b.KEEP] == 1 and settings[b.BY_CORES] == 1 and (lower or settings[b.POWERED] == b.LEVELS):
-            drop_slots(state)  # as long as they were: without a limit jobs are planned at full speed
         clock[b.NEXT_POWER], clock[b.LIMIT_MW] = k + 1, power.known[k]
         clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
         if settings[b.BY_CORES] == 0:
             continue
+        if lower and settings[b.KEEP] == 1:
+            drop_slots(state)
         if k > 0:
             _plan_limit(state, k - 1, now, 1)
         _plan_limit(state, k, now, -1)
@@ -178,6 +178,8 @@ def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) ->
         level = _level(state)
         if level == 0 and clock[b.LEVEL] == 0:
             return 0
+        if level != clock[b.LEVEL] and settings[b.KEEP] == 1:
+            drop_slots(state)  # as long as they were
         clock[b.LEVEL] = level
     for k in range(sizes[b.N_RUNNING]):
         _put_into(state, state.running_job[k], level)
