@@ -102,12 +102,14 @@ class PowerSeries(Columns):
 
     def energy_pj(self, begin_ns: int | None = None, end_ns: int | None = None) -> int:
         """The integral over [begin, end), by default over all of it; before its begin and after its end nothing is drawn."""
-        ends = np.append(self.instant_ns[1:], self.until_ns)
         low = int(self.instant_ns[0]) if begin_ns is None else begin_ns
         high = self.until_ns if end_ns is None else end_ns
-        lasts = np.minimum(ends, high) - np.maximum(self.instant_ns, low)
+        first = max(0, int(np.searchsorted(self.instant_ns, low, side="right")) - 1)
+        steps = slice(first, int(np.searchsorted(self.instant_ns, high)))
+        ends = np.append(self.instant_ns[1:], self.until_ns)[steps]
+        lasts = np.minimum(ends, high) - np.maximum(self.instant_ns[steps], low)
         some = lasts > 0
-        return exact_product_sum(lasts[some], self.power_mw[some]) if some.any() else 0
+        return exact_product_sum(lasts[some], self.power_mw[steps][some]) if some.any() else 0
 
     def at(self, instant_ns: Array) -> Array:
         """What is drawn at instants, which are not before the begin: int64."""

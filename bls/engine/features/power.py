@@ -20,7 +20,6 @@ from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import HOOK
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -159,20 +158,24 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
 
 
 @compiled(inner=True)
-def _expect_at_full_speed(state: BatchState, job: int, now: int) -> None:
-    """A job that starts now is no more expected to end as it was planned: it is at full speed until it is slowed."""
-    if state.jobs[b.START, job] == now and planned_ns(state, job) != state.jobs[b.ESTIMATE, job]:
-        expect(state, job, now, now + state.jobs[b.ESTIMATE, job])
+def _expect_at_full_speed(state: BatchState, now: int) -> None:
+    """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
+    sizes, jobs = state.sizes, state.jobs
+    for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
+        job = state.running_job[k]
+        if jobs[b.START, job] == now:
+            expect(state, job, now, now + jobs[b.ESTIMATE, job])
+    for k in range(sizes[b.N_STARTED]):
+        expect(state, state.started[k], now, now + jobs[b.ESTIMATE, state.started[k]])
 
 
 @compiled(HOOK)
 def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, clock, sizes = state.settings, state.clock, state.sizes
-    for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
-        _expect_at_full_speed(state, state.running_job[k], now)
-    for k in range(sizes[b.N_STARTED]):
-        _expect_at_full_speed(state, state.started[k], now)
+    planned = settings[b.POWERED] == b.FIXED or clock[b.LEVEL] > 0
+    if planned and settings[b.PLANS] == 1 and settings[b.BY_CORES] == 0:
+        _expect_at_full_speed(state, now)
     level = 0
     if settings[b.POWERED] == b.LEVELS:
         level = _level(state)
