@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference import application
+from reference.drawing import task_lengths
 from reference.power import Case, Job, Limit, Machine, Outcome, run
 
 import bridge
@@ -105,6 +108,51 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
             assert_as(expected, simulated(case, tmp_path))
             met += 1
     assert met > 20
+
+
+TECHNIQUES = ("static", "ss", "gss", "tss", "fac", "awf-b", "awf-c", "awf-d", "awf-e", "af")
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])
+def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> None:
+    """Jobs are loops: whenever their speed changes the reference runs them again from their start; task by task."""
+    met = changes = 0
+    for seed in range(24):
+        chance, case, ran = random.Random(seed), drawn(seed, fallback), dict[int, application.Run]()
+        technique, overhead = chance.choice(TECHNIQUES), chance.choice((0, 0, 300_000_000))
+        variation, tasks = chance.choice((0.0, 0.3)), chance.choice((1, 3, 6))
+
+        @cache
+        def end_of(job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
+            one = case.jobs[job]  # noqa: B023  # called in this turn only
+            lengths = task_lengths(seed, job + 1, one.cores, one.run, 1.0, variation, tasks)  # noqa: B023
+            later = [(at, core, float(speed)) for at, speed in told for core in range(one.cores)]
+            said = {"start": start, "overhead": overhead, "later": later, "seed": seed, "job": job + 1}  # noqa: B023
+            ran[job] = application.run(lengths, [1.0] * one.cores, technique, **said)  # noqa: B023
+            return ran[job].end  # noqa: B023
+
+        expected = run(replace(case, end_of=end_of))
+        if expected is None:
+            continue
+        more = {
+            "als": technique,
+            "variation": variation,
+            "tasks_per_core": tasks,
+            "overhead_ns": overhead,
+            "seed": seed,
+        }
+        found = simulated(case, tmp_path, **more)
+        assert_as(expected, found)
+        ledger = found.ledger
+        assert ledger.tasks is not None
+        for job, mine in ran.items():
+            rows = slice(int(ledger.tasks.first[job]), int(ledger.tasks.first[job + 1]))
+            assert ledger.tasks.start_ns[rows].tolist() == [task.start for task in mine.tasks if task is not None]
+            assert ledger.tasks.end_ns[rows].tolist() == [task.end for task in mine.tasks if task is not None]
+        changes += 0 if ledger.scales is None else len(ledger.scales.job)
+        met += 1
+    assert met > 12
+    assert changes > 30 or fallback in ("hold", "stop:off")
 
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])

@@ -1,7 +1,8 @@
 """A slow reference of limits to power: exact rationals, nothing kept, everything counted again at every instant.
 
-One queue, first come, first served, without backfilling or with EASY; jobs last their run times at full speed, as is known
-before; cores are all alike, the lowest free ones are taken. It shares no code with the engine, and does not look like it.
+One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
+before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the lowest
+free ones are taken. It shares no code with the engine, and does not look like it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from fractions import Fraction
 from math import ceil
 
 __all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
+
+#: When a job, which has started then, ends, if its cores have these speeds from these instants on, behind all else at them.
+EndOf = Callable[[int, int, tuple[tuple[int, Fraction], ...]], int]
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Case:
     reaction: int = 0
     easy: bool = False
     slow: int = 1
+    end_of: EndOf | None = None
 
 
 @dataclass
@@ -76,8 +81,13 @@ class _Runs:
     since: int
     left: Fraction
     thought: int
+    start: int
+    end_of: EndOf | None
+    told: tuple[tuple[int, Fraction], ...] = ()
 
     def due(self, speeds: Callable[[int], Fraction]) -> int:
+        if self.end_of is not None:
+            return self.end_of(self.job, self.start, self.told)
         return self.since + max(1, round(self.left / speeds(self.state)))
 
     def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
@@ -86,7 +96,8 @@ class _Runs:
         left, thought = self.left - (now - self.since) * speeds(self.state), self.thought
         if thought > now:
             thought = now + ceil((thought - now) * speeds(self.state) / speeds(state))
-        return replace(self, state=state, since=now, left=left, thought=thought)
+        told = (*self.told, (now, speeds(state)))
+        return replace(self, state=state, since=now, left=left, thought=thought, told=told)
 
 
 class _World:
@@ -151,7 +162,8 @@ class _World:
     def start(self, job: int, now: int) -> None:
         one = self.case.jobs[job]
         cores = frozenset(self.free()[: one.cores])
-        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + self.length(job)))
+        length, end_of = self.length(job), self.case.end_of
+        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + length, now, end_of))
         self.queue.remove(job)
         self.out.start[job] = now
 
