@@ -11,7 +11,7 @@ import pytest
 from batch_cases import BatchCase, cases, seeded_cases
 from batch_drives import as_users_say, attempts, circumstances_of, platform_of, rules_of, simulator_of, workload_of
 from hypothesis import given, settings
-from reference.cluster import Changes, NeverFinishes, Wishes, run
+from reference.cluster import Changes, Hints, NeverFinishes, Wishes, run
 from reference.machine import Attempt
 
 from bls.constraints.widths import Widths
@@ -95,7 +95,7 @@ def expected(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[Attem
     """What the slow reference says, and what it told its jobs; None where some job waits for ever."""
     told: dict[tuple[int, int], Changes] = {}
 
-    def of(row: int, start: int, first: tuple[int, ...], changes: Changes) -> tuple[int, Mapping[int, int]]:
+    def of(row: int, start: int, first: tuple[int, ...], changes: Changes, _: Hints) -> tuple[int, Mapping[int, int]]:
         told[row, start] = changes
         end, until = becomes(case, row, start, first, changes, gives_back)
         return end, {core: at for core, at in until.items() if at < NEVER}

@@ -1,8 +1,8 @@
 """A slow reference of limits to power: exact rationals, nothing kept, everything counted again at every instant.
 
 One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
-before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the lowest
-free ones are taken. It shares no code with the engine, and does not look like it.
+before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the
+lowest free ones are taken. It shares no code with the engine, and does not look like it.
 """
 
 from __future__ import annotations
