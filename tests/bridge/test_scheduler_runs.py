@@ -227,7 +227,7 @@ def test_a_scheduler_that_is_silent() -> None:
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("version", "version 7 of the role of schedulers is not spoken here; spoken: 3"),
+        ("version", "version 7 of the role of schedulers is not spoken here; spoken: 4"),
         ("role", "role is 'planner'; expected: 'scheduler'"),
         ("application", "role is missing; expected: 'scheduler'"),
         ("gone", "it has ended before it has connected and said hello, and exited with status 4"),
