@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
-from bls.power.limits import NO_LIMITS, Limit, Limits, read_limits
+from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
@@ -69,6 +70,8 @@ class PowerOptions:
         o.POWER_OF.check(self.of)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
         name, _ = self.fallback_of
+        if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
+            given_limits(self.limits)
         if self.limits is None:
             for option, given in (
                 (o.REACTION.name, self.reaction_ns != 0),
@@ -174,35 +177,47 @@ class PowerPlan:
             found |= {b.AFTER_LEVELS: SET_LEVEL, b.STRETCHES: stretches}
         return found
 
-    def wanted_stops(self, limit_mw: int) -> int:
-        """How few hosts have to be out of service, so that whatever runs on the others fits a limit: the highest numbers."""
-        table, group = self.table, np.repeat(np.arange(len(self.table.cores)), self.table.n_hosts)
+    @cached_property
+    def _drawn_mw(self) -> Array:
+        # The least that is drawn with so many of the highest hosts stopped, or fewer, and the others at full speed.
+        table = self.table
         rest = table.off_mw if self.fallback == "stop:off" else table.host_idle_mw
-        full, rest = table.host_full_mw[group], rest[group]
-        # What is drawn with so many of the highest ones stopped.
+        full, rest = (np.repeat(of, table.n_hosts) for of in (table.host_full_mw, rest))
         drawn = np.append(0, np.cumsum(full))[::-1] + np.append(0, np.cumsum(rest[::-1]))
-        fits = np.flatnonzero(drawn <= limit_mw)
-        return int(fits[0]) if len(fits) else len(full)
+        return np.minimum.accumulate(drawn)
+
+    def wanted_stops(self, limit_mw: Array) -> Array:
+        """How few hosts have to be out of service, so that whatever runs on the others fits: the highest numbers.
+
+        Parameters
+        ----------
+        limit_mw : int64 (k,)
+
+        Returns
+        -------
+        int64 (k,)
+            For each limit; all hosts where it cannot be kept.
+        """
+        drawn = self._drawn_mw
+        return np.minimum(np.searchsorted(-drawn, -limit_mw), len(drawn) - 1)
 
     def stop_state(self) -> StopState | None:
         """What the engine knows of hosts that are to be stopped; None where none are."""
         if not self.stops:
             return None
-        limits, table, n_hosts = self.limits, self.table, int(self.table.first_host[-1])
-        first, stairs, wanted = [0], [], []
-        for instant in limits.instants.tolist():
-            ahead = limits.ahead(instant)
-            stairs += [(b.NEVER if until >= MAX_NS else until, self.wanted_stops(power)) for until, power in ahead]
-            wanted.append(self.wanted_stops(ahead[0][1]) if ahead else 0)
-            first.append(len(stairs))
+        stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
+        stopped, begins = self.wanted_stops(stairs.power_mw), stairs.first[:-1]
+        wanted = np.zeros(len(begins), np.int64)
+        some = begins < stairs.first[1:]
+        wanted[some] = stopped[begins[some]]
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         host = np.zeros((3, n_hosts), np.int64)
         host[b.STOP_DUE] = b.NEVER
         return StopState(
-            wanted=np.array(wanted, np.int64),
-            first=np.array(first, np.int64),
-            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            wanted=wanted,
+            first=stairs.first.copy(),
+            stairs=np.stack([_never(stairs.until_ns), stopped]),
             passages=passages if self.fallback == "stop:off" else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),
@@ -211,25 +226,20 @@ class PowerPlan:
     def state(self) -> PowerState:
         """What the engine knows of power."""
         table, limits, full = self.table, self.limits, self.table.full_total_mw
-        instants = limits.instants
+        instants, stairs = limits.instants, limits.stairs
         groups = slice(0, 1) if self.alike else slice(None)
-        first, stairs = [0], []
-        for instant in instants.tolist():
-            ahead = [(until, min(power, full)) for until, power in limits.ahead(instant)]
-            heights = [*(power for _, power in ahead), full][1:]
-            stairs += [
-                (b.NEVER if until >= MAX_NS else until, above - power)
-                for (until, power), above in zip(ahead, heights, strict=True)
-                if above > power
-            ]
-            first.append(len(stairs))
+        power = np.minimum(stairs.power_mw, full)
+        # What each stair leaves less than the next one; behind the last of an instant there is no limit.
+        above = np.append(power[1:], full)
+        above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
+        some = above > power
         more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
         n_cores = int(table.first_core[-1])
         return PowerState(
-            ns=instants,
+            ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
-            first=np.array(first, np.int64),
-            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            first=np.append(0, np.cumsum(some))[stairs.first],
+            stairs=np.stack([_never(stairs.until_ns), above - power])[:, some].copy(),
             more_mw=more,
             speed=np.ascontiguousarray(table.speed[:, groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
@@ -274,4 +284,8 @@ def power_plan(
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:
     if isinstance(given, str | os.PathLike):
         return read_limits(given, table.full_total_mw)
-    return tuple(Limit(int(a), MAX_NS if z is None else int(z), round(w * 1000)) for a, z, w in given)
+    return given_limits(given)
+
+
+def _never(until_ns: Array) -> Array:
+    return np.where(until_ns >= MAX_NS, b.NEVER, until_ns)
