@@ -150,7 +150,7 @@ FALLBACK = Option(
 )  # fmt: skip
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
-    help="Which jobs may be slowed: none, all, a share as 0.75, users:3 17, or a CSV file",
+    help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
     name="--stretch-walltime", panel=Panel.POWER, default=False,

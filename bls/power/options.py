@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,6 @@ from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
-from traces.base.naming import split_parameters
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -29,6 +29,8 @@ __all__ = ["FALLBACKS", "PowerOptions", "PowerPlan", "power_plan"]
 
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
+
+_SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,14 @@ class PowerOptions:
         """Its name, and the state that ``submit`` has jobs run in."""
         if self.fallback in FALLBACKS:
             return self.fallback, 1
-        name, parameters = split_parameters(self.fallback)
-        if name != "submit":
+        if self.fallback.partition(":")[0] != "submit":
             raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
-        values = dict(part.partition("=")[::2] for part in parameters.split(",")) if parameters else {}
-        state = values.get("state", "")
-        if values.keys() != {"state"} or not state.isdigit():
+        match = _SUBMIT.fullmatch(self.fallback)
+        if match is None:
             raise InputError(
                 f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
             )
-        return name, int(state)
+        return "submit", int(match[1])
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run."""
@@ -153,6 +153,14 @@ class PowerPlan:
     def slows(self) -> bool:
         """Whether any job may come to run slower."""
         return self.limits_jobs and bool(self.planned.any())
+
+    @property
+    def least_mw(self) -> int:
+        """The least that the machine may come to draw, if nobody works: all hosts idle, or off where they shut down."""
+        table = self.table
+        if self.fallback != "stop:off":
+            return table.idle_total_mw
+        return int((table.n_hosts * np.minimum(table.off_mw, table.host_idle_mw)).sum())
 
     @property
     def alike(self) -> bool:

@@ -200,7 +200,7 @@ class PowerReport:
                 reason = "ignored"
             elif known[k] > limit[k]:
                 reason = "reaction"
-            elif limit[k] < plan.table.idle_total_mw and not plan.stops:
+            elif limit[k] < plan.least_mw:
                 reason = "infeasible"
             elif moving[k]:
                 reason = "stopping"
@@ -213,7 +213,7 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers: of energy in J, of power in W; None where nothing took any time."""
+        """The numbers: of energy in J, of power in W; None where nothing took any time, or there was no limit meanwhile."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -232,9 +232,16 @@ class PowerReport:
             "energy_idle_j": (total - jobs) / PJ_PER_J,
             "mean_power_w": total / (lasts * 1000) if lasts else None,
             "peak_power_w": self.series.peak_mw / 1000,
+            "peak_limited_w": self._peak_limited_w,
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
         }
+
+    @property
+    def _peak_limited_w(self) -> float | None:
+        limited = self.columns["limit_mw"] != NO_LIMIT
+        drawn = self.columns["power_mw"][limited]
+        return int(drawn.max()) / 1000 if len(drawn) and self.until_ns > self.begin_ns else None
 
     def summary(self) -> list[tuple[str, str]]:
         """What a person looks at first: (name, text)."""
@@ -245,17 +252,24 @@ class PowerReport:
                 "energy",
                 f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
             ),
-            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}"),
+            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{self._limited_text()}"),
         ]
         if not self.plan.limits:
             return rows
-        rows.append(("limits", f"{len(self.plan.limits.limits)}, fallback {self.plan.options.fallback}"))
+        plan = self.plan
+        rows.append(("limits", f"{len(plan.limits.limits)}, fallback {plan.options.fallback}"))
+        if plan.fallback in ("submit", "dvfs"):
+            rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
         why: dict[str, int] = {}
         for one in above:
             why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
         words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
         rows.append(("above a limit", words or "never"))
         return rows
+
+    def _limited_text(self) -> str:
+        peak = self.metrics["peak_limited_w"]
+        return "" if peak is None else f", {watts_text(peak)} under a limit"
 
     def record(self) -> dict[str, Any]:
         """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""

@@ -187,7 +187,8 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
-    for words in (time_limit_words(scenario.workload, [scenario.options]), wish_words(scenario), power_words(scenario)):
+    limits = time_limit_words(scenario.workload, [scenario.options])
+    for words in (limits, wish_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

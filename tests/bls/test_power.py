@@ -230,8 +230,24 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
             {"limits": [(0, 1, 5)], "fallback": "submit:level=1"},
             "allowed: none, hold, submit, dvfs, stop:idle, stop:off",
         ),
+        *(
+            (
+                {"limits": [(0, 1, 5)], "fallback": f"submit:{said}"},
+                "--fallback: 'submit:.*'; allowed: none, .*submit:state=1$",
+            )
+            for said in ("state=²", "state=1,state=1", "state=", "state=-1", "state=1,", "", "state=1 ")
+        ),
         ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "1.5"}, "'1.5'; allowed: a share from 0 to 1"),
         ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "users:a"}, "allowed: numbers of users"),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "users:3,17"}, "separated by spaces, as users:3 17"),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "101%"}, "a share from 0 to 1, or from 0% to 100%"),
+        *(
+            (
+                {"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": said},
+                f"^allowed=: '{said}'; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file$",
+            )
+            for said in ("-0.5", "nan", "0,5", "", "some.csv")
+        ),
         ({"limits": [(3, 1, 5)], "fallback": "dvfs"}, "from 3 to 1 ns; allowed: from before to"),
     ],
 )
@@ -247,7 +263,9 @@ def test_a_machine_of_which_nothing_is_known() -> None:
         bridge.simulate(Workload.from_jobs([(1, 0, 5, 1, 5)]), Platform(), als="recorded", power=PowerOptions())
 
 
-@pytest.mark.parametrize(("share", "n"), [("none", 0), ("all", 400), ("0", 0), ("1", 400)])
+@pytest.mark.parametrize(
+    ("share", "n"), [("none", 0), ("all", 400), ("0", 0), ("1", 400), ("0%", 0), ("100%", 400), ("100.0 %", 400)]
+)
 def test_shares(share: str, n: int) -> None:
     from bls.power.allowed import allowed_jobs
 
@@ -259,7 +277,8 @@ def test_smaller_shares_are_within_greater_ones() -> None:
     from bls.power.allowed import allowed_jobs
 
     workload = Workload.from_jobs([(k, k, 5, 1, 5) for k in range(1, 401)])
-    found = [allowed_jobs(share, workload, np.zeros(0, np.int64), 3) for share in ("0.25", "0.5", "0.75")]
+    found = [allowed_jobs(share, workload, np.zeros(0, np.int64), 3) for share in ("0.25", "0.5", "75%")]
+    assert (found[2] == allowed_jobs("0.75", workload, np.zeros(0, np.int64), 3)).all()
     assert (found[0] <= found[1]).all()
     assert (found[1] <= found[2]).all()
     for rows, share in zip(found, (0.25, 0.5, 0.75), strict=True):
@@ -298,6 +317,15 @@ OFF = Machine(2, 2, 50_000, TWO.states, off=10_000, shutdown=(5 * S, 250_000), b
                 "stop:idle",
             ),
             [(10, 20, 50, "running")],
+        ),
+        # With both hosts idle 200 W are drawn; and with both off 20 W.
+        (
+            Case(TWO, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 150_000),), "stop:idle"),
+            [(10, 30, 150, "infeasible")],
+        ),
+        (
+            Case(OFF, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 15_000),), "stop:off"),
+            [(10, 15, 435, "infeasible"), (15, 30, 195, "infeasible")],
         ),
     ],
 )

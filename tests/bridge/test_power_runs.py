@@ -22,6 +22,7 @@ from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.power_words import power_words
 from tools import demand_response
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
@@ -230,6 +231,81 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("power.svg").read_text().startswith("<?xml")
     wrong = twolevel("power", "elsewhere", "-o", "power.svg")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+SMALL = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], off_w=10)),))
+LIMITED = [(20 * S, 80 * S, 300)]
+
+
+def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
+    rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
+    power = {
+        name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
+    }
+    return bridge.simulate(
+        Workload.from_jobs(rows), SMALL, als="recorded", power=PowerOptions(**{"limits": LIMITED} | power), **said
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "instead"),
+    [
+        ({"fallback": "stop:off", "surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, "failures", "dvfs"),
+        ({"fallback": "stop:idle", "surroundings": "maintenance"}, "windows of maintenance", "hold"),
+        ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
+        ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
+        ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),
+    ],
+)
+def test_what_is_not_with_a_fallback_is_with_others(
+    said: dict[str, Any], what: str, instead: str, tmp_path: Path
+) -> None:
+    """The line names them, and what it names is possible."""
+    if said.get("surroundings") == "maintenance":
+        (tmp_path / "windows.toml").write_text('[[maintenance]]\nname = "m"\nbegin = "1h"\nend = "2h"\nhosts = "0"\n')
+        said = said | {"surroundings": Surroundings(windows=tmp_path / "windows.toml")}
+    rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
+    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
+        run_small(rows, **said)
+    run_small(rows, **said | {"fallback": instead})
+
+
+def test_what_is_to_be_said_of_limits() -> None:
+    def words(**said: Any) -> list[str]:
+        return list(power_words(run_small(**said).scenario))
+
+    below = [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]
+    assert words(fallback="dvfs") == []
+    for fallback in ("dvfs", "stop:idle"):
+        assert words(limits=below, fallback=fallback) == [
+            "--limits: 3 of 4 cannot be kept: idle the machine draws 200 W, and the lowest is 10 W"
+        ]
+    assert words(limits=below, fallback="stop:off") == [
+        "--limits: 2 of 4 cannot be kept: with all hosts off the machine draws 20 W, and the lowest is 10 W"
+    ]
+    nobody = "of no effect, as --fallback {} slows nobody"
+    assert words(fallback="stop:idle", allowed="0.5") == ["--allowed: " + nobody.format("stop:idle")]
+    assert words(fallback="hold", allowed="0.5") == []
+    killed = Rules(kill_at_walltime=True)
+    for fallback in ("none", "hold", "stop:off"):
+        said = words(fallback=fallback, stretch_walltime=True, rules=killed)
+        assert said == ["--stretch-walltime: " + nobody.format(fallback)]
+    assert words(fallback="dvfs", stretch_walltime=True, rules=killed) == []
+    one = [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]
+    assert words(jobs_=one, fallback="dvfs", allowed="users:3") == []
+    assert words(jobs_=one, fallback="dvfs", allowed="users:3 99") == ["--allowed: no job is of user 99"]
+    assert words(jobs_=one, fallback="dvfs", allowed="users:99 7") == ["--allowed: no job is of users 7 99"]
+
+
+def test_the_peak_under_a_limit() -> None:
+    """Slowed 240 W, with what is idle; at full speed 300 W before and behind; without a limit meanwhile there is none."""
+    found = run_small(fallback="dvfs", limits=[(20 * S, 80 * S, 260)])
+    assert (found.metrics["peak_power_w"], found.metrics["peak_limited_w"]) == (300, 240)
+    summary = dict(found.summary())
+    assert summary["power"].endswith("at most 300 W, 240 W under a limit")
+    assert summary["may be slowed"] == "1 of 1 jobs"
+    assert "may be slowed" not in dict(run_small(fallback="hold").summary())
+    assert run_small(limits=[(200 * S, 300 * S, 260)], fallback="dvfs").metrics["peak_limited_w"] is None
 
 
 def test_indexes_by_hand() -> None:
