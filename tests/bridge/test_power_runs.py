@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -214,9 +215,28 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
-    said = twolevel("compare", "none", "dvfs").out
-    for words_ in ("energy saved", "power reduction", "run longer in B, allowed", "wait longer in B, disallowed"):
+    said = twolevel("compare", "none", "dvfs", "-o", "compared").out
+    for words_ in (
+        "energy saved",
+        "peak in limits",
+        "power reduction",
+        "run longer in B, allowed",
+        "wait longer in B, disallowed",
+    ):
         assert words_ in said
+    runs = [json.loads(Path(name, "run.json").read_text())["power"] for name in ("none", "dvfs")]
+    power = json.loads(Path("compared/comparison.json").read_text())["power"]
+    for name in ("energy_j", "peak_power_w", "peak_limited_w"):
+        assert power[name] == [run[name] for run in runs]
+    assert power["peak_limited_w"][1] <= 0.6 * runs[1]["full_w"] < power["peak_limited_w"][0]
+    assert power["run"]["allowed"]["mean_ns"] > 0
+    assert power["run"]["disallowed"] == {
+        "jobs": 60 - power["run"]["allowed"]["jobs"],
+        "mean_ns": 0,
+        "p95_ns": 0,
+        "ratio": 1,
+    }
+    assert set(power["wait"]) == {"all", "allowed", "disallowed"}
     record = json.loads(Path("dvfs/run.json").read_text())["power"]
     assert record["full_w"] == 4 * (100 + 64 * 4)
     table = pd.read_parquet("dvfs/power.parquet")
@@ -228,7 +248,11 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one[1] for one in found] == table.power_mw.tolist()
     assert [one[2] for one in found] == np.maximum(table.limit_mw, 0).tolist()
     assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
-    assert Path("power.svg").read_text().startswith("<?xml")
+    drawn_text = Path("power.svg").read_text()
+    shown = re.findall(r"<!-- (.*?) -->", drawn_text)  # texts are outlines, which say what of
+    assert "sample: fcfs × gss, fallback dvfs" in shown
+    assert {"power [kW]", "level"} < set(shown)
+    assert any("black: the limit" in text for text in shown)
     wrong = twolevel("power", "elsewhere", "-o", "power.svg")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 
@@ -327,6 +351,34 @@ def test_indexes_by_hand() -> None:
     assert found.power_reduction_w == 120
     assert found.energy_saved_j == 1200
     assert found.run["disallowed"].jobs == 0
+
+
+def test_hours_in_which_nothing_runs_are_not_counted() -> None:
+    """A limit that goes on behind the later end, or comes after it, leaves the mean power less as it is."""
+    jobs_ = Workload.from_jobs([(1, 10, 90, 2, 100), (2, 10, 60, 2, 60)])
+    found = set()
+    for further in (
+        [(0, 100 * S, 300)],
+        [(0, 10**6 * S, 300)],
+        [(0, None, 300)],
+        [(0, 100 * S, 300), (10**5 * S, None, 9)],
+    ):
+        runs = [
+            bridge.simulate(jobs_, SMALL, als="recorded", power=PowerOptions(limits=further, fallback=fallback))
+            for fallback in ("none", "hold")
+        ]
+        first, second = runs
+        assert first.power is not None
+        assert second.power is not None
+        assert (first.jobs.end_ns.max(), second.jobs.end_ns.max()) == (100 * S, 160 * S)
+        indexes = indexes_of(
+            *((first.jobs, second.jobs), (np.arange(2), np.arange(2))),
+            (first.power.record(), second.power.record()),
+            (first.power_over_time, second.power_over_time),
+        )
+        found.add((further[0][1] == 100 * S, indexes.power_reduction_w))
+    # Without the limit 400 W for 60 s and 300 W for 30 s; with it 300 W for 150 s.
+    assert found == {(True, 60 * 100 / 90), (False, (60 * 400 + 30 * 300 + 60 * 200 - 150 * 300) / 150)}
 
 
 def test_the_result_of_the_demand_response_paper() -> None:
