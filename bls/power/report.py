@@ -18,7 +18,7 @@ from bls.power.table import PowerTable
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
-from traces.ledger import Ledger
+from traces.ledger import Ledger, PowerRecords
 
 __all__ = ["NO_LIMIT", "REASONS", "Excess", "PowerReport", "joules_text", "watts_text"]
 
@@ -163,6 +163,15 @@ class PowerReport:
             )
             rows = {name: column[another] for name, column in rows.items()}
         return rows
+
+    def records(self) -> PowerRecords:
+        """What a trace shows of it."""
+        plan, columns = self.plan, self.columns
+        return PowerRecords(
+            *(columns["instant_ns"], columns["power_mw"], plan.table.full_total_mw),
+            limit_mw=columns["limit_mw"] if plan.limits else None,
+            level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
+        )
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])

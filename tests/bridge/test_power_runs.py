@@ -246,7 +246,9 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with otf2.reader.open("dvfs/trace/traces.otf2") as trace:
         found = [(event.time, *event.values) for location, event in trace.events if location.name == "power"]
     assert [one[1] for one in found] == table.power_mw.tolist()
-    assert [one[2] for one in found] == np.maximum(table.limit_mw, 0).tolist()
+    full_mw = round(1000 * record["full_w"])
+    assert [one[2] for one in found] == table.limit_mw.where(table.limit_mw >= 0, full_mw).tolist()
+    assert [one[3] for one in found] == table.level.tolist()
     assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
     drawn_text = Path("power.svg").read_text()
     shown = re.findall(r"<!-- (.*?) -->", drawn_text)  # texts are outlines, which say what of
