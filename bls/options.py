@@ -74,7 +74,8 @@ OVERSIZE = Choice(
 )  # fmt: skip
 PLATFORM = Option[str | None](
     name="--platform", panel=Panel.JOBS, default=None, metavar="FILE",
-    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; or log: what the log names",
+    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: another "
+    "paper's, 151 × 14, with what they draw; or log: what the log names",
     rule="with --als recorded log, where it names one, else paper",
 )  # fmt: skip
 SLACK = Real(

@@ -389,15 +389,19 @@ def platform_command(
     *,
     like: Annotated[
         str | None,
-        typer.Option(metavar="WORKLOAD", help="The machine that this workload's file names; default: the paper's."),
+        typer.Option(
+            metavar="WORKLOAD",
+            help="The machine that this workload's file names; or demand-response. Default: the paper's.",
+        ),
     ] = None,
 ) -> None:
-    """Print a platform as TOML, to start one's own from: the two-level paper's, or the one that a log names."""
-    from bls.machine.platform import Platform
+    """Print a platform as TOML, to start one's own from: the two-level paper's, another paper's, or one that a log names."""
+    from bls.machine.published import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.machine import platform_for
 
-    machine = Platform() if like is None else platform_for("log", read_workload(like), replayed=True)
+    name = "paper" if like is None else like
+    machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)
     print(machine.to_toml(), end="")
 
 

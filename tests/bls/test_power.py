@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.energy import used_pj
 from reference.power import Case, Job, Limit, Machine, Outcome, run
 
 import bridge
@@ -135,7 +136,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
-    """Jobs and idle cores make the machine; exactly."""
+    """Jobs and idle cores make the machine; exactly, and as counted core by core."""
     for seed in range(30):
         for fallback in FALLBACKS:
             case = drawn(seed, fallback)
@@ -149,6 +150,7 @@ def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
             assert total == power.series.energy_pj()
             jobs = power.accounts.jobs.total_pj()
             assert 0 < jobs <= total
+            assert (power.accounts.jobs.pj_each(), total) == used_pj(result)
             metrics = result.metrics
             assert metrics["energy_jobs_j"] + metrics["energy_idle_j"] == pytest.approx(metrics["energy_j"])
             assert result.jobs.energy_j.sum() == pytest.approx(metrics["energy_jobs_j"])
@@ -162,8 +164,19 @@ def test_no_limit_that_is_reached_is_as_no_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
     plain = simulated(Case(TWO, JOBS, LIMIT, "none"), tmp_path)
     found = simulated(case, tmp_path)
-    assert found.jobs.drop(columns="energy_j").equals(plain.jobs.drop(columns="energy_j"))
+    assert found.jobs.equals(plain.jobs)
     assert len(found.scales) == 0
+    # Nor is it another run where nothing is known of limits, or of power.
+    powered = simulated(case, tmp_path, power=PowerOptions())
+    assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
+    assert powered.power is not None
+    assert found.power is not None
+    for name in ("instant_ns", "power_mw"):
+        assert getattr(powered.power.series, name).tolist() == getattr(found.power.series, name).tolist()
+    bare = simulated(case, tmp_path, power=None)
+    assert bare.power is None
+    assert bare.jobs.equals(powered.jobs.drop(columns="energy_j"))
+    assert bare.metrics == {name: found.metrics[name] for name in bare.metrics}
 
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])

@@ -13,6 +13,7 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from matplotlib.text import Text
 from test_reaching import jobs
 
 import bridge
@@ -389,6 +390,7 @@ def test_the_result_of_the_demand_response_paper() -> None:
     waits = [each[0].wait["all"].mean_ns for each in found.values()]
     assert all(wait is not None for wait in waits)
     assert waits[0] > waits[1] > waits[2] > waits[3] < waits[4]
+    assert "dvfs at 407 kW, 1 seed" in {text.get_text() for text in demand_response.share_figure(found).findobj(Text)}
     runs = [each[0].run["all"].mean_ns for each in found.values()]
     assert runs == sorted(runs)
     assert runs[0] == 0

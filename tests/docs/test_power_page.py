@@ -14,6 +14,7 @@ from bls.machine.host_power import HostPower
 from bls.power.options import FALLBACKS, PowerOptions
 from bls.power.report import REASONS
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
+from tools import demand_response
 from traces.metric_units import shown_as
 from traces.tables import POWER_COLUMNS
 
@@ -77,3 +78,8 @@ def test_the_fallbacks_and_reasons() -> None:
     ]
     rows = table(text[text.index("| reason |") :])
     assert [names(row[0])[0] for row in rows] == list(REASONS)
+
+
+def test_the_first_experiment_of_the_demand_response_page() -> None:
+    page = (ROOT / "docs" / "demand-response.md").read_text(encoding="utf-8")
+    assert "\n".join(demand_response.fallback_table()) in page
