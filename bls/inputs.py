@@ -130,7 +130,7 @@ def given_for(
     countable = allocator.countable and around.interchangeable(platform)
     if limits is not None:
         _check_power(policy, rules, around, limits)
-        countable = countable and (limits.stops or (rules.depth == 0 and limits.alike))
+        countable = countable and (limits.stops or (rules.depth <= 1 and limits.alike))
     given = Given(
         workload.submit_ns,
         known.estimate_ns,
@@ -170,6 +170,7 @@ def given_for(
     _add_constraints(given, workload, platform, around)
     if limits is not None:
         given.power, given.stops = limits.state(), limits.stop_state()
+        given.at_most_mw = limits.table.full_total_mw
     if limits is not None and not limits.stops:
         place = platform.n_hosts * given.settings[b.N_RESOURCES]
         given.settings[b.POWER_AMOUNT] = place

@@ -47,6 +47,7 @@ __all__ = [
     "RESIZE",
     "RESIZED",
     "SELECT",
+    "SIGNALS",
     "SLACK",
     "SPEED_FACTOR",
     "STRETCH_WALLTIME",
@@ -152,6 +153,10 @@ FALLBACK = Option(
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
     help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
+)  # fmt: skip
+SIGNALS = Option[str | None](
+    name="--signals", panel=Panel.POWER, default=None, metavar="FILE",
+    help="What energy costs and emits over time: CSV, from,price_per_kwh,g_co2e_per_kwh",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
     name="--stretch-walltime", panel=Panel.POWER, default=False,

@@ -25,6 +25,8 @@ from bls.constraints.outages import read_outages
 from bls.constraints.request_file import read_request_file
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.policies.multifactor.settings import Multifactor
+from bls.power.limits import read_limits
+from bls.power.signals import read_signals
 from bls.workloads import READERS, read_workload
 from bls.workloads.workload import Workload
 from bridge.cli.config_file import options_of_file
@@ -141,6 +143,8 @@ READ: dict[str, Callable[[Path], object]] = {
     "multifactor": lambda path: Multifactor.from_toml(path.read_text("utf-8", "replace"), str(path)),
     "program": lambda path: Program.from_json(path.read_text("utf-8", "replace")),
     "outages": lambda path: read_outages(path, MACHINE),
+    "limits": lambda path: read_limits(path, 10**6),
+    "signals": read_signals,
     "requests": lambda path: read_request_file(
         path, JOBS, ["unit_cores", "gpu", "memory_gb", "memory_kb", "matlab"], JOBS.job_id
     ),
@@ -247,6 +251,8 @@ def whole_texts() -> dict[str, list[bytes]]:
         "multifactor": _of_page(inputs, "toml", "fairshare"),
         "program": _of_page("bridge/PROTOCOL.md", "json", "phases"),
         "outages": _of_page(inputs, "csv", "down_s"),
+        "limits": _of_page("docs/power.md", "csv", "limit_w"),
+        "signals": _of_page("docs/power.md", "csv", "price_per_kwh"),
         "requests": _of_page(inputs, "csv", "unit_cores"),
         "speeds": _of_page("docs/core-speeds.md", "csv", "factor"),
         "lengths": ["1\n2.5\n1e3\n\n0.25\n"],

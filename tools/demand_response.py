@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from bls import Platform, Workload
 from bls.machine.published import demand_response
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import PowerIndexes, indexes_of
+from tools.studies.demand_response_jobs import DAY_S, experiment_1, experiment_2
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure, save
@@ -30,7 +31,20 @@ from traces.figures.drawing.panels import quiet, title_figure
 from traces.figures.run.power import power_figure
 from traces.statistics.intervals import mean_interval
 
-__all__ = ["LIMIT_W", "SHARES", "experiment", "jobs", "machine", "main", "simulated"]
+__all__ = [
+    "IMAGES",
+    "LIMIT_W",
+    "SEEDS",
+    "SHARES",
+    "experiment",
+    "indexes",
+    "jobs",
+    "limited",
+    "machine",
+    "main",
+    "mean_text",
+    "simulated",
+]
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
 
@@ -38,22 +52,13 @@ LIMIT_W: Final = 407_000
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEEDS: Final = 10
 
-_CORES = 14
 _S: Final = 10**9
-_DAY_S: Final = 86_400
 #: Speeds and W of the slower state that are tried.
 _STATES: Final = ((0.9, 216), (0.75, 180), (0.75, 160), (0.5, 120), (0.5, 100))
 
 
-class _Jobs(NamedTuple):
-    # How many, and between which numbers their run times, s, and their nodes are.
-    n: int
-    run_s: tuple[int, int]
-    nodes: tuple[int, int]
-
-
-#: The jobs of the two experiments.
-EXPERIMENTS: Final = {1: _Jobs(100, (7200, 21_600), (1, 16)), 2: _Jobs(3000, (100, 3000), (1, 4))}
+#: The jobs of the two experiments, by seed.
+EXPERIMENTS: Final = {1: experiment_1, 2: experiment_2}
 
 
 def machine(speed: float = 0.75, watts: float = 180) -> Platform:
@@ -67,33 +72,27 @@ def machine(speed: float = 0.75, watts: float = 180) -> Platform:
 
 def jobs(seed: int, number: int = 2) -> Workload:
     """The jobs of an experiment, all uniformly distributed, whole seconds and nodes."""
-    kind, chance = EXPERIMENTS[number], np.random.default_rng([seed, number])
-    submit = np.sort(chance.integers(0, _DAY_S, kind.n))
-    run = chance.integers(*kind.run_s, kind.n, endpoint=True)
-    cores = _CORES * chance.integers(*kind.nodes, kind.n, endpoint=True)
-    rows = zip(range(1, kind.n + 1), submit.tolist(), run.tolist(), cores.tolist(), run.tolist(), strict=True)
-    return Workload.from_jobs(list(rows))
+    return EXPERIMENTS[number](seed)
 
 
-def simulated(
-    log: Workload,
-    fallback: str,
-    share: float = 1.0,
-    platform: Platform | None = None,
-    seed: int = 0,
-    als: str = "recorded",
-) -> bridge.Result:
-    """One run under the paper's limit, which holds for the 24 h in which jobs are submitted."""
-    power = PowerOptions(
-        limits=[(0, _DAY_S * _S, LIMIT_W)],
+def limited(fallback: str, share: float = 1.0) -> PowerOptions:
+    """The paper's limit, which holds for the 24 h in which jobs are submitted, and what is done under it."""
+    return PowerOptions(
+        limits=[(0, DAY_S * _S, LIMIT_W)],
         fallback=fallback,
         **({} if fallback == "none" else {"allowed": f"{share:g}"}),
     )
-    more = {} if als == "recorded" else {"tasks_per_core": 8, "variation": 0.25, "keep_tasks": False}
-    return bridge.simulate(log, platform or machine(), als=als, power=power, seed=seed, **more)
 
 
-def _indexes(base: bridge.Result, found: bridge.Result) -> PowerIndexes:
+def simulated(
+    log: Workload, fallback: str, share: float = 1.0, platform: Platform | None = None, seed: int = 0
+) -> bridge.Result:
+    """One run of jobs that last their recorded run times at full speed."""
+    return bridge.simulate(log, platform or machine(), als="recorded", power=limited(fallback, share), seed=seed)
+
+
+def indexes(base: bridge.Result, found: bridge.Result) -> PowerIndexes:
+    """The paper's indexes of a run beside the same one without a fallback."""
     rows = np.arange(len(base.jobs))
     records = [one.power.record() for one in (base, found) if one.power is not None]
     return indexes_of(
@@ -102,30 +101,32 @@ def _indexes(base: bridge.Result, found: bridge.Result) -> PowerIndexes:
 
 
 def experiment(
-    shares: Sequence[float] = SHARES,
-    seeds: int = SEEDS,
-    platform: Platform | None = None,
-    fallback: str = "dvfs",
-    als: str = "recorded",
+    shares: Sequence[float] = SHARES, seeds: int = SEEDS, platform: Platform | None = None, fallback: str = "dvfs"
 ) -> dict[float, list[PowerIndexes]]:
     """Experiment 2: for each share of allowed jobs, the indexes of each seed."""
     found: dict[float, list[PowerIndexes]] = {share: [] for share in shares}
     for seed in range(seeds):
         log = jobs(seed)
-        base = simulated(log, "none", platform=platform, seed=seed, als=als)
+        base = simulated(log, "none", platform=platform, seed=seed)
         for share in shares:
-            found[share].append(_indexes(base, simulated(log, fallback, share, platform, seed, als)))
+            found[share].append(indexes(base, simulated(log, fallback, share, platform, seed)))
     return found
 
 
-def _mean(values: Sequence[float | None], digits: int = 0) -> str:
+def mean_text(values: Sequence[float | None], digits: int = 0) -> str:
+    """A mean over seeds with its 95 % interval; a dash where no seed has a value."""
     known = np.array([value for value in values if value is not None])
     if not len(known):
         return "–"
     found = mean_interval(known)
     if not found.has_interval:
-        return f"{found.mean:,.{digits}f}"
-    return f"{found.mean:,.{digits}f} [{found.low:,.{digits}f}, {found.high:,.{digits}f}]"
+        return _number(found.mean, digits)
+    return f"{_number(found.mean, digits)} [{_number(found.low, digits)}, {_number(found.high, digits)}]"
+
+
+def _number(value: float, digits: int) -> str:
+    # With a minus that is one, and none before 0.
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
 def _seconds(values: Sequence[float | None]) -> list[float | None]:
@@ -140,11 +141,11 @@ def share_table(found: Mapping[float, Sequence[PowerIndexes]]) -> list[str]:
     ]
     for share, each in found.items():
         waits = [
-            _mean(_seconds([one.wait[group].mean_ns for one in each])) for group in ("all", "allowed", "disallowed")
+            mean_text(_seconds([one.wait[group].mean_ns for one in each])) for group in ("all", "allowed", "disallowed")
         ]
-        runs = _mean(_seconds([one.run["all"].mean_ns for one in each]))
-        less = _mean([None if one.power_reduction_w is None else one.power_reduction_w / 1000 for one in each], 1)
-        saved = _mean([one.energy_saved_j / 1e6 for one in each], 1)
+        runs = mean_text(_seconds([one.run["all"].mean_ns for one in each]))
+        less = mean_text([None if one.power_reduction_w is None else one.power_reduction_w / 1000 for one in each], 1)
+        saved = mean_text([one.energy_saved_j / 1e6 for one in each], 1)
         rows.append(f"| {share:.0%} | {' | '.join(waits)} | {runs} | {less} | {saved} |")
     return rows
 

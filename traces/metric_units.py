@@ -19,6 +19,7 @@ _ENDINGS = (
     ("_s", "s"),
     ("_j", "J"),
     ("_w", "W"),
+    ("_g", "g"),
 )
 
 #: Metrics that are fractions from 0 to 1, or shares that may exceed 1.

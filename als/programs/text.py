@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from als.programs.phases import Graph, Loop, Phase, Serial
@@ -104,7 +104,7 @@ def absolute_name(given: str) -> str:
     return f"{os.path.abspath(file)}:{name}" + (f":{parameters}" if parameters else "")
 
 
-def program_of(table: Mapping[str, Any], path: str) -> Program:
+def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) -> Program:
     """The program of a table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw`` with either.
 
     Parameters
@@ -113,6 +113,8 @@ def program_of(table: Mapping[str, Any], path: str) -> Program:
         As TOML or JSON gives it.
     path : str
         What stands before the keys in errors, as ``apps.toml: application[2]``.
+    also : sequence of str
+        Keys that are no program's, which the caller reads.
 
     Raises
     ------
@@ -131,7 +133,7 @@ def program_of(table: Mapping[str, Any], path: str) -> Program:
                 raise InputError(
                     f"{path}.{key}: given beside phases; allowed: in the phases, or a single loop or graph without them"
                 )
-    _check_keys(table, known, path)
+    _check_keys(table, (*known, *also), path)
     if "phases" in table:
         given = table["phases"]
         if not isinstance(given, list) or not all(isinstance(phase, dict) for phase in given):

@@ -40,6 +40,8 @@ DIRECT, HINT_AS_DECIDED = 28, 29
 LIMITS, POWER_FITS, SET_LEVEL, STOP_HOSTS = 30, 31, 32, 33
 # Running jobs that are told several of these things:
 TOGETHER = 34
+# One reservation under a limit to power:
+POWER_PLAN = 35
 
 HOOKS = Hooks(
     "batch engine",
@@ -80,6 +82,7 @@ HOOKS = Hooks(
         SET_LEVEL: ("jobs that are slowed under a limit", "bls.engine.features.power:set_level"),
         STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
         TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
+        POWER_PLAN: ("EASY under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
     },
 )
 
@@ -112,7 +115,7 @@ def wanted(state: BatchState) -> set[int]:
     if settings[b.RESIZE] == b.EVOLVE:
         found.add(WISH)
     if settings[b.POWERED] != b.UNPOWERED:
-        found |= {LIMITS} | (set() if by_cores else {POWER_FITS})
+        found |= {LIMITS} | (set() if by_cores else {POWER_PLAN} if settings[b.DEPTH] == 1 else {POWER_FITS})
     if state.stops.host.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     order = settings[b.ORDER]

@@ -98,6 +98,7 @@ class Given:
     parameters: tuple[int, ...] = ()
     power: PowerState | None = None
     stops: StopState | None = None
+    at_most_mw: int = 0
     settings: dict[int, int] = field(default_factory=dict)
     keep_decisions: bool = False
 
@@ -149,6 +150,8 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
     if given.power is not None:
         clock[b.POWER_AT] = given.power.ns[0]
+    if given.stops is not None:
+        clock[b.AT_MOST_MW] = given.at_most_mw
     sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
     sizes[b.FREE_CORES] = given.host_first[-1]
     sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
@@ -314,12 +317,15 @@ def no_power() -> PowerState:
         _none(),
         _none(),
         nowhere.copy(),
+        nowhere.copy(),
+        _none(),
     )
 
 
 def no_stops() -> StopState:
     """That of a machine of which no host is stopped."""
-    return StopState(_none(), np.zeros(1, np.int64), *(np.zeros((n, 0), np.int64) for n in (2, 2, 3, 3)))
+    first, two, three = np.zeros(1, np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
+    return StopState(first, two, _none(), two, three, three)
 
 
 def new_state(given: Given) -> BatchState:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
+from bls.engine.planned_time import planned_ns
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
@@ -47,7 +48,7 @@ def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     jobs, windows, masks = state.jobs, state.windows, state.masks
     partition, own, n_partitions = jobs[b.PARTITION, job], jobs[b.WINDOW, job], state.partitions.shape[0]
     begin = state.clock[b.NOW]
-    stop = begin + jobs[b.ESTIMATE, job]
+    stop = begin + planned_ns(state, job)
     if state.partitions[partition, b.MASKED] == 1:
         core = _first_core(masks[partition], lo, hi, False)
         if core >= 0:

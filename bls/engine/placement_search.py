@@ -12,6 +12,7 @@ from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.job_starts import ask_allocator
+from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import cores_mw
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
@@ -227,7 +228,7 @@ def earliest_place(
     """
     jobs, settings, windows = state.jobs, state.settings, state.windows
     ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
-    n, length, own = jobs[b.CORES, job], jobs[b.ESTIMATE, job], jobs[b.WINDOW, job]
+    n, length, own = jobs[b.CORES, job], planned_ns(state, job), jobs[b.WINDOW, job]
     powered = settings[b.POWERED] != b.UNPOWERED
     others = powered or _needs_others(state, job)
     kept_off = own >= 0 or state.partitions[jobs[b.PARTITION, job], b.MASKED] == 1

@@ -6,7 +6,7 @@ from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["core_mw", "cores_mw", "least_mw", "planned_state", "power_left", "room_mw"]
+__all__ = ["core_mw", "cores_mw", "held_mw", "least_mw", "planned_state", "power_left", "room_mw"]
 
 
 @compiled(inner=True)
@@ -48,7 +48,7 @@ def least_mw(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _held_mw(state: BatchState, job: int) -> int:
+def held_mw(state: BatchState, job: int) -> int:
     """What the cores that a job holds draw beyond idle ones, in the state that it is planned with."""
     jobs, total = state.jobs, 0
     if state.power.first_core.size == 2:
@@ -72,9 +72,9 @@ def room_mw(state: BatchState) -> int:
         return int(limit)
     left = limit - state.settings[b.IDLE_MW]
     for k in range(sizes[b.N_RUNNING]):
-        left -= _held_mw(state, state.running_job[k])
+        left -= held_mw(state, state.running_job[k])
     for k in range(sizes[b.N_STARTED]):
-        left -= _held_mw(state, state.started[k])
+        left -= held_mw(state, state.started[k])
     return int(left)
 
 

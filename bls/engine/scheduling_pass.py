@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
-from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, POWER_FITS, TURN_AWAY, call_hook
+from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, POWER_FITS, POWER_PLAN, TURN_AWAY, call_hook
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slots
@@ -182,7 +182,8 @@ def make_pass(state: BatchState) -> int:
     if settings[b.ORDER] == b.REJECTED:
         call_hook(state.hooks[TURN_AWAY], (state, -1, 0, 0, 0))
         return BatchStatus.RUNNING
-    simple = settings[b.BY_CORES] == 0 and settings[b.DEPTH] <= 1
+    planner = POWER_PLAN if settings[b.POWERED] > 0 and settings[b.BY_CORES] == 0 and settings[b.DEPTH] == 1 else PLAN
+    simple = settings[b.BY_CORES] == 0 and settings[b.DEPTH] <= 1 and planner == PLAN
     if simple and settings[b.ORDER] == b.STATIC:
         status = _only_the_newcomer(state)
     if status < 0:
@@ -194,7 +195,7 @@ def make_pass(state: BatchState) -> int:
         if simple:
             status = _easy(state, n_order)
         else:
-            status = call_hook(state.hooks[PLAN], (state, -1, n_order, 0, 0))
+            status = call_hook(state.hooks[planner], (state, -1, n_order, 0, 0))
     clock[b.GAIN] = clock[b.LOSS] = 0
     clock[b.LAST_PASS] = clock[b.NOW]
     return status

@@ -151,7 +151,7 @@ REFUSED_OF = 25  # and which resource of the host, core of the window …
 NEXT_POWER = 26  # place in PowerState.ns
 LIMIT_MW = 27  # the lowest limit that is known and in force, NEVER none
 LEVEL = 28  # at which running jobs are that may be slowed
-WANTED_STOPS = 29  # how many hosts are to be out of service
+AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed, and the others rest
 NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
 CLOCK = 32
@@ -358,6 +358,10 @@ class PowerState(State):
         By first attempts' rows, the state that a job is planned with; none where all are at full speed.
     counts : int64 (2, G)
         Work space.
+    ends : int64 (2, R)
+        Work space: a heap of as many jobs as may run at once.
+    room : int64 (3,)
+        Of the pass under way: its number, plus 1; how many that it has started are counted; and what is left for others, mW.
     """
 
     ns: Ints
@@ -369,6 +373,8 @@ class PowerState(State):
     first_core: Ints
     planned: Ints
     counts: Ints2
+    ends: Ints2
+    room: Ints
 
 
 class StopState(State):
@@ -376,10 +382,11 @@ class StopState(State):
 
     Attributes
     ----------
-    wanted : int64 (B,)
-        How many are to be out of service from each instant of ``PowerState.ns`` on.
     first : int64 (B + 1,); stairs : int64 (2, K)
-        What is known then of the time to come: until ``stairs[0, k]``, ``stairs[1, k]`` of them, ascending in time.
+        What is known of limits from each instant of ``PowerState.ns`` on: until ``stairs[0, k]`` no more than ``stairs[1, k]``
+        mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``.
+    saves_mw : int64 (H,)
+        By how much less a host draws that is out of service, and idle or off, than one whose cores all work.
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
     host : int64 (3, H)
@@ -388,9 +395,9 @@ class StopState(State):
         What has become of hosts: instant, host, state.
     """
 
-    wanted: Ints
     first: Ints
     stairs: Ints2
+    saves_mw: Ints
     passages: Ints2
     host: Ints2
     log: Ints2

@@ -13,6 +13,8 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.state import BatchState, CoreProfile
+from traces.base.scale import WHOLE
+from traces.base.time import MAX_NS
 from traces.checks.heaps import first_out_of_order
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
@@ -396,7 +398,7 @@ def _expected_free(state: BatchState, jobs: Array, holds: Array, kept: Array, in
     begins = jobs[b.SLOT, kept]
     spans = [
         (np.zeros(len(held), np.int64), expected, jobs[b.HELD_CORES, held]),
-        (begins, begins + jobs[b.ESTIMATE, kept], _kept_cores(state, jobs, kept)),
+        (begins, begins + _planned_ns(state, kept), _kept_cores(state, jobs, kept)),
         (np.zeros(len(down), np.int64), down, hosts),
     ]
     free = np.full(len(instants), n_cores)
@@ -428,7 +430,7 @@ def _check_slices(state: BatchState, ns: Array, free: Array, jobs: Array, holds:
     at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
     known = np.maximum(ns[at], now)
     # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
-    changes = [jobs[b.SLOT, kept], jobs[b.SLOT, kept] + jobs[b.ESTIMATE, kept], _down_until(state)]
+    changes = [jobs[b.SLOT, kept], jobs[b.SLOT, kept] + _planned_ns(state, kept), _down_until(state)]
     if state.settings[b.PLANS] == 1:
         changes.append(jobs[b.EXPECTED, holds])
     instants = np.unique(np.concatenate([known, *changes]))
@@ -480,11 +482,27 @@ def _check_core_profile(state: BatchState, jobs: Array, holds: Array, waits: Arr
     _count(state, "changes of the profile", int(profile.used[b.CHANGES]), int(others[0]))
     if state.settings[b.POWERED] != b.UNPOWERED and profile.ns[0] == state.clock[b.NOW]:
         left = int(profile.amounts[state.settings[b.POWER_AMOUNT]])
-        _count(state, "mW that are left of power", left, _power_left(state, np.flatnonzero(holds)))
+        begun = kept[jobs[b.SLOT, kept] <= state.clock[b.NOW]]
+        _count(state, "mW that are left of power", left, _power_left(state, np.flatnonzero(holds), begun))
 
 
-def _power_left(state: BatchState, rows: Array) -> int:
-    # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with.
+def _planned_ns(state: BatchState, rows: Array) -> Array:
+    # For how long jobs that wait are planned to run: longer, rounded up, where that is at a slower state.
+    estimate: Array = state.jobs[b.ESTIMATE, rows]
+    powered = state.settings[b.POWERED]
+    if powered <= b.HOLD:
+        return estimate
+    planned = state.power.planned[state.jobs[b.ORIGIN, rows]]
+    if powered == b.LEVELS:
+        planned = np.minimum(planned, state.clock[b.LEVEL])
+    speed = state.power.speed.min(axis=1)[planned].tolist()
+    longer = [min(-(-ns * WHOLE // one), max(ns, MAX_NS)) for ns, one in zip(estimate.tolist(), speed, strict=True)]
+    return np.array(longer, np.int64)
+
+
+def _power_left(state: BatchState, rows: Array, begun: Array) -> int:
+    # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with, and
+    # those whose kept reservations have begun.
     power, jobs = state.power, state.jobs
     if state.settings[b.PLANS] == 1:
         rows = rows[jobs[b.EXPECTED, rows] > state.clock[b.NOW]]  # others are planned to give back what they hold
@@ -498,9 +516,19 @@ def _power_left(state: BatchState, rows: Array) -> int:
             cores = np.arange(state.pool_lo[k], state.pool_hi[k])
             if state.settings[b.RELEASES] != b.NO_RELEASES:
                 cores = cores[state.holder[cores] == row]
-            group = np.searchsorted(power.first_core, cores, side="right") - 1
-            left -= int(power.more_mw[at, group].sum())
+            left -= _more_mw(state, at, cores)
+    for row in begun.tolist():
+        at = int(power.planned[jobs[b.ORIGIN, row]]) if len(power.planned) else 0
+        first = jobs[b.PLAN_FIRST, row]
+        for k in range(first, first + jobs[b.PLAN_COUNT, row]):
+            left -= _more_mw(state, at, np.arange(state.kept_lo[k], state.kept_hi[k]))
     return left
+
+
+def _more_mw(state: BatchState, at: int, cores: Array) -> int:
+    # What cores draw beyond idle ones in a state.
+    group = np.searchsorted(state.power.first_core, cores, side="right") - 1
+    return int(state.power.more_mw[at, group].sum())
 
 
 def _apply(

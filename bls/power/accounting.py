@@ -22,7 +22,19 @@ from traces.compiled import Array
 from traces.holdings import core_spans, holdings
 from traces.ledger import Ledger
 
-__all__ = ["PJ_PER_J", "Energy", "HostStates", "PowerAccounts", "PowerSeries", "account", "ascending", "step_series"]
+__all__ = [
+    "PJ_PER_J",
+    "Energy",
+    "HostStates",
+    "PowerAccounts",
+    "PowerSeries",
+    "account",
+    "ascending",
+    "drawn_by_jobs",
+    "held_cores",
+    "step_series",
+    "working_cores",
+]
 
 #: pJ in a joule, and in a megajoule, which is a billion billion of them.
 PJ_PER_J = 10**12
@@ -56,6 +68,11 @@ class Energy(Columns):
         np.add.at(low, place[order], self.pj[order] % _BILLION)
         more, middle = np.divmod(high + low // _BILLION, _BILLION)
         return Energy(mj + more, middle * _BILLION + low % _BILLION)
+
+    def plus(self, other: Energy) -> Energy:
+        """Those of both, row by row."""
+        pj = self.pj + other.pj
+        return Energy(self.mj + other.mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
 
     def pj_each(self) -> list[int]:
         """Each in pJ."""
@@ -91,12 +108,14 @@ class PowerSeries(Columns):
 
     def energy_pj(self, begin_ns: int | None = None, end_ns: int | None = None) -> int:
         """The integral over [begin, end), by default over all of it; before its begin and after its end nothing is drawn."""
-        ends = np.append(self.instant_ns[1:], self.until_ns)
         low = int(self.instant_ns[0]) if begin_ns is None else begin_ns
         high = self.until_ns if end_ns is None else end_ns
-        lasts = np.minimum(ends, high) - np.maximum(self.instant_ns, low)
+        first = max(0, int(np.searchsorted(self.instant_ns, low, side="right")) - 1)
+        steps = slice(first, int(np.searchsorted(self.instant_ns, high)))
+        ends = np.append(self.instant_ns[1:], self.until_ns)[steps]
+        lasts = np.minimum(ends, high) - np.maximum(self.instant_ns[steps], low)
         some = lasts > 0
-        return exact_product_sum(lasts[some], self.power_mw[some]) if some.any() else 0
+        return exact_product_sum(lasts[some], self.power_mw[steps][some]) if some.any() else 0
 
     def at(self, instant_ns: Array) -> Array:
         """What is drawn at instants, which are not before the begin: int64."""
@@ -182,20 +201,26 @@ def account(
     InputError
         If tasks are to be told apart and there are no records of them.
     """
-    held = _held(ledger)
-    pieces = [_priced(table, *held, working=of == "held")]
-    if of == "working":
-        pieces.append(_working(ledger, table))
+    pieces = _drawn(ledger, table, of)
     away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:]]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(ledger.jobs)) for one in pieces]
-    if len(used) == 1:
-        return PowerAccounts(series, used[0])
-    together = used[0].pj + used[1].pj
-    jobs = Energy(used[0].mj + used[1].mj + together // _PJ_PER_MJ, together % _PJ_PER_MJ)
-    return PowerAccounts(series, jobs)
+    return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
+
+
+def drawn_by_jobs(ledger: Ledger, table: PowerTable, of: str) -> list[tuple[Array, Array, Array, Array]]:
+    """What the cores that jobs hold draw: columns of row, start_ns, end_ns and mW, several rows at a time for one job.
+
+    Parameters and errors as of :func:`account`.
+    """
+    return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of)]
+
+
+def _drawn(ledger: Ledger, table: PowerTable, of: str) -> list[_Pieces]:
+    pieces = [_priced(table, *held_cores(ledger), working=of == "held")]
+    return [*pieces, _working(ledger, table)] if of == "working" else pieces
 
 
 def _away(
@@ -242,8 +267,8 @@ def step_series(
     return PowerSeries(instants[another].astype(np.int64), levels[another].astype(np.int64), until_ns)
 
 
-def _held(ledger: Ledger) -> tuple[Array, ...]:
-    # Which cores [lo, hi) jobs held from when to when, at which scale of their speeds: job, lo, hi, start, end, scale.
+def held_cores(ledger: Ledger) -> tuple[Array, ...]:
+    """Which cores [lo, hi) jobs held from when to when, at which scale of their speeds: job, lo, hi, start, end, scale."""
     jobs, scales = ledger.jobs, ledger.scales
     by_core = np.zeros(len(jobs), np.bool_)
     if scales is not None:
@@ -329,8 +354,14 @@ def _priced(
     return _Pieces(*(np.concatenate(columns) for columns in zip(*(vars(one).values() for one in pieces), strict=True)))
 
 
-def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
-    # What cores in tasks draw beyond those that wait.
+def working_cores(ledger: Ledger) -> tuple[Array, ...]:
+    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale.
+
+    Raises
+    ------
+    InputError
+        If there are no records of tasks.
+    """
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
         raise InputError(
@@ -349,7 +380,12 @@ def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
         at = at[order]
         *found_columns, scale = _scaled(found, unit, spread[order], scales.told_ns[at], scales.scale[at])
         found = tuple(found_columns)
-    job, core, start, end = found
+    return *found, scale
+
+
+def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
+    # What cores in tasks draw beyond those that wait.
+    job, core, start, end, scale = working_cores(ledger)
     group = table.group_of_core(core)
     more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
     return _Pieces(job, start, end, more, more)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
+from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
@@ -54,6 +54,8 @@ class PowerOptions:
         Which jobs may be slowed (``bls.power.allowed``).
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
+    signals : path, optional
+        A CSV file of what energy costs and emits over time (``bls.power.signals``).
 
     Raises
     ------
@@ -67,6 +69,7 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
+    signals: str | os.PathLike[str] | None = o.SIGNALS.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
@@ -111,6 +114,7 @@ class PowerOptions:
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
+            "signals": None if self.signals is None else os.fspath(self.signals),
         }
 
 
@@ -130,6 +134,8 @@ class PowerPlan:
         Which jobs may be slowed.
     planned : int64 (n,)
         The state that each job is planned with.
+    signals : Signals or None
+        What energy costs and emits, where that is to be known.
     """
 
     options: PowerOptions
@@ -138,6 +144,7 @@ class PowerPlan:
     fallback: str
     allowed: Array
     planned: Array
+    signals: Signals | None = None
 
     @property
     def limits_jobs(self) -> bool:
@@ -185,48 +192,21 @@ class PowerPlan:
             found |= {b.AFTER_LEVELS: SET_LEVEL, b.STRETCHES: stretches}
         return found
 
-    @cached_property
-    def _drawn_mw(self) -> Array:
-        # The least that is drawn with so many of the highest hosts stopped, or fewer, and the others at full speed.
-        table = self.table
-        rest = table.off_mw if self.fallback == "stop:off" else table.host_idle_mw
-        full, rest = (np.repeat(of, table.n_hosts) for of in (table.host_full_mw, rest))
-        drawn = np.append(0, np.cumsum(full))[::-1] + np.append(0, np.cumsum(rest[::-1]))
-        return np.minimum.accumulate(drawn)
-
-    def wanted_stops(self, limit_mw: Array) -> Array:
-        """How few hosts have to be out of service, so that whatever runs on the others fits: the highest numbers.
-
-        Parameters
-        ----------
-        limit_mw : int64 (k,)
-
-        Returns
-        -------
-        int64 (k,)
-            For each limit; all hosts where it cannot be kept.
-        """
-        drawn = self._drawn_mw
-        return np.minimum(np.searchsorted(-drawn, -limit_mw), len(drawn) - 1)
-
     def stop_state(self) -> StopState | None:
         """What the engine knows of hosts that are to be stopped; None where none are."""
         if not self.stops:
             return None
         stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
-        stopped, begins = self.wanted_stops(stairs.power_mw), stairs.first[:-1]
-        wanted = np.zeros(len(begins), np.int64)
-        some = begins < stairs.first[1:]
-        wanted[some] = stopped[begins[some]]
+        off = self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         host = np.zeros((3, n_hosts), np.int64)
         host[b.STOP_DUE] = b.NEVER
         return StopState(
-            wanted=wanted,
             first=stairs.first.copy(),
-            stairs=np.stack([_never(stairs.until_ns), stopped]),
-            passages=passages if self.fallback == "stop:off" else np.zeros_like(passages),
+            stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
+            saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            passages=passages if off else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),
         )
@@ -253,11 +233,19 @@ class PowerPlan:
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             counts=np.zeros((2, more.shape[1]), np.int64),
+            ends=np.zeros((2, min(len(self.planned), n_cores) + 2), np.int64),
+            room=np.zeros(3, np.int64),
         )
 
 
 def power_plan(
-    options: PowerOptions, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int
+    options: PowerOptions,
+    workload: Workload,
+    platform: Platform,
+    *,
+    known_jobs: Array,
+    seed: int,
+    said: Callable[[Array], Array] | None = None,
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
@@ -267,26 +255,34 @@ def power_plan(
         Job numbers that a file may name beside the workload's.
     seed : int
         Of the stream that a share of the jobs is drawn from.
+    said : callable, optional
+        Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
 
     Raises
     ------
     InputError
-        If the platform does not say what its hosts draw, or a limit, a state or the jobs cannot be used.
+        If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    table = power_table(platform, "--power" if options.limits is None else o.LIMITS.name)
+    needed_by = (
+        o.LIMITS.name if options.limits is not None else o.SIGNALS.name if options.signals is not None else "--power"
+    )
+    table = power_table(platform, needed_by)
     name, state = options.fallback_of
     limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.allowed, workload, known_jobs, seed)
+    if said is not None:
+        allowed_rows = said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
         under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
         planned[allowed_rows & under] = state
-    return PowerPlan(options, table, limits, name, allowed_rows, planned)
+    signals = None if options.signals is None else read_signals(options.signals)
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
 
 
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:

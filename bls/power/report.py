@@ -10,20 +10,68 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bls.engine import state as b
-from bls.metrics.exact import exact_product_sum
+from bls.metrics.exact import exact_mean, exact_product_sum
 from bls.metrics.schedule import Downtime
-from bls.power.accounting import PJ_PER_J, HostStates, PowerAccounts, PowerSeries, account, ascending, step_series
+from bls.power.accounting import (
+    PJ_PER_J,
+    HostStates,
+    PowerAccounts,
+    PowerSeries,
+    account,
+    ascending,
+    drawn_by_jobs,
+    step_series,
+)
+from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.options import PowerPlan
+from bls.power.signals import Spending, spent
 from bls.power.table import PowerTable
-from traces.base.time import format_ns
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
-from traces.ledger import Ledger, PowerRecords
+from traces.ledger import STATES, WHY, Ledger, PowerRecords
+from traces.tables import ALLOWED, ENERGY
 
-__all__ = ["NO_LIMIT", "REASONS", "Excess", "PowerReport", "joules_text", "watts_text"]
+__all__ = [
+    "LIMIT_METRICS",
+    "METRICS",
+    "NO_LIMIT",
+    "REASONS",
+    "SIGNAL_METRICS",
+    "Excess",
+    "PowerReport",
+    "grams_text",
+    "joules_text",
+    "watts_text",
+]
 
 #: In tables, where there is no limit.
 NO_LIMIT: Final = -1
+
+#: The metrics of a run of which it is known what its hosts draw.
+METRICS: Final = (
+    "energy_j",
+    "energy_jobs_j",
+    "energy_idle_j",
+    "mean_power_w",
+    "peak_power_w",
+    "peak_limited_w",
+    "above_limit_ns",
+    "above_limit_j",
+)
+
+#: And of one that has limits: beside those of a run without a fallback they are the paper's indexes.
+LIMIT_METRICS: Final = (
+    "mean_power_in_limits_w",
+    "mean_run_ns",
+    "mean_run_allowed_ns",
+    "mean_run_disallowed_ns",
+    "mean_wait_allowed_ns",
+    "mean_wait_disallowed_ns",
+)
+
+#: And of one that has signals: of the machine, and of the cores that jobs held.
+SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
@@ -89,6 +137,31 @@ class PowerReport:
     def energy_j(self) -> Array:
         """What each row of the table of jobs has used, J: float64 (n,)."""
         return self.accounts.jobs.joules()
+
+    @cached_property
+    def spending(self) -> tuple[Spending, Spending] | None:
+        """What energy has cost and emitted: of the machine, and of each row of the table of jobs; None without signals."""
+        plan, series = self.plan, self.series
+        if plan.signals is None:
+            return None
+        ends = np.append(series.instant_ns[1:], self.until_ns)
+        machine = np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw
+        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of)
+        return spent(plan.signals, [machine], 1), spent(plan.signals, jobs, len(self.ledger.jobs))
+
+    @property
+    def job_columns(self) -> dict[str, Array]:
+        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``allowed`` with limits."""
+        found = {ENERGY: self.energy_j}
+        if self.spending is not None:
+            found |= self.spending[1].each
+        return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
+
+    def host_energies(self, intervals: HostIntervals) -> HostEnergies:
+        """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
+        return host_energies(
+            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals), of=self.plan.options.of
+        )
 
     @cached_property
     def _instants(self) -> Array:
@@ -222,7 +295,8 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers: of energy in J, of power in W; None where nothing took any time, or there was no limit meanwhile."""
+        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS` and with signals :data:`SIGNAL_METRICS`: of energy in
+        J, of power in W, of carbon in g; None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -244,6 +318,40 @@ class PowerReport:
             "peak_limited_w": self._peak_limited_w,
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
+            **(self._indexes() if self.plan.limits else {}),
+            **self._spent(),
+        }
+
+    def _spent(self) -> dict[str, float]:
+        if self.spending is None:
+            return {}
+        machine, jobs = self.spending
+        found: dict[str, float] = {}
+        for name, of_jobs in zip(SIGNAL_METRICS[::2], SIGNAL_METRICS[1::2], strict=True):
+            if name in machine.total:
+                found |= {name: machine.total[name], of_jobs: jobs.total[name]}
+        return found
+
+    def _indexes(self) -> dict[str, Any]:
+        # What is drawn while there are limits, also before the first submit and behind the last end, by the idle machine; and
+        # how long the measured jobs of either kind wait and run.
+        windows = [(begin, self.until_ns if end >= MAX_NS else end) for begin, end in self.plan.limits.union()]
+        windows = [(begin, end) for begin, end in windows if end > begin]
+        lasts = sum(end - begin for begin, end in windows)
+        used = 0
+        for begin, end in windows:
+            within = max(0, min(end, self.until_ns) - max(begin, self.begin_ns))
+            used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
+        jobs, allowed = self.ledger.jobs, self.allowed == 1
+        measured = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
+        return {
+            "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
+            "mean_run_ns": exact_mean(run[measured]),
+            "mean_run_allowed_ns": exact_mean(run[measured & allowed]),
+            "mean_run_disallowed_ns": exact_mean(run[measured & ~allowed]),
+            "mean_wait_allowed_ns": exact_mean(wait[measured & allowed]),
+            "mean_wait_disallowed_ns": exact_mean(wait[measured & ~allowed]),
         }
 
     @property
@@ -263,6 +371,11 @@ class PowerReport:
             ),
             ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{self._limited_text()}"),
         ]
+        if "cost" in found:
+            rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
+        if "co2e_g" in found:
+            jobs = grams_text(found["co2e_jobs_g"])
+            rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
         if not self.plan.limits:
             return rows
         plan = self.plan
@@ -305,6 +418,14 @@ def watts_text(watts: float) -> str:
 def joules_text(joules: float) -> str:
     """Energy for people: ``1.234 GJ``."""
     return _with_prefix(joules, "J")
+
+
+def grams_text(grams: float) -> str:
+    """A mass for people: ``1.234 t``."""
+    for size, unit in ((1e6, "t"), (1e3, "kg")):
+        if grams >= size:
+            return f"{grams / size:.4g} {unit}"
+    return f"{grams:.4g} g"
 
 
 def _with_prefix(value: float, unit: str) -> str:

@@ -91,4 +91,5 @@ def _power(compared: Any, a: Any, b: Any) -> tuple[list[tuple[str, str]], dict[s
     if found is None:
         return [], None
     metrics = {name: [run.metric(name) for run in (a, b)] for name in METRICS}
-    return index_rows(found, metrics), metrics | found.record()
+    written = {name: pair for name, pair in metrics.items() if pair != [None, None]}
+    return index_rows(found, metrics), written | found.record()

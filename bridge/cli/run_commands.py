@@ -299,7 +299,7 @@ def run_command(
     ] = None,
 ) -> None:
     """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
-    from bls.workloads import read_workload
+    from bls.workloads.seeded import given_workload
     from bridge.couplings import peers as peers_of
     from bridge.live.progress import Broadcast
     from bridge.runs.directory import check_target, fresh_directory, named_folder
@@ -347,7 +347,7 @@ def run_command(
     if checks.other is not None:
         check_other(checks.other)
     prepare_run(applications=not replayed)
-    log = read_workload(workload, cancelled=shared.cancelled)
+    log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload

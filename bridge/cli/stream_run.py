@@ -23,6 +23,7 @@ from bls.options import (
 from bls.stream import Arrivals, check_streamed
 from bls.workloads import format_of, sample_path
 from bls.workloads.readers.swf import swf_blocks
+from bls.workloads.seeded import is_seeded
 from bls.workloads.workload import rejects_text
 from bridge.live.progress import Progress
 from bridge.runs.directory import fresh_directory, write_record
@@ -58,6 +59,8 @@ def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapp
         raise InputError(
             f"--stream: {ALLOCATOR.name} given: it needs the cores of all jobs at once; allowed: another one"
         )
+    if is_seeded(workload):
+        raise InputError(f"--stream: {workload}: a function makes all jobs at once; allowed: a log in SWF")
     if (found := "swf" if workload == "sample" else format_of(workload)) != "swf":
         raise InputError(f"--stream: {workload}: a log in {found} is read as a whole; allowed: one in SWF")
 

@@ -102,14 +102,15 @@ def _say_prepared(preparation: Preparation) -> None:
     from bridge.scenarios.time_limits import time_limit_words
 
     said: set[str] = set()
-    for place, ready in preparation.prepared.items():
+    for place, machine_words in preparation.words.items():
+        ready = preparation.prepared[place]
         jobs = ready.workload
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
             f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        for words in (*preparation.words[place], time_limit_words(jobs, preparation.options.get(place, ()))):
+        for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
             if words and words not in said:
                 say(words)
                 said.add(words)

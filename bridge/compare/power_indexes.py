@@ -16,7 +16,7 @@ import numpy as np
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
-from bls.power.report import joules_text, watts_text
+from bls.power.report import grams_text, joules_text, watts_text
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import read_power
@@ -31,7 +31,12 @@ METRICS: Final = {
     "energy_j": ("energy", joules_text),
     "peak_power_w": ("peak power", watts_text),
     "peak_limited_w": ("peak in limits", watts_text),
+    "cost": ("cost", "{:,.2f}".format),
+    "co2e_g": ("carbon", grams_text),
 }
+
+#: Of these, what is shown only if it is known of both: there may have been no limits, or no signals.
+_NOT_ALWAYS: Final = ("peak_limited_w", "cost", "co2e_g")
 
 
 class Increase(NamedTuple):
@@ -162,7 +167,7 @@ def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]])
     rows = []
     for name, (words, text) in METRICS.items():
         known = ["unknown" if value is None else text(value) for value in metrics[name]]
-        if name != "peak_limited_w" or metrics[name] != [None, None]:
+        if name not in _NOT_ALWAYS or None not in metrics[name]:
             rows.append((words, f"A {known[0]}, B {known[1]}"))
     rows.append(("energy saved", f"{joules_text(indexes.energy_saved_j)} to the later end"))
     if indexes.power_reduction_w is not None:

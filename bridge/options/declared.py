@@ -52,7 +52,7 @@ WORKLOAD = Option[str | None](
     name="WORKLOAD",
     default=None,
     metavar="WORKLOAD",
-    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; or 'sample'",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; 'sample'; or FILE.py:NAME, which makes jobs of the seed",
 )
 OUT = Option[str | None](
     name="--out",

@@ -1,26 +1,36 @@
-"""The table of host states over time."""
+"""The table of host states over time, and of what hosts have used."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bls.metrics.node_states import HOST_STATES, NO_WINDOWS, core_windows, host_states, host_windows
 from bls.metrics.schedule import Allocations
-from bridge.runs.result import Result
+from traces.compiled import Array
 from traces.holdings import holdings
 
-__all__ = ["node_columns"]
+if TYPE_CHECKING:
+    from bls.power.accounting import HostStates
+    from bls.power.report import PowerReport
+    from bridge.runs.result import Result
+
+__all__ = ["POWER_STATES", "node_columns"]
+
+#: What a host that no job uses can be as power is limited, called as in the table of power; by ``bls.engine.state``'s numbers.
+POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 
 
 def node_columns(result: Result) -> dict[str, Any]:
-    """A row for every interval in which a host's state stays the same: ``host, begin_ns, end_ns, state``.
+    """A row for every interval in which a host's state stays the same: ``host, begin_ns, end_ns, state``, and its energies
+    where power is known.
 
     From the first submit to the last end; no rows if nothing ran.
     """
     jobs, first_core, down = result.ledger.jobs, result.ledger.machine.first_core, result.notes.downtime
     begin_ns = int(jobs.submit_ns.min())
+    until_ns = max(begin_ns, int(jobs.end_ns.max()))
     windows = result.scenario.circumstances.windows
     maintenance = reservations = NO_WINDOWS
     if windows is not None:
@@ -36,14 +46,72 @@ def node_columns(result: Result) -> dict[str, Any]:
         end_ns=held.end_ns,
         allocations=Allocations(held.first, held.lo, held.hi),
         begin_ns=begin_ns,
-        until_ns=max(begin_ns, int(jobs.end_ns.max())),
+        until_ns=until_ns,
         outages=host_windows(first_core, down.host, down.down_ns, down.up_ns),
         maintenance=maintenance,
         reservations=reservations,
     )
+    names = [*HOST_STATES, *POWER_STATES[1:]]
+    found = states.host, states.begin_ns, states.end_ns, states.state.astype(np.int64)
+    power = result.power
+    if power is not None and power.stopped is not None:
+        found = _with_stopped(*found, power.stopped, until_ns)
+    host, begin, end, state = found
+    table = {"host": host, "begin_ns": begin, "end_ns": end, "state": np.array(names)[state].tolist()}
+    return table | ({} if power is None else _energies(power, host, begin, end))
+
+
+def _with_stopped(
+    host: Array, begin: Array, end: Array, state: Array, stopped: HostStates, until_ns: int
+) -> tuple[Array, Array, Array, Array]:
+    # A host that no job uses is what has become of it as power is limited, where that is something else than idle.
+    if not len(host):
+        return host, begin, end, state
+    of, became, since, until = stopped.spans(until_ns)
+    some = (became > 0) & (until > since)
+    of, became, since, until = of[some], became[some], since[some], until[some]
+    # A new interval wherever a state begins or one of these does or ends, within the host's time.
+    low, high = int(begin.min()), int(end.max())
+    cuts = np.stack([
+        np.concatenate([host, of, of]),
+        np.concatenate([begin, np.clip(since, low, high), np.clip(until, low, high)]),
+    ])  # fmt: skip
+    cuts = np.unique(cuts[:, cuts[1] < high], axis=1)
+    at_host, at = cuts
+    row = _latest(host, begin, at_host, at)
+    new = state[row]
+    span = _latest(of, since, at_host, at)
+    inside = span >= 0
+    inside[inside] = at[inside] < until[span[inside]]
+    unused = np.isin(new, [HOST_STATES.index("idle"), HOST_STATES.index("reserved")])
+    shown = inside & unused
+    new[shown] = len(HOST_STATES) - 1 + became[span[shown]]
+    another = np.append(True, (at_host[1:] != at_host[:-1]) | (new[1:] != new[:-1]))
+    at_host, at, new = at_host[another], at[another], new[another]
+    ends = np.append(at[1:], high)
+    ends[:-1][at_host[1:] != at_host[:-1]] = high
+    return at_host, at, ends, new
+
+
+def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
+    # The place of the last of rows, by host and instant, that begins no later on the same host; -1 if none does.
+    rank = np.unique(np.concatenate([since, at]), return_inverse=True)[1].reshape(-1)
+    width = int(rank.max(initial=0)) + 1
+    place = np.searchsorted(host * width + rank[: len(since)], at_host * width + rank[len(since) :], side="right") - 1
+    other = place < 0
+    other[~other] = host[place[~other]] != at_host[~other]
+    found: Array = np.where(other, -1, place)
+    return found
+
+
+def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> dict[str, Array]:
+    from bls.power.host_accounts import HostIntervals  # which most runs need not load
+
+    used = power.host_energies(HostIntervals(host, begin, end))
     return {
-        "host": states.host,
-        "begin_ns": states.begin_ns,
-        "end_ns": states.end_ns,
-        "state": np.array(HOST_STATES)[states.state].tolist(),
+        "energy_j": used.total.joules(),
+        "energy_jobs_j": used.jobs.joules(),
+        "energy_idle_cores_j": used.idle_cores.joules(),
+        "energy_base_j": used.base.joules(),
+        "energy_off_j": used.off.joules(),
     }

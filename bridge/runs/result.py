@@ -257,9 +257,7 @@ class Result:
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.power is not None:
-            further[tables.ENERGY] = self.power.energy_j
-            if self.power.plan.limits:
-                further[tables.ALLOWED] = self.power.allowed
+            further |= self.power.job_columns
         if self.scenario.technique is not None:
             further |= self.application_notes.further_columns
         return further
@@ -291,6 +289,14 @@ class Result:
         if self.power is None:
             raise InputError("this result knows nothing of power: it was not asked for (--power)")
         return tables.rows_frame(self.power.columns)
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row for every interval in which a host's state stays the same, with what the host used in it, J, where power is
+        known (``bridge.runs.node_table``)."""
+        from bridge.runs.node_table import node_columns
+
+        return tables.rows_frame(node_columns(self))
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

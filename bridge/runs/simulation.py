@@ -24,7 +24,7 @@ from bls.policies.contract import OtherProgram
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.view import AnyObserver
-from bls.workloads import read_workload
+from bls.workloads.seeded import given_workload
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, Coupling, PeerOptions, RunWatch, Watch, coupling
 from bridge.couplings.contract import Pace, nothing_done
@@ -400,7 +400,8 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, or ``sample``: the shipped one.
+        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
+        ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
         ``bls.machine.published``, as ``demand-response``, or ``log``: the machine that the log names. Default with
@@ -478,7 +479,7 @@ def simulate(
         level=level or ApplicationLevel(),
         power=power,
     )
-    log = read_workload(workload, cancelled=cancelled) if isinstance(workload, str | Path) else workload
+    log = given_workload(workload, seed, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     machine = platform_for(platform, log, replayed=als == RECORDED)
     jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
     scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)

@@ -15,7 +15,8 @@
     als = "static"
 
 The first application that matches a job is the job's. What a loop leaves out, ``als``, ``lengths`` or the number of tasks,
-is the run's.
+is the run's. ``allowed``, true or false, says whether its jobs may be slowed to save power; left out, the run's ``--allowed``
+does.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ __all__ = ["Application", "ApplicationMap", "Match", "load_application_map", "pa
 
 #: The name under which the jobs that no application matches are counted.
 DEFAULT = "default"
+
+#: The key that says whether jobs may be slowed to save power.
+ALLOWED = "allowed"
 
 #: What a job is told by, each a column of the workload.
 COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
@@ -114,11 +118,14 @@ class Application:
         1 to 100 printable characters; not ``default``.
     match : Match
     program : Program
+    allowed : bool or None
+        Whether these jobs may be slowed to save power; None: what the run's options say of them.
     """
 
     name: str
     match: Match
     program: Program
+    allowed: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,8 @@ class ApplicationMap:
         Tried in order.
     default : Program or None
         That of jobs which no application matches; None: that of the run.
+    default_allowed : bool or None
+        Whether jobs which no application matches may be slowed to save power; None: what the run's options say of them.
 
     Raises
     ------
@@ -143,6 +152,7 @@ class ApplicationMap:
     source: str
     applications: tuple[Application, ...]
     default: Program | None = None
+    default_allowed: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.applications and self.default is None:
@@ -195,6 +205,21 @@ class ApplicationMap:
             complete.check(workload.cores[place == k], workload.job_id[place == k], path)
             programs.append(complete)
         return tuple(programs), place
+
+    def allowed(self, place: Array, otherwise: Array) -> Array:
+        """Which jobs may be slowed to save power: bool (n,).
+
+        Parameters
+        ----------
+        place : int64 (n,)
+            The place of each job's program, from what ``assign`` gave.
+        otherwise : bool (n,)
+            What holds of jobs whose application does not say it.
+        """
+        said = [*(one.allowed for one in self.applications), self.default_allowed]
+        known = np.array([one is not None for one in said])[place]
+        found: Array = np.where(known, np.array([bool(one) for one in said])[place], otherwise)
+        return found
 
     def counts(self, place: Array) -> dict[str, int]:
         """How many jobs each application has, by its name, those of none under ``default``, from what ``assign`` gave."""
@@ -269,15 +294,23 @@ def parse_application_map(text: str, source: str) -> ApplicationMap:
         raise InputError(
             f"{source}: {DEFAULT}.name: {shown(default['name'])}; allowed: none, as it is called {DEFAULT}"
         )
-    return ApplicationMap(source, applications, program_of(default, f"{source}: {DEFAULT}"))
+    where = f"{source}: {DEFAULT}"
+    return ApplicationMap(source, applications, program_of(default, where, (ALLOWED,)), _allowed(default, where))
 
 
 def _application(table: Mapping[str, Any], path: str) -> Application:
     if "name" not in table:
         raise InputError(f"{path}.name: missing; allowed: 1 to 100 printable characters")
     match = _match(table.get("match", {}), f"{path}.match")
-    program = program_of({key: value for key, value in table.items() if key != "match"}, path)
-    return Application(program.name, match, program)
+    program = program_of(table, path, ("match", ALLOWED))
+    return Application(program.name, match, program, _allowed(table, path))
+
+
+def _allowed(table: Mapping[str, Any], path: str) -> bool | None:
+    found = table.get(ALLOWED)
+    if found is None or isinstance(found, bool):
+        return found
+    raise InputError(f"{path}.{ALLOWED}: {shown(found)}; allowed: true or false, whether these jobs may be slowed")
 
 
 def _match(given: object, path: str) -> Match:

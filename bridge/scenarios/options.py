@@ -87,6 +87,7 @@ class ScenarioOptions:
     reaction: Annotated[str | None, b.REACTION] = None
     fallback: Annotated[str, b.FALLBACK] = b.FALLBACK.default
     allowed: Annotated[str, b.ALLOWED] = b.ALLOWED.default
+    signals: Annotated[str | None, b.SIGNALS] = b.SIGNALS.default
     stretch_walltime: Annotated[bool, b.STRETCH_WALLTIME] = b.STRETCH_WALLTIME.default
     preset: Annotated[bool, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
@@ -126,7 +127,7 @@ class ScenarioOptions:
         )
 
     def _power(self) -> PowerOptions | None:
-        given = ("limits", "reaction", "fallback", "allowed", "power_of", "stretch_walltime")
+        given = ("limits", "reaction", "fallback", "allowed", "power_of", "signals", "stretch_walltime")
         if not self.power and all(getattr(self, name) == getattr(ScenarioOptions, name) for name in given):
             return None
         from bls.power.options import PowerOptions
@@ -135,7 +136,7 @@ class ScenarioOptions:
         return PowerOptions(
             of=self.power_of,
             reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
-            **self._given("limits", "fallback", "allowed", "stretch_walltime"),
+            **self._given("limits", "fallback", "allowed", "signals", "stretch_walltime"),
         )
 
     def _given(self, *names: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -305,11 +306,13 @@ class Scenario:
             place,
             speeds,
             network,
-            _power(options, workload, platform, known_jobs),
+            _power(options, workload, platform, known_jobs, place),
         )
 
 
-def _power(options: Options, workload: Workload, platform: Platform, known_jobs: Array | None) -> PowerPlan | None:
+def _power(
+    options: Options, workload: Workload, platform: Platform, known_jobs: Array | None, place: Array
+) -> PowerPlan | None:
     if options.power is None:
         return None
     from bls.power.options import power_plan  # which most runs need not load
@@ -317,7 +320,9 @@ def _power(options: Options, workload: Workload, platform: Platform, known_jobs:
     if options.power.of == "working" and options.als == RECORDED:
         raise InputError("--power-of working: with --als recorded no application is simulated; allowed: held")
     others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
-    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed)
+    applications = options.level.map
+    said = None if applications is None else partial(applications.allowed, place)
+    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed, said=said)
 
 
 def _technique(given: object) -> AnyScheduler:

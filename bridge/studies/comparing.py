@@ -16,7 +16,7 @@ from traces.tables import joined_frames, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARISONS", "compare_study", "compared", "metric_names", "why_no_comparison"]
+__all__ = ["COMPARISONS", "base_of", "compare_study", "compared", "metric_names", "why_no_comparison"]
 
 COMPARISONS = "comparisons.parquet"
 
@@ -67,13 +67,19 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
     return found
 
 
+def base_of(study: Study, comparison: Comparison) -> object:
+    """What the others are compared with, as the tables have it."""
+    cells = [cell for cell in study.cells if cell.value(comparison.option) == comparison.base]
+    return option_column(cells[:1], comparison.option)[0]
+
+
 def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
     """A table for each comparison, and all in one; None where there is nothing to compare. Errors as :func:`compare_study`."""
     if why_no_comparison(study):
         return [], None
     found = []
     for one in _all_of(study, results):
-        base = option_column([cell for cell in study.cells if cell.value(one.option) == one.base][:1], one.option)[0]
+        base = base_of(study, one)
         try:
             found.append(paired_comparisons(results, column_name(one.option), base, one.metrics))
         except InputError:

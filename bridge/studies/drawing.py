@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
-from bridge.studies.comparing import COMPARISONS, compared
+from bridge.studies.comparing import COMPARISONS, base_of, compared
+from bridge.studies.input.run_options import column_name
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
@@ -142,11 +144,16 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
+    # What has no ratio is drawn as difference.
+    no_ratio = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan)
+    wanted = [one for one in study.comparisons if one.drawn == "difference"]
+    as_differences = {(column_name(one.option), str(base_of(study, one))) for one in wanted}
     for key, rows in found.groupby(["option", "base", *["workload"] * several], sort=False):
         option, base, *workload = map(str, key)
         words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
-        parts.append(Part("-".join(names), ", ".join(words), rows))
+        drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows
+        parts.append(Part("-".join(names), ", ".join(words), drawn))
     return parts
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from bls.workloads import read_workload, sample_path
+from bls.workloads import sample_path
+from bls.workloads.seeded import given_workload, is_seeded
 from bls.workloads.workload import Workload
 from bridge.scenarios.machine import given_platform, machine_words
 from bridge.scenarios.scenario import Options, Scenario
@@ -49,7 +50,7 @@ class Inputs:
     Attributes
     ----------
     logs : mapping of str to Path
-        Of each workload, by its name.
+        Of each workload, by its name; of one that a function makes, the function's file.
     files : mapping of str to (Path, str)
         Every file, the logs among them, by the name that it was given: where it is, and its SHA-256.
     keys : tuple of str
@@ -89,7 +90,7 @@ def find_inputs(study: Study) -> Inputs:
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
         content = [
             effects(given),
-            files[cell.workload.file][1],
+            files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
         ]
         keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
@@ -98,8 +99,8 @@ def find_inputs(study: Study) -> Inputs:
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
     """The files that whoever runs a cell reads, with their sums: not the workloads, platforms and maps, which are read here and
-    sent."""
-    here = set(inputs.logs.values())
+    sent. What makes jobs may hold a plug-in, too."""
+    here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)}
     for cell in study.cells:
         for option in ("platform", "applications"):
             value = cell.value(option)
@@ -108,12 +109,20 @@ def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
     return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
 
 
+def _function(source: WorkloadSource) -> str:
+    # Which of a file's functions makes the jobs, with the colon; nothing of a log.
+    return f":{source.file.rpartition(':')[2]}" if is_seeded(source.file) else ""
+
+
 def _log(source: WorkloadSource, study: Study) -> Path:
     if source.file == "sample":
         return Path(sample_path())
-    found = find_file(source.file, study.folders)
+    file = source.file.removesuffix(_function(source))
+    found = find_file(file, study.folders)
     if found is None:
         origin = study.origins.get(("file", source.file), f"workload {source.name}")
+        if is_seeded(source.file):
+            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with --data")
         try:
             GivenFile(source.file, "workload file")  # it says best why not
         except InputError as error:
@@ -162,10 +171,10 @@ class Preparation:
         self._cells_folder = folder / "cells" if study.keep else None
         self._places: dict[tuple[object, ...], int] = {}
         self._drawn: dict[int, Drawn] = {}
-        self._log: tuple[tuple[Path, bool], Workload] | None = None
+        self._log: tuple[tuple[str, int, bool], Workload] | None = None
         #: What units need, by its place.
         self.prepared: dict[int, Prepared] = {}
-        #: What is to be said of the machine of each, and the options of the cells that were checked.
+        #: What is to be said of the machine of each, of the first seed, and the options of the cells that were checked.
         self.words: dict[int, list[str]] = {}
         self.options: dict[int, list[Options]] = {}
         self._checked: set[int] = set()
@@ -191,29 +200,32 @@ class Preparation:
     def _said(self, cell: int) -> str:
         return f" (cell {cell}: {self._study.names[cell]})" if len(self._study.cells) > 1 else ""
 
-    def _place(self, cell: int) -> int:
-        # Of what a cell needs; made when it is needed for the first time.
+    def _place(self, cell: int, seed: int) -> int:
+        # Of what a cell needs; made when it is needed for the first time. A log is the same for all seeds.
         source, chosen = self._study.cells[cell].workload, self._options(cell)
         shared = chosen.shared
-        key = (source.name, shared.platform, shared.select, shared.oversize, shared.preset, shared.cancelled)
+        seed = seed if is_seeded(source.file) else self._study.seeds[0]
+        key = (source.name, seed, shared.platform, shared.select, shared.oversize, shared.preset, shared.cancelled)
         if key not in self._places:
             replayed = not self._study.simulates_applications
             try:
                 given_platform(shared.platform)  # a file is checked before a long log is read
-                log = self._read(self._inputs.logs[source.name], shared.cancelled)
+                log = self._read(source, seed, shared.cancelled)
                 jobs, machine = shared.jobs(log, replayed=replayed)
             except TwolevelError as error:
                 given = self._study.cells[cell].given
                 raise type(error)(with_origin(f"workload {source.name}: {error}", given, self._study.origins)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
-            self.words[place] = machine_words(jobs, machine, shared.platform, replayed=replayed)
+            if seed == self._study.seeds[0]:
+                self.words[place] = machine_words(jobs, machine, shared.platform, replayed=replayed)
         return self._places[key]
 
-    def _read(self, path: Path, cancelled: bool) -> Workload:
+    def _read(self, source: WorkloadSource, seed: int, cancelled: bool) -> Workload:
         # The latest log is held: several selections of one are made of it.
-        if self._log is None or self._log[0] != (path, cancelled):
-            self._log = ((path, cancelled), read_workload(path, cancelled=cancelled))
+        name = f"{self._inputs.logs[source.name]}{_function(source)}"
+        if self._log is None or self._log[0] != (name, seed, cancelled):
+            self._log = ((name, seed, cancelled), given_workload(name, seed, cancelled=cancelled))
         return self._log[1]
 
     def check(self, cells: Sequence[int]) -> None:
@@ -234,7 +246,10 @@ class Preparation:
             if cell in self._checked:
                 continue
             self._checked.add(cell)
-            place, options = self._place(cell), self._options(cell).options
+            place, options = self._place(cell, self._study.seeds[0]), self._options(cell).options
+            if is_seeded(one.workload.file):
+                for seed in self._study.seeds[1:]:
+                    self._place(cell, seed)  # so that nothing is found wrong of one while others run
             self.options.setdefault(place, []).append(options)
             ready = self.prepared[place]
             try:
@@ -273,7 +288,7 @@ class Preparation:
         }
         return Unit(
             place,
-            self._place(cell),
+            self._place(cell, seed),
             replace(chosen.options, seed=seed),
             chosen.how.coupling,
             chosen.peers,

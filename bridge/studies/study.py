@@ -129,11 +129,14 @@ class Comparison:
     base : Value
         The value that the others are compared with.
     metrics : tuple of str
+    drawn : {"ratio", "difference"}
+        What its figure shows; a ratio where there is one.
     """
 
     option: str
     base: Value
     metrics: tuple[str, ...]
+    drawn: str = "ratio"
 
 
 @dataclass(frozen=True, eq=False)

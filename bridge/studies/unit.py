@@ -150,17 +150,19 @@ def warm_up() -> None:
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
-    """See that there are metrics of these names, in every run or in those with graphs.
+    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is known.
 
     Raises
     ------
     InputError
         If one is unknown.
     """
+    from bls.power.report import LIMIT_METRICS, METRICS, SIGNAL_METRICS  # which most runs need not load
+
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": graph_distribution(no_values)}
-    known += [name for name in _flat(of_graphs) if name not in known]
+    known += [name for name in (*_flat(of_graphs), *METRICS, *LIMIT_METRICS, *SIGNAL_METRICS) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)

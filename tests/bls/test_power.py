@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference import application
+from reference.drawing import task_lengths
 from reference.energy import used_pj
 from reference.power import Case, Job, Limit, Machine, Outcome, run
 
@@ -16,6 +20,7 @@ import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J
+from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions, PowerPlan
 from traces.base.errors import InputError
 
@@ -106,10 +111,56 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
     assert met > 20
 
 
-def test_easy_plans_with_power(tmp_path: Path) -> None:
+TECHNIQUES = ("static", "ss", "gss", "tss", "fac", "awf-b", "awf-c", "awf-d", "awf-e", "af")
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])
+def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> None:
+    """Jobs are loops: whenever their speed changes the reference runs them again from their start; task by task."""
+    met = changes = 0
+    for seed in range(24):
+        chance, case, ran = random.Random(seed), drawn(seed, fallback), dict[int, application.Run]()
+        technique, overhead = chance.choice(TECHNIQUES), chance.choice((0, 0, 300_000_000))
+        variation, tasks = chance.choice((0.0, 0.3)), chance.choice((1, 3, 6))
+
+        @cache
+        def end_of(job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
+            one = case.jobs[job]  # noqa: B023  # called in this turn only
+            lengths = task_lengths(seed, job + 1, one.cores, one.run, 1.0, variation, tasks)  # noqa: B023
+            later = [(at, core, float(speed)) for at, speed in told for core in range(one.cores)]
+            said = {"start": start, "overhead": overhead, "later": later, "seed": seed, "job": job + 1}  # noqa: B023
+            ran[job] = application.run(lengths, [1.0] * one.cores, technique, **said)  # noqa: B023
+            return ran[job].end  # noqa: B023
+
+        expected = run(replace(case, end_of=end_of))
+        if expected is None:
+            continue
+        more = {
+            "als": technique,
+            "variation": variation,
+            "tasks_per_core": tasks,
+            "overhead_ns": overhead,
+            "seed": seed,
+        }
+        found = simulated(case, tmp_path, **more)
+        assert_as(expected, found)
+        ledger = found.ledger
+        assert ledger.tasks is not None
+        for job, mine in ran.items():
+            rows = slice(int(ledger.tasks.first[job]), int(ledger.tasks.first[job + 1]))
+            assert ledger.tasks.start_ns[rows].tolist() == [task.start for task in mine.tasks if task is not None]
+            assert ledger.tasks.end_ns[rows].tolist() == [task.end for task in mine.tasks if task is not None]
+        changes += 0 if ledger.scales is None else len(ledger.scales.job)
+        met += 1
+    assert met > 12
+    assert changes > 30 or fallback in ("hold", "stop:off")
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])
+def test_easy_plans_with_power(fallback: str, tmp_path: Path) -> None:
     met = 0
     for seed in range(60):
-        case = drawn(seed, "hold", easy=True)
+        case = drawn(seed, fallback, easy=True)
         expected = run(case)
         if expected is not None:
             assert_as(expected, simulated(case, tmp_path))
@@ -158,6 +209,84 @@ def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
             drawn_w, limit = table.power_mw.to_numpy(), table.limit_mw.to_numpy()
             over = table.instant_ns[(limit >= 0) & (drawn_w > limit)].tolist()
             assert all(any(begin <= at < end for begin, end in above) for at in over)
+
+
+def test_hosts_make_the_machine(tmp_path: Path) -> None:
+    """Exactly, what for, and which of them are in which state; with whatever fallback."""
+    stopped = 0
+    for seed in range(30):
+        for fallback in FALLBACKS:
+            case = drawn(seed, fallback)
+            if run(case) is None:
+                continue
+            result = simulated(case, tmp_path)
+            power, nodes, table = result.power, result.nodes, result.power_over_time
+            assert power is not None
+            host, begin, end = (nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))
+            used = power.host_energies(HostIntervals(host, begin, end))
+            assert used.total.total_pj() == power.series.energy_pj()
+            assert used.jobs.total_pj() == power.accounts.jobs.total_pj()
+            assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
+            assert nodes.energy_j.tolist() == used.total.joules().tolist()
+            # Without gaps, and neighbours differ.
+            next_of = host[1:] == host[:-1]
+            assert (begin[1:][next_of] == end[:-1][next_of]).all()
+            assert (nodes.state.to_numpy()[1:] != nodes.state.to_numpy()[:-1])[next_of].all()
+            assert (end > begin).all()
+            for row in table.itertuples():
+                now = nodes[(nodes.begin_ns <= row.instant_ns) & (nodes.end_ns > row.instant_ns)]
+                assert len(now) == case.machine.hosts
+                for name in ("out", "stopping", "off", "booting"):
+                    assert (now.state == name).sum() == getattr(row, f"hosts_{name}")
+                    stopped += (now.state == name).sum()
+    assert stopped > 100
+
+
+def test_what_hosts_have_used_by_hand() -> None:
+    """Host 0 has base power, host 1 other cores: a job of three cores is on both, another one waits for it."""
+    machine = Platform((
+        HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100)], base_w=20)),
+        HostGroup(1, 2, 2.0, power=HostPower(60, [(1, 150)])),
+    ))  # fmt: skip
+    jobs = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 0, 20, 4, 20), (3, 0, 5, 1, 5)])
+    nodes = bridge.simulate(jobs, machine, als="recorded", power=PowerOptions()).nodes
+    columns = ("host", "end_ns", "state", "energy_j", "energy_jobs_j", "energy_idle_cores_j", "energy_base_j")
+    assert list(nodes[list(columns)].itertuples(index=False, name=None)) == [
+        (0, 30 * S, "allocated", 6600, 6000, 0, 600),
+        (0, 35 * S, "mixed", 850, 500, 250, 100),
+        (1, 10 * S, "mixed", 2100, 1500, 600, 0),
+        (1, 30 * S, "allocated", 6000, 6000, 0, 0),
+        (1, 35 * S, "idle", 600, 0, 600, 0),
+    ]
+    assert nodes.energy_off_j.tolist() == [0] * 5
+    plain = bridge.simulate(jobs, machine, als="recorded").nodes
+    assert list(plain.columns) == ["host", "begin_ns", "end_ns", "state"]
+
+
+def test_a_host_that_is_off_by_hand(tmp_path: Path) -> None:
+    """It shuts down with 250 W for 5 s, is off with 10 W, and boots with nothing for a second; 100 W when it is idle."""
+    case = Case(OFF, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 300_000),), "stop:off")
+    nodes = simulated(case, tmp_path).nodes
+    columns = ("host", "begin_ns", "state", "energy_jobs_j", "energy_idle_cores_j", "energy_off_j", "energy_j")
+    assert list(nodes[list(columns)].itertuples(index=False, name=None)) == [
+        (0, 0, "allocated", 8000, 0, 0, 8000),
+        (1, 0, "idle", 0, 1000, 0, 1000),
+        (1, 10 * S, "stopping", 0, 0, 1250, 1250),
+        (1, 15 * S, "off", 0, 0, 150, 150),
+        (1, 30 * S, "booting", 0, 0, 0, 0),
+        (1, 31 * S, "idle", 0, 900, 0, 900),
+    ]
+
+
+@pytest.mark.parametrize("fallback", ["hold", "dvfs"])
+def test_with_easy_a_limit_that_is_not_reached_changes_nothing(fallback: str, tmp_path: Path) -> None:
+    for seed in range(40):
+        case = drawn(seed, fallback, easy=True)
+        limits = tuple(replace(one, power=10**9) for one in case.limits)
+        free = simulated(replace(case, fallback="none"), tmp_path)
+        found = simulated(replace(case, limits=limits, reaction=0), tmp_path)
+        assert found.jobs.start_ns.tolist() == free.jobs.start_ns.tolist()
+        assert found.jobs.end_ns.tolist() == free.jobs.end_ns.tolist()
 
 
 def test_no_limit_that_is_reached_is_as_no_option(tmp_path: Path) -> None:
@@ -349,3 +478,22 @@ def test_why_more_is_drawn_than_a_limit_allows(
     assert power is not None
     found = [(one.begin_ns // S, one.end_ns // S, one.above_mw // 1000, one.reason) for one in power.excesses]
     assert found == excesses
+
+
+def test_hosts_that_are_not_alike_are_stopped_by_what_they_draw() -> None:
+    """860 W at the most. At 10 s the big host, of 800 W, is at work, and to stop the three small ones does not suffice; at 30 s
+    it falls idle, and is stopped in their place. Job 3 needs some of its cores, and waits for the limit to end."""
+    big, small = HostPower(10, [(1, 100)]), HostPower(10, [(1, 20)])
+    machine = Platform((HostGroup(3, 1, 1.0, power=small), HostGroup(1, 8, 8.0, power=big)))
+    rows = [(1, 0, 5, 3, 5), (2, 0, 30, 8, 30), (3, 40, 100, 8, 100)]
+    power = PowerOptions(limits=[(10 * S, 400 * S, 600)], fallback="stop:idle")
+    found = bridge.simulate(Workload.from_jobs(rows), machine, als="recorded", power=power)
+    assert found.jobs.start_ns.tolist() == [0, 0, 400 * S]
+    table = found.power_over_time
+    assert table[["instant_ns", "power_mw", "hosts_out"]].to_numpy().tolist() == [
+        [0, 860_000, 0],
+        [5 * S, 830_000, 0],
+        [10 * S, 830_000, 3],
+        [30 * S, 110_000, 1],
+        [400 * S, 590_000, 0],
+    ]

@@ -1,4 +1,4 @@
-"""What of limits is in force and known when, as their definition has it; how few hosts that stops; and those that cannot be."""
+"""What of limits is in force and known when, as their definition has it; what the engine hears; and those that cannot be."""
 
 from __future__ import annotations
 
@@ -75,19 +75,16 @@ def plan(fallback: str, limits: Any, *powers: HostPower, reaction_ns: int = 0) -
     )
 
 
-@pytest.mark.parametrize("fallback", ["stop:idle", "stop:off"])
-def test_as_few_hosts_are_stopped_as_suffice(fallback: str) -> None:
-    """Of hosts of two kinds, the highest first; off the second kind draws more than it does at work, and is no help."""
-    one, other = HostPower(50, [(1, 100)], off_w=10), HostPower(20, [(1, 40)], off_w=90)
-    found = plan(fallback, [(0, S, 1)], one, other)
-    full, rest = [200, 200, 80, 80], {"stop:idle": [100, 100, 40, 40], "stop:off": [10, 10, 90, 90]}[fallback]
-    for limit in range(0, 600, 5):
-        drawn = [sum(full[: 4 - k]) + sum(rest[4 - k :]) for k in range(5)]
-        expected = next((k for k in range(5) if drawn[k] <= limit), 4)
-        assert found.wanted_stops(np.array([1000 * limit])).tolist() == [expected], limit
-    state = found.stop_state()
-    assert state is not None
-    assert (state.wanted.tolist(), state.first.tolist(), state.stairs.tolist()) == ([4, 0], [0, 1, 1], [[S], [4]])
+def test_what_the_engine_is_told_of_hosts_that_stop() -> None:
+    """Each limit that is known up to some instant, and what each host saves that is stopped; idle, or off."""
+    limits = [(0, 30 * S, 250), (10 * S, None, 300)]
+    for fallback, saves in (("stop:idle", [100_000, 100_000]), ("stop:off", [190_000, 190_000])):
+        state = plan(fallback, limits, HostPower(50, [(1, 100)], off_w=10)).stop_state()
+        assert state is not None
+        assert state.first.tolist() == [0, 1, 3, 4]
+        assert state.stairs.tolist() == [[30 * S, 30 * S, NEVER, NEVER], [250_000, 250_000, 300_000, 300_000]]
+        assert state.saves_mw.tolist() == saves
+    assert plan("hold", limits, HostPower(50, [(1, 100)])).stop_state() is None
 
 
 def test_what_the_engine_is_told_of_limits() -> None:

@@ -164,7 +164,7 @@ class OnceEach:
 
 @pytest.mark.parametrize("coupling", ["inline", "pool"])
 def test_by_hand(coupling: str, tmp_path: Path) -> None:
-    """Eight tasks of 2 s. At 4 s two cores have done four of them; with four, 1 ns later, at half the speed, the rest take 4 s."""
+    """Eight tasks of 2 s. At 4 s two cores have done four of them; with four, 1 ns later, at half speed, the rest take 4 s."""
     widths = tmp_path / "widths.csv"
     widths.write_text("job_id,min_cores,max_cores\n7,1,4\n")
     said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "coupling": coupling}

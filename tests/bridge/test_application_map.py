@@ -344,11 +344,53 @@ BAD = {
         '[default]\ngraph = "chain"\ntasks = 2\ntasks_per_core = 2',
         r"m\.toml: default\.tasks: given beside tasks_per_core",
     ),
+    "allowed is a text": (
+        ONE + 'allowed = "no"',
+        r"m\.toml: application\[0\]\.allowed: 'no'; allowed: true or false, whether these jobs may be slowed",
+    ),
+    "allowed is a number": (
+        "[default]\nallowed = 1",
+        r"m\.toml: default\.allowed: 1; allowed: true or false",
+    ),
+    "allowed is misspelt": (ONE + "alowed = true", r"application\[0\]\.alowed: unknown key 'alowed'; known: allowed, "),
+    "allowed in a phase": (
+        ONE + "phases = [{ kind = 'loop', allowed = true }]",
+        r"application\[0\]\.phases\[0\]\.allowed: unknown key",
+    ),
     "phase": (
         ONE + "phases = [{ kind = 'serial', sharee = 1 }]",
         r"application\[0\]\.phases\[0\]\.sharee: unknown key",
     ),
 }
+
+
+def test_an_application_may_say_whether_its_jobs_may_be_slowed() -> None:
+    """It goes before what holds otherwise; what it says nothing of is left as it is."""
+    text = """
+[[application]]
+name = "never"
+match = { user = 1 }
+allowed = false
+
+[[application]]
+name = "always"
+match = { user = 2 }
+phases = [{ kind = "serial", share = 1 }]
+allowed = true
+
+[[application]]
+name = "silent"
+match = { user = 3 }
+"""
+    jobs = log(*({"user": user} for user in (1, 2, 3, 4, 1, 2, 3, 4)))
+    otherwise = np.array([True] * 4 + [False] * 4)
+    for default, rest in (("", [True, False]), ("[default]\nallowed = false", [False, False])):
+        found = parse_application_map(text + default, "m.toml")
+        programs, place = found.assign(jobs, 0, RUN)
+        allowed = found.allowed(place, otherwise).tolist()
+        assert allowed == [False, True, True, rest[0], False, True, False, rest[1]]
+        assert [len(program.phases) for program in programs] == [1, 1, 1, 1]
+    assert programs[-1].phases == RUN.phases
 
 
 @pytest.mark.parametrize("case", list(BAD))

@@ -144,8 +144,12 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "directing": ({"bls": Director(1)}, {b.CHOSEN, b.DIRECT, b.AGAIN, *OTHERS}),
     "holding": (limited("hold"), {b.LIMITS, b.POWER_FITS, *OTHERS}),
     "slowing": (limited("dvfs"), {b.LIMITS, b.POWER_FITS, b.SET_LEVEL, *OTHERS}),
-    "slowing by cores": (
+    "slowing beside a reservation": (
         limited("dvfs") | {"backfill": "easy"},
+        {b.LIMITS, b.SET_LEVEL, b.POWER_PLAN, *OTHERS},
+    ),
+    "slowing by cores": (
+        limited("dvfs") | {"backfill": "2"},
         {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS},
     ),
     "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from als.techniques import TECHNIQUES
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
+from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words
 from tools import demand_response
 from traces.base.errors import InputError
@@ -62,6 +65,7 @@ def test_a_loop_by_hand(als: str, end_s: int, held_j: float, working_j: float | 
         assert result.jobs.end_ns.tolist() == [end_s * S]
         assert result.jobs.energy_j.tolist() == [joules]
         assert result.metrics["energy_j"] == joules
+        assert result.nodes.energy_jobs_j.tolist() == [joules]
 
 
 def drawn(seed: int) -> dict[str, Any]:
@@ -156,6 +160,31 @@ def test_in_place_or_simulated_again_it_is_the_same(part: int, monkeypatch: pyte
     assert scaled > 300
 
 
+def hosts_make_the_machine(result: bridge.Result) -> None:
+    power, nodes = result.power, result.nodes
+    assert power is not None
+    used = power.host_energies(HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
+    assert used.total.total_pj() == power.series.energy_pj()
+    assert used.jobs.total_pj() == power.accounts.jobs.total_pj()
+    assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
+
+
+def test_what_hosts_have_used_with_tasks_speeds_and_failures() -> None:
+    """Of groups that are not alike; where cores are slowed one by one, are lost and released, and hosts are down."""
+    down = working = 0
+    for seed in range(12):
+        workload, options = scenario(seed)
+        result = bridge.simulate(workload, PLATFORM, **options)
+        hosts_make_the_machine(result)
+        down += (result.nodes.state == "down").sum()
+        if options["als"] != "recorded":
+            options["power"] = replace(options["power"], of="working")
+            hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
+            working += 1
+    assert down > 5
+    assert working > 5
+
+
 @pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool"), (9, "pool")])
 def test_in_every_coupling(seed: int, coupling: str) -> None:
     workload, options = scenario(seed)
@@ -181,6 +210,40 @@ def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "ends_s"), [("all", [100, 120, 120]), ("none", [100, 120, 100]), ("users:3", [100, 120, 120])]
+)
+def test_an_application_map_says_who_may_be_slowed(allowed: str, ends_s: list[int]) -> None:
+    """Jobs of 100 s of three users; the first one's may not be slowed, the second one's may, the map says nothing of the third.
+
+    From 20 to 60 s the limit is below what any of them draws: who may be slowed does half of its work meanwhile.
+    """
+    text = """
+[[application]]
+name = "never"
+match = { user = 1 }
+allowed = false
+[[application]]
+name = "always"
+match = { user = 2 }
+allowed = true
+"""
+    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
+    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    power = PowerOptions(limits=[(20 * S, 60 * S, 400)], fallback="dvfs", allowed=allowed)
+    result = bridge.simulate(log, machine, **said, power=power)
+    assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
+    assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
+    # Without limits it says nothing of the run.
+    plain_run = bridge.simulate(log, machine, **said)
+    without = bridge.simulate(log, machine, **said, power=PowerOptions())
+    assert plain_run.jobs.equals(without.jobs.drop(columns="energy_j"))
+    assert plain_run.jobs.end_ns.tolist() == [100 * S] * 3
 
 
 PLATFORM_TEXT = """
@@ -213,7 +276,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "limits.csv",
     )
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--out", fallback)
+        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--nodes", "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
@@ -243,6 +306,9 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.read_parquet("dvfs/power.parquet")
     lasts = np.diff(np.append(table.instant_ns, pd.read_parquet("dvfs/jobs.parquet").end_ns.max()))
     assert (table.power_mw * (lasts / 1e9)).sum() / 1000 == pytest.approx(record["energy_j"], rel=1e-12)
+    nodes = pd.read_parquet("dvfs/nodes.parquet")
+    assert nodes.energy_j.sum() == pytest.approx(record["energy_j"], rel=1e-12)
+    assert nodes.energy_jobs_j.sum() == pytest.approx(record["energy_jobs_j"], rel=1e-12)
     assert table.power_mw[table.limit_mw >= 0].max() <= 0.6 * 1000 * record["full_w"]
     with otf2.reader.open("dvfs/trace/traces.otf2") as trace:
         found = [(event.time, *event.values) for location, event in trace.events if location.name == "power"]
@@ -354,6 +420,16 @@ def test_indexes_by_hand() -> None:
     assert found.power_reduction_w == 120
     assert found.energy_saved_j == 1200
     assert found.run["disallowed"].jobs == 0
+    # The same as metrics of each run; the first one is over 10 s earlier, from where on the machine is idle.
+    one, other = (run.metrics for run in runs)
+    assert (one["mean_run_ns"], other["mean_run_ns"]) == (200 * S / 3, 260 * S / 3)
+    assert (one["mean_wait_ns"], other["mean_wait_ns"]) == (50 * S / 3, 80 * S / 3)
+    assert (one["mean_power_in_limits_w"], other["mean_power_in_limits_w"]) == (400, 280)
+    assert one["mean_wait_allowed_ns"] == one["mean_wait_ns"]
+    assert one["mean_run_disallowed_ns"] is None
+    early = PowerOptions(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
+    idle = bridge.simulate(jobs_, machine, als="recorded", power=early).metrics
+    assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
 
 
 def test_hours_in_which_nothing_runs_are_not_counted() -> None:

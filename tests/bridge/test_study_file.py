@@ -155,6 +155,10 @@ def test_no_column_has_two_meanings() -> None:
         (WORKLOAD + "[[compare]]\noption = 'als'\n", r"\[\[compare\]\] 1: base: missing; allowed: a value of als"),
         (WORKLOAD + "[[compare]]\noption = 'als'\nbase = 'ss'\n", "als is the same in all cells"),
         (
+            WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'gss'\ndrawn = 'both'\n",
+            r"\[\[compare\]\] 1: drawn: 'both'; allowed: ratio or difference",
+        ),
+        (
             WORKLOAD + "[grid]\nals = ['static', 'gss']\n[[compare]]\noption = 'als'\nbase = 'ss'\n",
             "base: 'ss': no cell has als so; allowed: gss, static",
         ),

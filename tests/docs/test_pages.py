@@ -18,9 +18,11 @@ import bridge
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from als.lengths import LENGTHS
 from als.techniques import TECHNIQUES
-from bls import Platform, sample_path
+from bls import HostGroup, Platform, sample_path
 from bls.allocators import ALLOCATORS
+from bls.machine.host_power import HostPower
 from bls.policies import POLICIES
+from bls.power.options import PowerOptions
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS
@@ -157,12 +159,34 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == {"application", "chosen", "ahead_chunks"}
         == below
         - {
+            "allowed",
             "fair_start_ns",
             "planned_ns",
             "rejected_because",
             "cut_because",
         }
     )
+
+
+def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
+    """Columns of jobs and of nodes, and metrics."""
+    machine = Platform((HostGroup(4, 64, 3000.0 * 64, power=HostPower(1, [(1, 4)])),))
+    said = {"select": "first:5", "platform": machine, "als": "recorded"}
+    plain = bridge.simulate(sample_path(), **said)
+    signals = tmp_path / "signals.csv"
+    signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
+    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals)
+    limited = bridge.simulate(sample_path(), **said, power=power)
+    jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
+    assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
+        r"`(energy_j|cost|co2e_g|allowed)`\s+\((?:double|int64)[,)]", jobs
+    )
+    rows = table(nodes[nodes.index("energy_j") :])
+    assert [unquoted(row[0]) for row in rows] == list(limited.nodes.columns.drop(plain.nodes.columns))
+    assert {row[2] for row in rows} == {"J"}
+    said_below = re.search(r"With `--power` or `--limits` there are (.*)", metrics)
+    assert said_below is not None
+    assert re.findall(r"`(\w+)`", said_below[1]) == [name for name in limited.metrics if name not in plain.metrics]
 
 
 def test_every_option_is_on_the_page_of_the_command_line() -> None:

@@ -1,7 +1,8 @@
 """A slow reference of limits to power: exact rationals, nothing kept, everything counted again at every instant.
 
-One queue, first come, first served, without backfilling or with EASY (for jobs that nobody slows); jobs last their run times at
-full speed; cores are all alike, the lowest free ones are taken. It shares no code with the engine, and does not look like it.
+One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
+before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the lowest
+free ones are taken. It shares no code with the engine, and does not look like it.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil
 
 __all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
+
+#: When a job, which has started then, ends, if its cores have these speeds from these instants on, behind all else at them.
+EndOf = Callable[[int, int, tuple[tuple[int, Fraction], ...]], int]
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Case:
     reaction: int = 0
     easy: bool = False
     slow: int = 1
+    end_of: EndOf | None = None
 
 
 @dataclass
@@ -74,14 +80,24 @@ class _Runs:
     state: int
     since: int
     left: Fraction
+    thought: int
+    start: int
+    end_of: EndOf | None
+    told: tuple[tuple[int, Fraction], ...] = ()
 
     def due(self, speeds: Callable[[int], Fraction]) -> int:
+        if self.end_of is not None:
+            return self.end_of(self.job, self.start, self.told)
         return self.since + max(1, round(self.left / speeds(self.state)))
 
     def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
         if state == self.state:
             return self
-        return replace(self, state=state, since=now, left=self.left - (now - self.since) * speeds(self.state))
+        left, thought = self.left - (now - self.since) * speeds(self.state), self.thought
+        if thought > now:
+            thought = now + ceil((thought - now) * speeds(self.state) / speeds(state))
+        told = (*self.told, (now, speeds(state)))
+        return replace(self, state=state, since=now, left=left, thought=thought, told=told)
 
 
 class _World:
@@ -92,6 +108,7 @@ class _World:
         self.queue: list[int] = []
         self.hosts = ["up"] * case.machine.hosts
         self.passage: dict[int, int] = {}
+        self.level = 0
 
     def speed(self, state: int) -> Fraction:
         return self.machine.states[state][0]
@@ -108,6 +125,13 @@ class _World:
         if case.fallback == "submit" and one.slowable and self.limit(one.submit) is not None:
             return case.slow
         return 0
+
+    def length(self, job: int) -> int:
+        """For how long a job that waits is planned to run."""
+        state = self.planned(job)
+        if self.case.fallback == "dvfs":
+            state = min(state, self.level)
+        return ceil(self.case.jobs[job].run / self.speed(state))
 
     def host_power(self, host: int) -> int:
         machine, what = self.machine, self.hosts[host]
@@ -138,7 +162,8 @@ class _World:
     def start(self, job: int, now: int) -> None:
         one = self.case.jobs[job]
         cores = frozenset(self.free()[: one.cores])
-        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run)))
+        length, end_of = self.length(job), self.case.end_of
+        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + length, now, end_of))
         self.queue.remove(job)
         self.out.start[job] = now
 
@@ -180,25 +205,24 @@ class _World:
                     self.start(job, now)
 
     def slot(self, now: int, beside: int | None) -> int:
-        """When the head could start by what is expected, perhaps with another job started now; nobody is slowed."""
+        """When the head could start by what is expected, perhaps with another job started now."""
         jobs, machine = self.case.jobs, self.machine
-        spans = [(one.cores, now, max(self.out.start[one.job] + jobs[one.job].run, now + 1)) for one in self.running]
-        taken = [(len(cores), begin, end) for cores, begin, end in spans]
+        taken = [(one.job, now, max(one.thought, now + 1)) for one in self.running]
         if beside is not None:
-            taken.append((jobs[beside].cores, now, now + jobs[beside].run))
-        head = jobs[self.queue[0]]
+            taken.append((beside, now, now + self.length(beside)))
+        head, length = self.queue[0], self.length(self.queue[0])
         known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
 
         def possible(at: int) -> bool:
-            used = head.cores + sum(n for n, begin, end in taken if begin <= at < end)
+            there = [head, *(job for job, begin, end in taken if begin <= at < end)]
             limit = min((one.power for one in known if at < one.end), default=None)
-            if used > machine.hosts * machine.cores:
+            if sum(jobs[job].cores for job in there) > machine.hosts * machine.cores:
                 return False
-            return limit is None or self.power([(used, 0)]) <= limit
+            return limit is None or self.power([(jobs[job].cores, self.planned(job)) for job in there]) <= limit
 
         marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
         for begin in marks:
-            if all(possible(at) for at in {begin, *(mark for mark in marks if begin < mark < begin + head.run)}):
+            if all(possible(at) for at in {begin, *(mark for mark in marks if begin < mark < begin + length)}):
                 return begin
         raise AssertionError("the head never fits")
 
@@ -211,12 +235,15 @@ class _World:
                 if self.power(runs) <= limit:
                     break
                 level += 1
+        self.level = level
         changed = []
         for one in self.running:
-            state = self.planned(one.job)
+            state, run = self.planned(one.job), self.case.jobs[one.job].run
             if self.case.fallback == "dvfs":
                 state = min(state, level)
-            changed.append(one.into(state, now, self.speed))
+            starts = self.out.start[one.job] == now  # it was planned otherwise, and has run for no time
+            known = replace(one, thought=now + run) if starts else one
+            changed.append(known.into(state, now, self.speed))
         self.running = changed
 
     def instants(self) -> Iterator[int]:

@@ -6,6 +6,7 @@ from bls.engine import state as b
 from bls.engine.core_profile import hold_cores, move_profile
 from bls.engine.hooks import HOOK
 from bls.engine.placement_search import earliest_place
+from bls.engine.planned_time import planned_ns
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -28,6 +29,7 @@ def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
     """The same for the cores that a job's kept reservation names."""
     first, count = state.jobs[b.PLAN_FIRST, job], state.jobs[b.PLAN_COUNT, job]
     lo, hi = state.kept_lo[first : first + count], state.kept_hi[first : first + count]
+    stop += planned_ns(state, job) - state.jobs[b.ESTIMATE, job]  # under a limit to power it may be planned for longer
     hold_cores(state, state.cores_profile, job, lo, hi, count, begin, stop, sign)
     return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.reached import masked, usable
+from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -28,7 +29,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
     if not usable(state, job, core):
         return False
     own, behind = jobs[b.WINDOW, job], state.partitions.shape[0]
-    until = now + jobs[b.ESTIMATE, job] if jobs[b.START, job] < 0 else max(jobs[b.EXPECTED, job], now + 1)
+    until = now + planned_ns(state, job) if jobs[b.START, job] < 0 else max(jobs[b.EXPECTED, job], now + 1)
     for w in range(state.settings[b.N_WINDOWS]):
         covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
         if w == own:

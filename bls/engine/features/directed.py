@@ -11,10 +11,11 @@ billion of one, so that no change costs anything by rounding but that of the end
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.features.reached import end_as_directed, hears, scaled, walltime_end, write_down
+from bls.engine.features.reached import end_as_directed, hears, walltime_end, write_down
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
+from bls.engine.planned_time import scaled
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import heap_settle
@@ -22,7 +23,7 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["carry_out", "direct_running"]
+__all__ = ["carry_out", "direct_running", "expect"]
 
 
 @compiled(inner=True)
@@ -113,7 +114,7 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 
 @compiled(inner=True)
-def _expect(state: BatchState, job: int, now: int, end: int) -> None:
+def expect(state: BatchState, job: int, now: int, end: int) -> None:
     """A running job is planned with another end."""
     clock, jobs, thought = state.clock, state.jobs, state.jobs[b.EXPECTED, job]
     if state.settings[b.PLANS] == 0 or end == thought:
@@ -165,7 +166,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     if scales:
         after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
         if thought > now:
-            _expect(state, job, now, now + scaled(thought - now, before, after, max(thought, MAX_NS) - now))
+            expect(state, job, now, now + scaled(thought - now, before, after, max(thought, MAX_NS) - now))
         if state.settings[b.STRETCHES] == 1:
             _stretch(state, job, now, before, after)
         if jobs[b.RUN, job] >= 0 and not _run_on(state, job, now, before, after):

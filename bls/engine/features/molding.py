@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_earliest
 from bls.engine import state as b
-from bls.engine.features.reached import room_in_limits, scaled
+from bls.engine.features.reached import room_in_limits
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import count_cores
 from bls.engine.kept_reservations import drop_slot
+from bls.engine.planned_time import scaled
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled

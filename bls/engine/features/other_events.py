@@ -6,6 +6,7 @@ from bls.engine import state as b
 from bls.engine.hooks import HOOK, HOST_EVENTS, LIMITS, STOP_HOSTS, call_hook
 from bls.engine.job_lifecycle import arrive, for_good, leave_queue, log_job
 from bls.engine.kept_reservations import drop_slot
+from bls.engine.planned_time import planned_ns
 from bls.engine.queue import queue_next
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top
@@ -43,7 +44,7 @@ def _withdraw(state: BatchState, now: int) -> None:
             leave_queue(state, job)
             log_job(state, job, b.LOG_LEFT)
             if jobs[b.SLOT, job] != b.NEVER:
-                clock[b.HULL] = max(clock[b.HULL], jobs[b.SLOT, job] + jobs[b.ESTIMATE, job])
+                clock[b.HULL] = max(clock[b.HULL], jobs[b.SLOT, job] + planned_ns(state, job))
                 clock[b.GAIN] = 1
                 drop_slot(state, job)
         clock[b.CHANGED] = 1

@@ -15,6 +15,7 @@ from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, call_hook
 from bls.engine.job_lifecycle import count_cores, hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slot, drop_slots
+from bls.engine.planned_time import planned_ns
 from bls.engine.queue import queue_next
 from bls.engine.queue_order import held_back
 from bls.engine.state import BatchState
@@ -177,7 +178,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         if settings[b.MOLDS] == 1 and not blocked and not limited:
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
-        length, p, kept = jobs[b.ESTIMATE, job], jobs[b.PARTITION, job], jobs[b.SLOT, job]
+        length, p, kept = planned_ns(state, job), jobs[b.PARTITION, job], jobs[b.SLOT, job]
         stopped = partitions[p, b.BLOCKED] >= max(depth, 1)  # no more reservations
         if limited:
             if kept != b.NEVER:

@@ -3,7 +3,8 @@
 A limit is known from some instant on. Then a job starts if what it draws, what the running ones do and what the idle cores do
 fit, all of those that may be slowed in the state that they are planned with: full speed (*hold*); the one that was set for the
 job by its submit (*fixed*); or the slowest one (*levels*). Where several reservations are planned, or where cores differ, the
-same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends.
+same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends. A job is
+planned to run for as long as it takes in the state that was set for it, or at the level of now.
 
 With *levels* there is one level for all running jobs that may be slowed. After each pass it is the fastest at which what is
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
@@ -16,14 +17,14 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
-from bls.engine.features.directed import carry_out
+from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import HOOK
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import least_mw, planned_state, room_mw
+from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["change_limits", "fits_power", "set_level"]
+__all__ = ["change_limits", "fits_power", "room_in_pass", "set_level"]
 
 
 @compiled(inner=True)
@@ -60,10 +61,23 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     return 0
 
 
+@compiled(inner=True)
+def room_in_pass(state: BatchState) -> int:
+    """As ``room_mw``, during a pass, in which jobs start, and none ends."""
+    room, sizes = state.power.room, state.sizes
+    if room[0] != state.clock[b.PASSES] + 1:
+        room[0], room[1], room[2] = state.clock[b.PASSES] + 1, sizes[b.N_STARTED], room_mw(state)
+    while room[1] < sizes[b.N_STARTED]:
+        if room[2] != b.NEVER:
+            room[2] -= held_mw(state, state.started[room[1]])
+        room[1] += 1
+    return int(room[2])
+
+
 @compiled(HOOK)
 def fits_power(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Whether (1 or 0) a job may start now, beside those that run and those that the pass has started; all cores are alike."""
-    return 1 if least_mw(state, job) <= room_mw(state) else 0
+    return 1 if least_mw(state, job) <= room_in_pass(state) else 0
 
 
 @compiled(inner=True)
@@ -143,15 +157,32 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
                 _direct_core(state, job, core, scale)
 
 
+@compiled(inner=True)
+def _expect_at_full_speed(state: BatchState, now: int) -> None:
+    """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
+    sizes, jobs = state.sizes, state.jobs
+    for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
+        job = state.running_job[k]
+        if jobs[b.START, job] == now:
+            expect(state, job, now, now + jobs[b.ESTIMATE, job])
+    for k in range(sizes[b.N_STARTED]):
+        expect(state, state.started[k], now, now + jobs[b.ESTIMATE, state.started[k]])
+
+
 @compiled(HOOK)
 def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, clock, sizes = state.settings, state.clock, state.sizes
+    planned = settings[b.POWERED] == b.FIXED or clock[b.LEVEL] > 0
+    if planned and settings[b.PLANS] == 1 and settings[b.BY_CORES] == 0:
+        _expect_at_full_speed(state, now)
     level = 0
     if settings[b.POWERED] == b.LEVELS:
         level = _level(state)
         if level == 0 and clock[b.LEVEL] == 0:
             return 0
+        if level != clock[b.LEVEL] and settings[b.KEEP] == 1:
+            drop_slots(state)  # as long as they were
         clock[b.LEVEL] = level
     for k in range(sizes[b.N_RUNNING]):
         _put_into(state, state.running_job[k], level)

@@ -1,11 +1,11 @@
 """Hosts that are out of service as long as the power of the machine is limited.
 
-By the limit that is known so many are wanted. Idle ones are taken, the highest numbers first, and others as they fall idle; of
-too many the lowest numbers come back first. They stay idle, or are shut down: that takes its time, and to boot again as well,
-and one that shuts down is first to be off before it boots. Nobody has to fit the limit as it starts: the hosts that are left
-do.
+So many that all cores of the others may work, at full speed, under the limit that is known. Idle ones are taken, the highest
+numbers first, and others as they fall idle; as soon as it fits without them they come back, the lowest numbers first. They stay
+idle, or are shut down: that takes its time, and to boot again as well, and one that shuts down is first to be off before it
+boots. Nobody has to fit the limit as it starts: the hosts that are left do.
 
-Where somebody plans ahead, a host is planned to be back when by the limits that are known now fewer are wanted.
+Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits.
 """
 
 from __future__ import annotations
@@ -75,28 +75,30 @@ def _passages(state: BatchState, now: int) -> bool:
 
 
 @compiled(inner=True)
-def _stop_or_return(state: BatchState, now: int) -> bool:
-    """Take out of service, or bring back, as many as are wanted, and can be; whether there were any."""
-    host, sizes, clock, found = state.stops.host, state.sizes, state.clock, False
+def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
+    """Take out of service as many as have to be, and can, or bring back those that may; whether there were any."""
+    stops, host, sizes, clock, found = state.stops, state.stops.host, state.sizes, state.clock, False
     n = host.shape[1]
     for back in range(n):
-        if sizes[b.N_STOPPED] >= clock[b.WANTED_STOPS]:
+        if clock[b.AT_MOST_MW] <= limit:
             break
         h = n - 1 - back
         if host[b.STOP_STATE, h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
             _leave(state, h, now)
+            clock[b.AT_MOST_MW] -= stops.saves_mw[h]
             found = True
     for h in range(n):
-        if sizes[b.N_STOPPED] <= clock[b.WANTED_STOPS]:
-            break
         what = host[b.STOP_STATE, h]
         if what == b.OUT or what == b.OFF:
+            if clock[b.AT_MOST_MW] + stops.saves_mw[h] > limit:
+                break
             found = True
             sizes[b.N_STOPPED] -= 1
-            if what == b.OUT or state.stops.passages[1, h] == 0:
+            clock[b.AT_MOST_MW] += stops.saves_mw[h]
+            if what == b.OUT or stops.passages[1, h] == 0:
                 _come_back(state, h, now)
             else:
-                _become(state, h, b.BOOTING, now + state.stops.passages[1, h], now)
+                _become(state, h, b.BOOTING, now + stops.passages[1, h], now)
     if found:
         due = b.NEVER
         for h in range(n):
@@ -106,16 +108,16 @@ def _stop_or_return(state: BatchState, now: int) -> bool:
 
 
 @compiled(inner=True)
-def _back_at(state: BatchState, host: int, place: int) -> int:
-    """When a host is thought to be back that is out of service, before which ``place`` others are stopped for longer."""
+def _back_at(state: BatchState, host: int, drawn: int) -> int:
+    """When a host is thought to be back that is out of service: when ``drawn`` fits, what is drawn at the most with it."""
     stops, k = state.stops, state.clock[b.NEXT_POWER] - 1
     what, boot = stops.host[b.STOP_STATE, host], stops.passages[1, host]
     if what == b.BOOTING:
         return int(stops.host[b.STOP_DUE, host])
     until = b.NEVER
     for stair in range(stops.first[k], stops.first[k + 1]):
-        if stops.stairs[1, stair] > place:
-            until = stops.stairs[0, stair]  # until then more than so many are wanted
+        if stops.stairs[1, stair] < drawn:
+            until = stops.stairs[0, stair]
     if until == b.NEVER:
         return until
     if what == b.OUT:
@@ -128,14 +130,18 @@ def _back_at(state: BatchState, host: int, place: int) -> int:
 @compiled(inner=True)
 def _plan_anew(state: BatchState, now: int) -> None:
     """Have all hosts planned as they are now."""
-    settings, host, place, dropped = state.settings, state.stops.host, 0, False
-    n = host.shape[1]
+    settings, host, dropped = state.settings, state.stops.host, False
+    n, drawn = host.shape[1], state.clock[b.AT_MOST_MW]  # with those up to each host, which come back before it
+    for h in range(n):
+        if host[b.STOP_STATE, h] != b.UP and host[b.STOP_STATE, h] != b.BOOTING:
+            drawn += state.stops.saves_mw[h]
     for back in range(n):
         h = n - 1 - back
         before, after = host[b.STOP_UNTIL, h], 0
         if host[b.STOP_STATE, h] != b.UP:
-            after = _back_at(state, h, place) if settings[b.PLANS] == 1 else b.NEVER
-            place += host[b.STOP_STATE, h] != b.BOOTING
+            after = _back_at(state, h, drawn) if settings[b.PLANS] == 1 else b.NEVER
+            if host[b.STOP_STATE, h] != b.BOOTING:
+                drawn -= state.stops.saves_mw[h]
         if before == after:
             continue
         if settings[b.KEEP] == 1 and after > before and not dropped:
@@ -155,15 +161,14 @@ def _plan_anew(state: BatchState, now: int) -> None:
 @compiled(HOOK)
 def stop_hosts(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """At an instant, ``begin``, when jobs have ended that do: hosts leave the service, come back, and go on their ways."""
-    clock, sizes, power = state.clock, state.sizes, state.power
-    changed = False
+    clock, power, changed = state.clock, state.power, False
     while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
-        clock[b.WANTED_STOPS], changed = state.stops.wanted[clock[b.NEXT_POWER]], True
-        clock[b.NEXT_POWER] += 1
+        clock[b.NEXT_POWER], changed = clock[b.NEXT_POWER] + 1, True
     if clock[b.NEXT_PASSAGE] <= now:
         changed = _passages(state, now) or changed
-    if sizes[b.N_STOPPED] != clock[b.WANTED_STOPS]:
-        changed = _stop_or_return(state, now) or changed
+    limit = power.known[clock[b.NEXT_POWER] - 1] if clock[b.NEXT_POWER] > 0 else b.NEVER
+    if changed or clock[b.AT_MOST_MW] > limit:
+        changed = _stop_or_return(state, limit, now) or changed
     limit_ns = power.ns[clock[b.NEXT_POWER]] if clock[b.NEXT_POWER] < power.ns.size else b.NEVER
     clock[b.POWER_AT] = min(limit_ns, clock[b.NEXT_PASSAGE])
     if not changed:

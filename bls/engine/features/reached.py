@@ -23,7 +23,6 @@ __all__ = [
     "hears",
     "masked",
     "room_in_limits",
-    "scaled",
     "take_back",
     "usable",
     "walltime_end",
@@ -76,15 +75,6 @@ def free_for(state: BatchState, job: int) -> int:
     for core in range(state.host_of.size):
         n += (state.free_words[core >> 5] >> (core & 31)) & 1 == 1 and usable(state, job, core)
     return n
-
-
-@compiled(inner=True)
-def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
-    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
-    whole, part = rest_ns // after, rest_ns % after
-    if whole > most // before:
-        return most
-    return int(min(most, whole * before + (part * before + after - 1) // after))
 
 
 @compiled(inner=True)

@@ -29,10 +29,11 @@ from __future__ import annotations
 from bls.availability.free_cores import count_hosts, free_take
 from bls.engine import state as b
 from bls.engine.features.coming_cores import free_now_for, may_come, may_have, tells_apart
-from bls.engine.features.reached import head_of_queue, hears, room_in_limits, scaled, write_down
+from bls.engine.features.reached import head_of_queue, hears, room_in_limits, write_down
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import account_for, hold_pool, tally_cores
 from bls.engine.kept_reservations import drop_slots
+from bls.engine.planned_time import scaled
 from bls.engine.power_of_cores import core_mw, room_mw
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_settle

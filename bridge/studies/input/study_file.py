@@ -53,7 +53,8 @@ COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 _TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster")
 _STUDY = ("name", "description", "seeds", "metrics", "keep")
 _CLUSTERS = ("slurm",)
-_COMPARE = ("option", "base", "metrics")
+_COMPARE = ("option", "base", "metrics", "drawn")
+_DRAWN = ("ratio", "difference")
 
 Table = Mapping[str, Any]
 
@@ -165,7 +166,7 @@ def _options(given: Table, where: str) -> dict[str, Value]:
 
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
     if "file" not in given:
-        raise InputError(f"{where}file: missing; allowed: a log, or 'sample'")
+        raise InputError(f"{where}file: missing; allowed: a log, 'sample', or FILE.py:NAME")
     file = _text(given["file"], f"{where}file")
     stem = "".join(letter if letter.isprintable() else "?" for letter in Path(file).name.partition(".")[0])
     name = printable_name(f"{where}name", given.get("name", stem[:100] or "log"))
@@ -213,7 +214,9 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
         raise InputError(f"{where}base: missing; allowed: a value of {option}")
     base = checked_value(option, given["base"], f"{where}base")
     chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
-    return Comparison(option, base, tuple(chosen))
+    if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
+        raise InputError(f"{where}drawn: {shown(drawn)}; allowed: {' or '.join(_DRAWN)}")
+    return Comparison(option, base, tuple(chosen), drawn)
 
 
 def _compared(metrics: tuple[str, ...] | None) -> tuple[str, ...]:

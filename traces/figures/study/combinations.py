@@ -38,7 +38,13 @@ def batch_label(bls: str, backfill: str) -> str:
 
 def seeds_matter(results: pd.DataFrame) -> bool:
     """Whether in the runs of a study's results anything may be drawn at random, so that a seed changes a result."""
-    return set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING)
+    if set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING):
+        return True
+    # The jobs themselves may be drawn, or who of them may be slowed.
+    if not {"cell", "error"} <= set(results.columns):
+        return False
+    values = results[[*results.columns[list(results.columns).index("error") + 1 :]]]
+    return bool((values.groupby(results["cell"]).nunique() > 1).to_numpy().any())
 
 
 def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:

@@ -1,0 +1,39 @@
+"""For how long a job that waits is planned to run."""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.power_of_cores import planned_state
+from bls.engine.state import BatchState
+from traces.base.scale import WHOLE
+from traces.base.time import MAX_NS
+from traces.compiled import compiled
+
+__all__ = ["planned_ns", "scaled"]
+
+
+@compiled(inner=True)
+def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
+    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
+    whole, part = rest_ns // after, rest_ns % after
+    if whole > most // before:
+        return most
+    return int(min(most, whole * before + (part * before + after - 1) // after))
+
+
+@compiled(inner=True)
+def planned_ns(state: BatchState, job: int) -> int:
+    """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
+    the state that is set for it, or at the level of now."""
+    estimate, powered = state.jobs[b.ESTIMATE, job], state.settings[b.POWERED]
+    if powered <= b.HOLD:
+        return int(estimate)
+    planned = planned_state(state, job)
+    if powered == b.LEVELS:
+        planned = min(planned, state.clock[b.LEVEL])
+    if planned == 0:
+        return int(estimate)
+    speed = WHOLE
+    for group in range(state.power.speed.shape[1]):
+        speed = min(speed, state.power.speed[planned, group])
+    return scaled(estimate, WHOLE, speed, max(estimate, MAX_NS))

@@ -1,0 +1,178 @@
+"""What each host of a machine has used, over intervals of time, and what for; exactly as the machine's accounts have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.metrics.schedule import Downtime
+from bls.power.accounting import Energy, HostStates, held_cores, working_cores
+from bls.power.table import PowerTable
+from traces.base.columns import Columns
+from traces.compiled import Array
+from traces.ledger import Ledger
+
+__all__ = ["HostEnergies", "HostIntervals", "host_energies"]
+
+
+class HostIntervals(NamedTuple):
+    """Half-open intervals of hosts: int64 (n,) each; by host, then by time, those of a host without a gap."""
+
+    host: Array
+    begin_ns: Array
+    end_ns: Array
+
+
+@dataclass(frozen=True)
+class HostEnergies(Columns):
+    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each.
+
+    Attributes
+    ----------
+    jobs : Energy
+        By cores that jobs held.
+    idle_cores : Energy
+        By cores that no job held, of a host that was up.
+    base : Energy
+        By hosts that were up, beside their cores.
+    off : Energy
+        By hosts that were not: off, on their ways off or back, or down.
+    """
+
+    jobs: Energy
+    idle_cores: Energy
+    base: Energy
+    off: Energy
+
+    @property
+    def total(self) -> Energy:
+        """All together."""
+        return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
+
+
+class _Pieces(NamedTuple):
+    # From one instant to another something draws so much more, or less, on a host: int64 (k,) each.
+    host: Array
+    start_ns: Array
+    end_ns: Array
+    mw: Array
+
+
+def host_energies(
+    ledger: Ledger,
+    table: PowerTable,
+    downtime: Downtime,
+    stopped: HostStates | None,
+    intervals: HostIntervals,
+    *,
+    of: str,
+) -> HostEnergies:
+    """What hosts have used.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    table : PowerTable
+    downtime : Downtime
+        When hosts were down: they draw as if they were off.
+    stopped : HostStates or None
+        When hosts were out of service, as power was limited.
+    intervals : HostIntervals
+        During which; what lies in none of them is not counted.
+    of : {"held", "working"}
+        Whether a core that is held is active, or one that is in a task.
+
+    Raises
+    ------
+    InputError
+        If tasks are to be told apart and there are no records of them.
+    """
+    host, begin, end = intervals
+    of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin
+    jobs, held_idle = _held(ledger, table, working=of == "held")
+    found = _during(intervals, jobs)
+    if of == "working":
+        found = found.plus(_during(intervals, _working(ledger, table)))
+    first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
+    away = _away(table, downtime.within(first, until), stopped, until)
+    group = table.group_of_host(away.host)
+    # An idle host, but for the cores that jobs hold and for as long as it is up.
+    no_cores = away._replace(mw=-(cores * table.idle_mw)[group])
+    no_base = away._replace(mw=-table.base_mw[group])
+    return HostEnergies(
+        jobs=found,
+        idle_cores=Energy.of((cores * table.idle_mw)[of_host], lasts)
+        .plus(_during(intervals, held_idle))
+        .plus(_during(intervals, no_cores)),
+        base=Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, no_base)),
+        off=_during(intervals, away),
+    )
+
+
+def _held(ledger: Ledger, table: PowerTable, *, working: bool) -> tuple[_Pieces, _Pieces]:
+    # What cores draw that jobs hold, active or waiting, and what they do not draw as idle ones: host by host.
+    _, lo, hi, start, end, scale = held_cores(ledger)
+    first_core = _first_core_of_hosts(table)
+    low = np.searchsorted(first_core, lo, side="right") - 1
+    high = np.searchsorted(first_core, hi, side="left")  # the host behind the last one
+    count = high - low
+    row = np.repeat(np.arange(len(lo)), count)
+    host = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
+    n = np.minimum(hi[row], first_core[host + 1]) - np.maximum(lo[row], first_core[host])
+    group = table.group_of_host(host)
+    each = table.active_mw[table.state_of(scale[row], group), group] if working else table.waiting_mw[group]
+    return (
+        _Pieces(host, start[row], end[row], n * each),
+        _Pieces(host, start[row], end[row], -n * table.idle_mw[group]),
+    )
+
+
+def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
+    # What cores in tasks draw beyond those that wait.
+    _, core, start, end, scale = working_cores(ledger)
+    group = table.group_of_core(core)
+    more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
+    return _Pieces(np.searchsorted(_first_core_of_hosts(table), core, side="right") - 1, start, end, more)
+
+
+def _first_core_of_hosts(table: PowerTable) -> Array:
+    cores: Array = np.repeat(table.cores, table.n_hosts)
+    return np.concatenate([[0], np.cumsum(cores)])
+
+
+def _away(table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int) -> _Pieces:
+    # What hosts draw that are not up; one that is out of service and idle is.
+    columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
+    if stopped is not None:
+        host, state, start, end = stopped.spans(until_ns)
+        draws = {b.SHUTTING: table.shutdown_mw, b.OFF: table.off_mw, b.BOOTING: table.boot_mw}
+        for what, watts in draws.items():
+            some = state == what
+            columns.append((host[some], start[some], end[some], watts[table.group_of_host(host[some])]))
+    return _Pieces(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
+    # What pieces come to during intervals: along each host's time, whatever begins and ends and the intervals' own bounds.
+    host, begin, _ = intervals
+    n = len(host)
+    some = pieces.mw != 0
+    of, start, end, mw = (column[some] for column in pieces)
+    hosts = np.concatenate([of, of, host, host])
+    at = np.concatenate([start, end, begin, intervals.end_ns])
+    change = np.concatenate([mw, -mw, np.zeros(2 * n, np.int64)])
+    # Which interval begins there, counted; one that ends is left for none, if no other begins.
+    opens = np.concatenate([np.zeros(2 * len(of), np.int64), np.ones(n, np.int64), np.zeros(n, np.int64)])
+    closes = np.concatenate([np.zeros(2 * len(of) + n, np.int64), np.ones(n, np.int64)])
+    order = np.lexsort((at, hosts))
+    hosts, at = hosts[order], at[order]
+    power, opened, closed = (np.cumsum(column[order]) for column in (change, opens, closes))
+    if not len(at):
+        return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
+    # What holds up to the next instant of the same host; behind its last one nothing does.
+    inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
+    lasts = (at[1:] - at[:-1])[inside]
+    return Energy.of(power[:-1][inside], lasts).by(opened[:-1][inside] - 1, n)

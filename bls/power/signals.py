@@ -1,0 +1,166 @@
+"""What electricity costs, and what it emits, over time: from a file, and what energies come to.
+
+A CSV file of one line from which on something holds, up to the next one; the first line is from 0::
+
+    from,price_per_kwh,g_co2e_per_kwh
+    0,0.25,380
+    8h,0.41,450
+    20h,0.30,400
+
+Times are as everywhere (a bare number is seconds since time 0). One of the two columns may be missing. A price is in whatever
+currency, and may be below 0.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bls.power.accounting import PJ_PER_J, Energy
+from traces.base.columns import Columns
+from traces.base.errors import InputError, shown
+from traces.base.given_file import read_csv
+from traces.base.time import parse_instant_ns
+from traces.compiled import Array
+
+__all__ = ["KINDS", "Spending", "Signals", "read_signals", "spent"]
+
+#: What a signal is of: the column of its file, and what energies come to, as a metric is called.
+KINDS: Final = {"price_per_kwh": "cost", "g_co2e_per_kwh": "co2e_g"}
+
+#: A number of a file is kept as so many whole parts of one.
+_PARTS: Final = 10**6
+_MOST: Final = 10**6
+_NUMBER = re.compile(r"-?[0-9]{1,7}(\.[0-9]{1,6})?")
+
+_PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
+
+
+@dataclass(frozen=True)
+class Signals(Columns):
+    """What holds from each instant on.
+
+    Attributes
+    ----------
+    source : str
+        The file, for messages.
+    instant_ns : int64 (k,)
+        Ascending, the first is 0.
+    values : dict of str to list of int
+        By the names of :data:`KINDS`: millionths for a kWh.
+    """
+
+    source: str
+    instant_ns: Array
+    values: dict[str, list[int]]
+
+
+class Spending(NamedTuple):
+    """What some energies come to, each rounded once.
+
+    Attributes
+    ----------
+    each : dict of str to float64 (n,)
+        Of each of them, by what it is called (:data:`KINDS`).
+    total : dict of str to float
+        Of all together.
+    """
+
+    each: dict[str, Array]
+    total: dict[str, float]
+
+
+def spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int) -> Spending:
+    """What the energy of pieces of time comes to, exactly.
+
+    Parameters
+    ----------
+    signals : Signals
+    pieces : iterable of (place, start_ns, end_ns, mw), int64 each
+        Whose it is, of ``n``, and that so much is drawn from one instant to another.
+    n : int
+    """
+    k = len(signals.instant_ns)
+    exact = {name: [0] * n for name in signals.values}
+    for place, start, end, mw in pieces:
+        row, segment, lasts = _cut(signals.instant_ns, start, end)
+        keys, of = np.unique(place[row] * k + segment, return_inverse=True)
+        energies = Energy.of(mw[row], lasts).by(of.reshape(-1), len(keys)).pj_each()
+        owners, segments = (keys // k).tolist(), (keys % k).tolist()
+        for name, values in signals.values.items():
+            mine = exact[name]
+            for owner, at, pj in zip(owners, segments, energies, strict=True):
+                mine[owner] += pj * values[at]
+    unit = _PJ_PER_KWH * _PARTS
+    each = {KINDS[name]: np.array([value / unit for value in mine], np.float64) for name, mine in exact.items()}
+    return Spending(each, {KINDS[name]: sum(mine) / unit for name, mine in exact.items()})
+
+
+def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Array]:
+    # Spans, cut where a signal changes: which span, during which value, how long.
+    first = np.searchsorted(instant_ns, start, side="right") - 1
+    last = np.maximum(first, np.searchsorted(instant_ns, end, side="left") - 1)
+    count = last - first + 1
+    row = np.repeat(np.arange(len(start)), count)
+    segment = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
+    until = np.append(instant_ns[1:], np.iinfo(np.int64).max)
+    return row, segment, np.minimum(end[row], until[segment]) - np.maximum(start[row], instant_ns[segment])
+
+
+def read_signals(path: str | os.PathLike[str]) -> Signals:
+    """The signals of a file.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    InputError
+        One line that names the file and the line: columns are missing or unknown, a time is none or not after the one before
+        it, the first is not 0, or a number is none.
+    """
+    source = os.fspath(path)
+    lines = read_csv(path, "file of signals")
+    _, header = next(lines)
+    kinds = [name for name in KINDS if name in header]
+    if not kinds or sorted(header) != sorted(["from", *kinds]):
+        raise InputError(
+            f"{source}: the columns are {shown(','.join(header))}; allowed: from, and one or both of {', '.join(KINDS)}"
+        )
+    instants: list[int] = []
+    values: dict[str, list[int]] = {name: [] for name in kinds}
+    for line, fields in lines:
+        given = dict(zip(header, fields, strict=True))
+        where = f"{source}: line {line}"
+        at = parse_instant_ns(given["from"], f"{where}: from")
+        if not instants and at != 0:
+            raise InputError(
+                f"{where}: from {given['from']}; allowed: 0 in the first line, as nothing would hold before"
+            )
+        if instants and at <= instants[-1]:
+            raise InputError(f"{where}: from {given['from']} is not after the line before; allowed: ascending")
+        instants.append(at)
+        for name in kinds:
+            values[name].append(_parts(given[name], f"{where}: {name}", least=-_MOST if name == "price_per_kwh" else 0))
+    if not instants:
+        raise InputError(
+            f"{source}: no signal; allowed: a line for each, as 0,{'0.25,380' if len(kinds) > 1 else '0.25'}"
+        )
+    return Signals(source, np.array(instants, np.int64), values)
+
+
+def _parts(text: str, where: str, *, least: int) -> int:
+    # A decimal number as whole parts, so that nothing is rounded.
+    if _NUMBER.fullmatch(text):
+        whole, _, part = text.partition(".")
+        sign = -1 if text.startswith("-") else 1
+        found = sign * (abs(int(whole)) * _PARTS + int(part.ljust(6, "0") if part else 0))
+        if least * _PARTS <= found <= _MOST * _PARTS:
+            return found
+    raise InputError(f"{where}: {shown(text)}; allowed: {least} to {_MOST}, with up to six decimals, as 0.25")

@@ -1,0 +1,190 @@
+"""Prices and carbon: by hand, against exact fractions, and what a file of them cannot say."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+from reference.power import run
+from test_power import FALLBACKS, PJ_PER_J, drawn, simulated
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.machine.host_power import HostPower
+from bls.power.accounting import drawn_by_jobs
+from bls.power.options import PowerOptions
+from bls.power.signals import read_signals
+from traces.base.errors import InputError
+
+PJ_PER_KWH = 3_600_000 * PJ_PER_J
+
+#: kWh in the cases by hand: 3.6 kW for 1,000 s are one.
+MACHINE = Platform((HostGroup(1, 2, 2.0, power=HostPower(600, [(1, 1800)])),))
+
+
+def options(folder: Path, text: str, **more: object) -> PowerOptions:
+    path = folder / "signals.csv"
+    path.write_text(text)
+    return PowerOptions(signals=path, **more)  # type: ignore[arg-type]
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """Two cores for 1,000 s, and one more second kWh for another 2,000 s by one of them; the price doubles at 500 s."""
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 1000, 2000, 1, 2000)])
+    power = options(tmp_path, "from,price_per_kwh,g_co2e_per_kwh\n0,0.2,400\n500,0.4,100.5\n1500s,-0.1,0\n")
+    result = bridge.simulate(jobs, MACHINE, als="recorded", power=power)
+    # Job 1: half a kWh at each price. Job 2: 1.8 kW for 500 s at 0.4, and for 1,500 s at -0.1.
+    assert result.jobs.cost.tolist() == pytest.approx([0.3, 0.1 - 0.075], abs=1e-15)
+    assert result.jobs.co2e_g.tolist() == [250.25, 25.125]
+    found = result.metrics
+    assert found["cost_jobs"] == pytest.approx(0.325, abs=1e-15)
+    assert found["co2e_jobs_g"] == 275.375
+    # The idle core beside job 2: 0.6 kW, a third of it.
+    assert found["cost"] == pytest.approx(0.325 + 0.025 / 3, abs=1e-15)
+    assert found["co2e_g"] == 275.375 + 25.125 / 3
+    assert dict(result.summary())["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
+    assert dict(result.summary())["cost"] == "0.33, 0.33 of it by cores that jobs held"
+
+
+def test_it_is_the_integral_and_to_say_the_same_again_changes_nothing(tmp_path: Path) -> None:
+    """Of the machine and of each job, rounded once; beside exact fractions, with whatever fallback."""
+    text = "from,price_per_kwh,g_co2e_per_kwh\n0,0.123457,380\n13,99999.999999,0.000001\n40s,-3.5,7\n{more}90,1,2\n"
+    for seed in range(12):
+        for fallback in FALLBACKS:
+            case = drawn(seed, fallback)
+            if run(case) is None:
+                continue
+            plain = simulated(case, tmp_path)
+            assert plain.power is not None
+            given = plain.power.plan.options
+            more = {
+                "limits": given.limits,
+                "reaction_ns": given.reaction_ns,
+                "fallback": fallback,
+                "allowed": given.allowed,
+            }
+            results = [
+                simulated(case, tmp_path, power=options(tmp_path, text.format(more=words), **more))
+                for words in ("", "41,-3.5,7\n77.5,-3.5,7\n")
+            ]
+            assert results[0].jobs.equals(results[1].jobs)
+            assert dict(results[0].metrics) == dict(results[1].metrics)
+            power = results[0].power
+            assert power is not None
+            assert power.plan.signals is not None
+            steps = list(
+                zip(power.plan.signals.instant_ns.tolist(), power.plan.signals.values["price_per_kwh"], strict=True)
+            )
+
+            def spent(begin: int, end: int, mw: int, steps: list[tuple[int, int]] = steps) -> Fraction:
+                total = Fraction(0)
+                for k, (since, price) in enumerate(steps):
+                    until = steps[k + 1][0] if k + 1 < len(steps) else max(end, since)
+                    total += Fraction(mw * max(0, min(end, until) - max(begin, since)) * price, 10**6)
+                return total / PJ_PER_KWH
+
+            series = power.series
+            ends = [*series.instant_ns.tolist()[1:], series.until_ns]
+            parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
+            assert results[0].metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)))
+            by_job = [Fraction(0)] * len(results[0].jobs)
+            for columns in drawn_by_jobs(results[0].ledger, power.plan.table, "held"):
+                for row, *part in zip(*(column.tolist() for column in columns), strict=True):
+                    by_job[row] += spent(*part)
+            assert results[0].jobs.cost.tolist() == [float(one) for one in by_job]
+            assert results[0].metrics["cost_jobs"] == float(sum(by_job, Fraction(0)))
+
+
+@pytest.mark.parametrize("column", ["price_per_kwh", "g_co2e_per_kwh"])
+def test_one_column_is_enough(column: str, tmp_path: Path) -> None:
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000)])
+    result = bridge.simulate(jobs, MACHINE, als="recorded", power=options(tmp_path, f"{column},from\n2,0\n"))
+    here, other = ("cost", "co2e_g") if column == "price_per_kwh" else ("co2e_g", "cost")
+    assert result.metrics[here] == 2.0
+    assert other not in result.metrics
+    assert other not in result.jobs.columns
+
+
+def test_by_tasks(tmp_path: Path) -> None:
+    """A core that waits is cheaper, and what is told apart by tasks adds up."""
+    jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 100, 700, 2, 1000)])
+    text = "from,price_per_kwh\n0,3600\n444.4,7200\n"
+    said = {"als": "static", "variation": 0.5, "tasks_per_core": 4}
+    held, working = (
+        bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, text, of=of)) for of in ("held", "working")
+    )
+    assert (working.jobs.cost < held.jobs.cost).all()
+    flat = bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, "from,price_per_kwh\n0,3.6\n", of="working"))
+    np.testing.assert_allclose(flat.jobs.cost, flat.jobs.energy_j / 10**6, rtol=1e-15)
+    assert flat.jobs.energy_j.equals(working.jobs.energy_j)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("from\n0\n", "the columns are 'from'; allowed: from, and one or both of price_per_kwh, g_co2e_per_kwh"),
+        ("from,price\n0,1\n", "the columns are 'from,price'; allowed"),
+        ("from,price_per_kwh\n", "no signal; allowed: a line for each, as 0,0.25"),
+        ("from,price_per_kwh\n5,1\n", "line 2: from 5; allowed: 0 in the first line, as nothing would hold before"),
+        ("from,price_per_kwh\n0,1\n0s,2\n", "line 3: from 0s is not after the line before; allowed: ascending"),
+        ("from,price_per_kwh\nsoon,1\n", "line 2: from: 'soon' is not a duration"),
+        (
+            "from,price_per_kwh\n0,cheap\n",
+            "line 2: price_per_kwh: 'cheap'; allowed: -1000000 to 1000000, with up to six",
+        ),
+        ("from,price_per_kwh\n0,0.1234567\n", "line 2: price_per_kwh: '0.1234567'; allowed"),
+        ("from,price_per_kwh\n0,1000000.5\n", "line 2: price_per_kwh: '1000000.5'; allowed"),
+        ("from,g_co2e_per_kwh\n0,-1\n", "line 2: g_co2e_per_kwh: '-1'; allowed: 0 to 1000000"),
+    ],
+)
+def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "signals.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_signals(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(
+        "[[hosts]]\ncount = 4\ncores = 64\nspeed_gflops = 3000.0\n[hosts.power]\nidle_w = 1\nstates = [[1, 4]]\n"
+    )
+    Path("signals.csv").write_text("from,price_per_kwh,g_co2e_per_kwh\n0,0.25,380\n8h,0.41,450.5\n")
+    words = (
+        "sample",
+        "--als",
+        "recorded",
+        "--select",
+        "first:40",
+        "--platform",
+        "small.toml",
+        "--signals",
+        "signals.csv",
+    )
+    for policy in ("fcfs", "sjf"):
+        ran = twolevel("run", *words, "--bls", policy, "--no-trace", "--out", policy)
+        assert ran.code == 0, ran.err
+        assert "carbon" in ran.out
+    said = twolevel("compare", "fcfs", "sjf").out
+    assert "cost" in said
+    assert "carbon" in said
+    jobs, power = pd.read_parquet("fcfs/jobs.parquet"), json.loads(Path("fcfs/run.json").read_text())["power"]
+    assert jobs.cost.sum() == pytest.approx(power["cost_jobs"], rel=1e-12)
+    assert power["cost_jobs"] < power["cost"]
+    Path("study.toml").write_text(
+        '[study]\nmetrics = ["cost", "co2e_jobs_g"]\n[[workload]]\nfile = "sample"\nselect = "first:40"\n'
+        '[run]\nals = "recorded"\nplatform = "small.toml"\nsignals = "signals.csv"\n[grid]\nbls = ["fcfs", "sjf"]\n'
+    )
+    studied = twolevel("study", "study.toml", "--out", "study", "--no-figures")
+    assert studied.code == 0, studied.err
+    assert pd.read_parquet("study/results.parquet").cost[0] == power["cost"]
+    no_power = twolevel("run", "sample", "--als", "recorded", "--signals", "signals.csv", "--no-trace", "--out", "none")
+    assert (no_power.code, no_power.err.count("\n")) == (2, 1)
+    assert "--signals: the platform does not say what its hosts draw" in no_power.err
