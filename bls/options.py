@@ -75,7 +75,8 @@ OVERSIZE = Choice(
 )  # fmt: skip
 PLATFORM = Option[str | None](
     name="--platform", panel=Panel.JOBS, default=None, metavar="FILE",
-    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; or log: what the log names",
+    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: another "
+    "paper's, 151 × 14, with what they draw; or log: what the log names",
     rule="with --als recorded log, where it names one, else paper",
 )  # fmt: skip
 SLACK = Real(
@@ -151,7 +152,7 @@ FALLBACK = Option(
 )  # fmt: skip
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
-    help="Which jobs may be slowed: none, all, a share as 0.75, users:3 17, or a CSV file",
+    help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
 )  # fmt: skip
 SIGNALS = Option[str | None](
     name="--signals", panel=Panel.POWER, default=None, metavar="FILE",

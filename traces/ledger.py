@@ -365,13 +365,21 @@ class PowerRecords(Columns):
     ----------
     instant_ns : ndarray of int64, shape (k,)
         Ascending, ns since the workload's time 0.
-    power_mw, limit_mw : ndarray of int64, shape (k,)
-        What is drawn, and the lowest limit in force, -1 where there is none.
+    power_mw : ndarray of int64, shape (k,)
+        What is drawn.
+    full_mw : int
+        What is drawn if all cores work at full speed.
+    limit_mw : ndarray of int64, shape (k,), optional
+        The lowest limit in force, -1 where there is none; None where the run has no limits.
+    level : ndarray of int64, shape (k,), optional
+        The state of running jobs that may be slowed, 0 at full speed; None where there is no level for all.
     """
 
     instant_ns: Array
     power_mw: Array
-    limit_mw: Array
+    full_mw: int
+    limit_mw: Array | None = None
+    level: Array | None = None
 
     def __len__(self) -> int:
         return len(self.instant_ns)

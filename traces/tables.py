@@ -29,6 +29,7 @@ __all__ = [
     "JOB_COLUMNS",
     "JOB_GROUP",
     "PLANNED",
+    "POWER_COLUMNS",
     "RELEASE_COLUMNS",
     "REJECTED_BECAUSE",
     "TASK_COLUMNS",
@@ -42,6 +43,7 @@ __all__ = [
     "jobs_frame",
     "read_hints",
     "read_jobs",
+    "read_power",
     "read_releases",
     "read_widths",
     "read_rows",
@@ -106,6 +108,20 @@ RELEASE_COLUMNS = ("row", "job_id", "attempt", "core", "released_ns")
 HINT_COLUMNS = ("row", "job_id", "attempt", "told_ns", "waiting_row", "waiting_job_id", "lack", "wanted")
 
 WIDTH_COLUMNS = ("row", "job_id", "attempt", "told_ns", "core", "change")
+
+#: Of the table of power over time (``docs/power.md``); those behind ``level`` count hosts.
+POWER_COLUMNS = (
+    "instant_ns",
+    "power_mw",
+    "limit_mw",
+    "level",
+    "hosts_up",
+    "hosts_out",
+    "hosts_stopping",
+    "hosts_off",
+    "hosts_booting",
+    "hosts_down",
+)
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -612,6 +628,17 @@ def read_hints(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, HINT_COLUMNS)
+
+
+def read_power(path: Path) -> pd.DataFrame:
+    """Read a power.parquet back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, POWER_COLUMNS)
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

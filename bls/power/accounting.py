@@ -2,7 +2,7 @@
 
 A core that a job holds is active, in the state that its speed is scaled to; or, where work is told apart, while it is in a
 task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would overflow within seconds, so an energy is kept
-as whole mJ and the pJ beside them.
+as whole MJ and the pJ beside them.
 """
 
 from __future__ import annotations
@@ -36,32 +36,38 @@ __all__ = [
     "working_cores",
 ]
 
-#: pJ in a joule, and in a millijoule.
+#: pJ in a joule, and in a megajoule, which is a billion billion of them.
 PJ_PER_J = 10**12
-_PJ_PER_MJ = 10**9
+_BILLION = 10**9
+_PJ_PER_MJ = _BILLION**2
 
 
 @dataclass(frozen=True)
 class Energy(Columns):
-    """Energies, exactly: ``mj`` whole mJ and ``pj`` pJ from 0, less than a mJ; int64 (n,) each."""
+    """Energies, exactly: ``mj`` whole MJ and ``pj`` pJ from 0, less than a MJ; int64 (n,) each."""
 
     mj: Array
     pj: Array
 
     @classmethod
     def of(cls, power_mw: Array, lasts_ns: Array) -> Energy:
-        """What is used at so much power for so long."""
-        seconds, rest = np.divmod(lasts_ns, _PJ_PER_MJ)
-        more, pj = np.divmod(power_mw * rest, _PJ_PER_MJ)
-        return cls(power_mw * seconds + more, pj)
+        """What is used at so much power, up to ``bls.power.table.MOST_MW``, for so long."""
+        # Both in billions and the rest, multiplied as by hand: no part leaves int64, in which power · time is soon too much.
+        high, low = np.divmod(power_mw, _BILLION)
+        seconds, rest = np.divmod(lasts_ns, _BILLION)
+        carry, last = np.divmod(low * rest, _BILLION)
+        more, middle = np.divmod(high * rest + low * seconds + carry, _BILLION)
+        return cls(high * seconds + more, middle * _BILLION + last)
 
     def by(self, place: Array, n: int) -> Energy:
         """The sums of those with the same place, of n places."""
         order = np.argsort(place, kind="stable")
-        mj, pj = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        mj, high, low = np.zeros((3, n), np.int64)
         np.add.at(mj, place[order], self.mj[order])
-        np.add.at(pj, place[order], self.pj[order])
-        return Energy(mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
+        np.add.at(high, place[order], self.pj[order] // _BILLION)  # in halves: a few pj together are too much
+        np.add.at(low, place[order], self.pj[order] % _BILLION)
+        more, middle = np.divmod(high + low // _BILLION, _BILLION)
+        return Energy(mj + more, middle * _BILLION + low % _BILLION)
 
     def plus(self, other: Energy) -> Energy:
         """Those of both, row by row."""
@@ -248,11 +254,13 @@ def step_series(
     some = (end > start) & (more_mw != 0)
     at = np.concatenate([start[some], end[some]])
     change = np.concatenate([more_mw[some], -more_mw[some]])
+    if not len(at):
+        return PowerSeries(np.array([begin_ns]), np.array([start_mw]), until_ns)
     order = np.argsort(at, kind="stable")
     at, change = at[order], change[order]
-    first = np.flatnonzero(np.append(True, at[1:] != at[:-1])) if len(at) else np.zeros(0, np.int64)
+    first = np.flatnonzero(np.append(True, at[1:] != at[:-1]))
     instants, levels = at[first], start_mw + np.cumsum(change)[np.append(first[1:], len(at)) - 1]
-    if not len(instants) or instants[0] > begin_ns:
+    if instants[0] > begin_ns:
         instants, levels = np.append(begin_ns, instants), np.append(start_mw, levels)
     another = np.append(True, levels[1:] != levels[:-1])
     another &= (instants < until_ns) | (np.arange(len(instants)) == 0)

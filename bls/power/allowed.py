@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from decimal import Decimal
 
 import numpy as np
 
 from bls.constraints.request_file import read_request_file
+from bls.options import ALLOWED
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["allowed_jobs"]
+__all__ = ["allowed_jobs", "unknown_users"]
 
 #: Names the stream that the jobs of a share are drawn from.
 _STREAM = 0x616C6C6F776564
 _SHARE = re.compile(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.IGNORECASE)
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _USERS = re.compile(r"users:([0-9]{1,18}(?:\s+[0-9]{1,18})*)")
 _COLUMN = "allowed"
 
@@ -27,9 +30,9 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     Parameters
     ----------
     said : str or path
-        ``none``; ``all``; a share of the jobs from 0 to 1, drawn so that those of a smaller share are among those of a greater
-        one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and ``allowed``, 1 or 0, where
-        jobs that it does not name are not.
+        ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller share are among
+        those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and ``allowed``,
+        1 or 0, where jobs that it does not name are not.
     workload : Workload
     known : int64
         Job numbers that a file may name beside the workload's.
@@ -45,17 +48,19 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     n = len(workload)
     if text in ("none", "all"):
         return np.full(n, text == "all")
-    if _SHARE.fullmatch(text):
-        share = float(text)
+    percent = _PERCENT.fullmatch(text)
+    if percent or _SHARE.fullmatch(text):
+        share = float(Decimal(percent[1]) / 100) if percent else float(text)
         if share > 1:
-            raise InputError(f"--allowed: {shown(text)}; allowed: a share from 0 to 1")
+            raise InputError(f"{ALLOWED.name}: {shown(text)}; allowed: a share from 0 to 1, or from 0% to 100%")
         drawn: Array = _drawn(workload, seed) < share
         return drawn
     if text.startswith("users:"):
-        match = _USERS.fullmatch(text)
-        if match is None:
-            raise InputError(f"--allowed: {shown(text)}; allowed: numbers of users, as users:3 17")
-        return np.isin(workload.user, np.array(match[1].split(), np.int64))
+        return np.isin(workload.user, np.array(_users(text), np.int64))
+    if isinstance(said, str) and not os.path.exists(text):
+        raise InputError(
+            f"{ALLOWED.name}: {shown(text)}; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file"
+        )
     column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
     if column is None:
         raise InputError(f"{text}: column {_COLUMN}: missing")
@@ -64,6 +69,22 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
         raise InputError(f"{text}: job {workload.job_id[row]}: {_COLUMN}: {column[row]}; allowed: 0 or 1")
     said_so: Array = column == 1
     return said_so
+
+
+def unknown_users(said: str | os.PathLike[str], workload: Workload) -> list[int]:
+    """Users that ``users:…`` names and no job is of, ascending; arguments as of :func:`allowed_jobs`."""
+    text = os.fspath(said)
+    named = set(_users(text)) if text.startswith("users:") else set()
+    return sorted(named - set(workload.user.tolist())) if named else []
+
+
+def _users(text: str) -> list[int]:
+    match = _USERS.fullmatch(text)
+    if match is None:
+        raise InputError(
+            f"{ALLOWED.name}: {shown(text)}; allowed: numbers of users, separated by spaces, as users:3 17"
+        )
+    return [int(number) for number in match[1].split()]
 
 
 def _drawn(workload: Workload, seed: int) -> Array:

@@ -15,18 +15,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from bls.machine.host_power import milliwatts
 from traces.base.errors import InputError, shown
 from traces.base.given_file import read_csv
+from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
 
-__all__ = ["NO_LIMITS", "Limit", "Limits", "read_limits"]
+__all__ = ["NO_LIMITS", "Limit", "Limits", "Stairs", "given_limits", "joined", "read_limits"]
 
 _COLUMNS = ["from", "to", "limit_w"]
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
@@ -45,6 +49,20 @@ class Limit:
     def __post_init__(self) -> None:
         if not 0 <= self.begin_ns < self.end_ns <= MAX_NS:
             raise InputError(f"limit: from {self.begin_ns} to {self.end_ns} ns; allowed: from before to")
+        if not 0 <= self.power_mw <= _MOST_W * 1000:
+            raise InputError(f"limit: {self.power_mw} mW; allowed: 0 to {_MOST_W * 1000}")
+
+
+class Stairs(NamedTuple):
+    """What is known, at each of some instants, of the lowest limit up to each later instant: int64 each.
+
+    At the k-th instant these are the rows ``first[k]:first[k + 1]``, ascending in both: up to ``until_ns`` no more than
+    ``power_mw``.
+    """
+
+    first: Array
+    until_ns: Array
+    power_mw: Array
 
 
 @dataclass(frozen=True)
@@ -63,7 +81,7 @@ class Limits:
     def __bool__(self) -> bool:
         return bool(self.limits)
 
-    @property
+    @cached_property
     def instants(self) -> Array:
         """When anything of what is in force, or known, changes: int64, ascending."""
         found = {
@@ -74,42 +92,59 @@ class Limits:
         }
         return np.array(sorted(found), np.int64)
 
-    def at(self, instant_ns: int, *, known: bool) -> int | None:
-        """The lowest limit in force, mW, or of those that are known; None if there is none."""
-        late = self.reaction_ns if known else 0
-        return min(
-            (one.power_mw for one in self.limits if one.begin_ns + late <= instant_ns < one.end_ns), default=None
-        )
-
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
-        """The same at each of some instants: int64; ``none_mw`` where there is none."""
+        """The lowest limit in force at each of some instants, mW, or of those that are known: int64; ``none_mw`` if none is."""
         bounds, late = self.instants, self.reaction_ns if known else 0
         steps = np.full(len(bounds) + 1, none_mw, np.int64)  # before the first of them there is none
-        for one in self.limits:
-            first, stop = np.searchsorted(bounds, (one.begin_ns + late, one.end_ns))
-            steps[first + 1 : stop + 1] = np.minimum(steps[first + 1 : stop + 1], one.power_mw)
+        # A lower one is laid over those that are higher.
+        ordered = sorted(self.limits, key=lambda one: -one.power_mw)
+        first = np.searchsorted(bounds, np.array([min(one.begin_ns + late, MAX_NS) for one in ordered], np.int64))
+        stop = np.searchsorted(bounds, np.array([one.end_ns for one in ordered], np.int64))
+        for one, begin, end in zip(ordered, first.tolist(), stop.tolist(), strict=True):
+            steps[begin + 1 : end + 1] = one.power_mw
         found: Array = steps[np.searchsorted(bounds, np.asarray(instants, np.int64), side="right")]
         return found
 
-    def ahead(self, instant_ns: int) -> list[tuple[int, int]]:
-        """What is known now of the time to come: (until, mW), ascending in both, the lowest limit up to each instant."""
-        known = [one for one in self.limits if one.begin_ns + self.reaction_ns <= instant_ns < one.end_ns]
-        stairs: list[tuple[int, int]] = []
-        for one in sorted(known, key=lambda one: (one.power_mw, -one.end_ns)):
-            if not stairs or one.end_ns > stairs[-1][0]:
-                stairs.append((one.end_ns, one.power_mw))
-        # Of equal heights the later end counts, and it came first.
-        return stairs
+    @cached_property
+    def stairs(self) -> Stairs:
+        """What is known at each of :attr:`instants` of the time to come."""
+        pending = sorted(
+            ((one.begin_ns + self.reaction_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
+        )
+        # Those that are known and count at some time, ascending in both. One that another, no higher, outlasts never does.
+        until, power = list[int](), list[int]()
+        first, untils, powers = [0], list[int](), list[int]()
+        for now in self.instants.tolist():
+            while pending and pending[-1][0] <= now:
+                _, end, most = pending.pop()
+                longer = bisect_left(until, end)
+                if end <= now or (longer < len(until) and power[longer] <= most):
+                    continue
+                # Up to the last that ends no later, of these the ones that are no lower.
+                stop = bisect_right(until, end)
+                begin = bisect_left(power, most, 0, stop)
+                until[begin:stop], power[begin:stop] = [end], [most]
+            over = bisect_right(until, now)
+            del until[:over], power[:over]
+            untils += until
+            powers += power
+            first.append(len(untils))
+        return Stairs(*(np.array(column, np.int64) for column in (first, untils, powers)))
 
     def union(self) -> list[tuple[int, int]]:
         """When any limit is in force: disjoint and ascending."""
-        found: list[tuple[int, int]] = []
-        for one in sorted(self.limits, key=lambda one: one.begin_ns):
-            if found and one.begin_ns <= found[-1][1]:
-                found[-1] = found[-1][0], max(found[-1][1], one.end_ns)
-            else:
-                found.append((one.begin_ns, one.end_ns))
-        return found
+        return joined((one.begin_ns, one.end_ns) for one in self.limits)
+
+
+def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Half-open spans of time as disjoint ones, ascending; those that are empty are left out."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        elif begin < end:
+            found.append((begin, end))
+    return found
 
 
 NO_LIMITS = Limits()
@@ -146,6 +181,30 @@ def read_limits(path: str | os.PathLike[str], full_mw: int) -> tuple[Limit, ...]
         found.append(Limit(begin, end, _power_mw(values["limit_w"].strip(), full_mw, f"{where}: limit_w")))
     if not found:
         raise InputError(f"{source}: no limit; allowed: a line for each, as 0,24h,407000")
+    return tuple(found)
+
+
+def given_limits(given: object) -> tuple[Limit, ...]:
+    """The limits of a sequence of (from_ns, to_ns, W), as of ``PowerOptions.limits``; W are rounded to whole mW.
+
+    Raises
+    ------
+    InputError
+        One line that begins with ``limits``, or ``limits[k]``.
+    """
+    as_is = "allowed: (from_ns, to_ns, W) for each, as (0, 86_400 * 10**9, 407_000); to_ns None is for ever"
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise InputError(f"limits: {shown(given)}; {as_is}")
+    found = []
+    for place, one in enumerate(given):
+        where = f"limits[{place}]"
+        if isinstance(one, str) or not isinstance(one, Sequence | np.ndarray) or len(one) != 3:
+            raise InputError(f"{where}: {shown(one)}; {as_is}")
+        begin = whole(f"{where}: from", one[0], 0, MAX_NS)
+        end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
+        if end <= begin:
+            raise InputError(f"{where}: from {begin} to {end} ns; allowed: from before to")
+        found.append(Limit(begin, end, round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)))
     return tuple(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,12 +16,11 @@ from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
-from bls.power.limits import NO_LIMITS, Limit, Limits, read_limits
+from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
-from traces.base.naming import split_parameters
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -29,6 +29,8 @@ __all__ = ["FALLBACKS", "PowerOptions", "PowerPlan", "power_plan"]
 
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
+
+_SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class PowerOptions:
         o.POWER_OF.check(self.of)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
         name, _ = self.fallback_of
+        if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
+            given_limits(self.limits)
         if self.limits is None:
             for option, given in (
                 (o.REACTION.name, self.reaction_ns != 0),
@@ -88,16 +92,14 @@ class PowerOptions:
         """Its name, and the state that ``submit`` has jobs run in."""
         if self.fallback in FALLBACKS:
             return self.fallback, 1
-        name, parameters = split_parameters(self.fallback)
-        if name != "submit":
+        if self.fallback.partition(":")[0] != "submit":
             raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
-        values = dict(part.partition("=")[::2] for part in parameters.split(",")) if parameters else {}
-        state = values.get("state", "")
-        if values.keys() != {"state"} or not state.isdigit():
+        match = _SUBMIT.fullmatch(self.fallback)
+        if match is None:
             raise InputError(
                 f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
             )
-        return name, int(state)
+        return "submit", int(match[1])
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run."""
@@ -160,6 +162,14 @@ class PowerPlan:
         return self.limits_jobs and bool(self.planned.any())
 
     @property
+    def least_mw(self) -> int:
+        """The least that the machine may come to draw, if nobody works: all hosts idle, or off where they shut down."""
+        table = self.table
+        if self.fallback != "stop:off":
+            return table.idle_total_mw
+        return int((table.n_hosts * np.minimum(table.off_mw, table.host_idle_mw)).sum())
+
+    @property
     def alike(self) -> bool:
         """Whether all cores are, as far as power is concerned."""
         table = self.table
@@ -186,19 +196,15 @@ class PowerPlan:
         """What the engine knows of hosts that are to be stopped; None where none are."""
         if not self.stops:
             return None
-        limits, table, n_hosts = self.limits, self.table, int(self.table.first_host[-1])
-        first, stairs = [0], []
-        for instant in limits.instants.tolist():
-            stairs += [(b.NEVER if until >= MAX_NS else until, power) for until, power in limits.ahead(instant)]
-            first.append(len(stairs))
+        stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
         off = self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         host = np.zeros((3, n_hosts), np.int64)
         host[b.STOP_DUE] = b.NEVER
         return StopState(
-            first=np.array(first, np.int64),
-            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            first=stairs.first.copy(),
+            stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
             passages=passages if off else np.zeros_like(passages),
             host=host,
@@ -208,25 +214,20 @@ class PowerPlan:
     def state(self) -> PowerState:
         """What the engine knows of power."""
         table, limits, full = self.table, self.limits, self.table.full_total_mw
-        instants = limits.instants
+        instants, stairs = limits.instants, limits.stairs
         groups = slice(0, 1) if self.alike else slice(None)
-        first, stairs = [0], []
-        for instant in instants.tolist():
-            ahead = [(until, min(power, full)) for until, power in limits.ahead(instant)]
-            heights = [*(power for _, power in ahead), full][1:]
-            stairs += [
-                (b.NEVER if until >= MAX_NS else until, above - power)
-                for (until, power), above in zip(ahead, heights, strict=True)
-                if above > power
-            ]
-            first.append(len(stairs))
+        power = np.minimum(stairs.power_mw, full)
+        # What each stair leaves less than the next one; behind the last of an instant there is no limit.
+        above = np.append(power[1:], full)
+        above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
+        some = above > power
         more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
         n_cores = int(table.first_core[-1])
         return PowerState(
-            ns=instants,
+            ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
-            first=np.array(first, np.int64),
-            stairs=np.array(stairs, np.int64).reshape(-1, 2).T.copy(),
+            first=np.append(0, np.cumsum(some))[stairs.first],
+            stairs=np.stack([_never(stairs.until_ns), above - power])[:, some].copy(),
             more_mw=more,
             speed=np.ascontiguousarray(table.speed[:, groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
@@ -287,4 +288,8 @@ def power_plan(
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:
     if isinstance(given, str | os.PathLike):
         return read_limits(given, table.full_total_mw)
-    return tuple(Limit(int(a), MAX_NS if z is None else int(z), round(w * 1000)) for a, z, w in given)
+    return given_limits(given)
+
+
+def _never(until_ns: Array) -> Array:
+    return np.where(until_ns >= MAX_NS, b.NEVER, until_ns)

@@ -29,7 +29,7 @@ from bls.power.table import PowerTable
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
-from traces.ledger import STATES, WHY, Ledger
+from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, ENERGY
 
 __all__ = [
@@ -55,6 +55,7 @@ METRICS: Final = (
     "energy_idle_j",
     "mean_power_w",
     "peak_power_w",
+    "peak_limited_w",
     "above_limit_ns",
     "above_limit_j",
 )
@@ -236,6 +237,15 @@ class PowerReport:
             rows = {name: column[another] for name, column in rows.items()}
         return rows
 
+    def records(self) -> PowerRecords:
+        """What a trace shows of it."""
+        plan, columns = self.plan, self.columns
+        return PowerRecords(
+            *(columns["instant_ns"], columns["power_mw"], plan.table.full_total_mw),
+            limit_mw=columns["limit_mw"] if plan.limits else None,
+            level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
+        )
+
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
@@ -272,7 +282,7 @@ class PowerReport:
                 reason = "ignored"
             elif known[k] > limit[k]:
                 reason = "reaction"
-            elif limit[k] < plan.table.idle_total_mw and not plan.stops:
+            elif limit[k] < plan.least_mw:
                 reason = "infeasible"
             elif moving[k]:
                 reason = "stopping"
@@ -286,7 +296,7 @@ class PowerReport:
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS` and with signals :data:`SIGNAL_METRICS`: of energy in
-        J, of power in W, of carbon in g; None where nothing took any time, and of no jobs."""
+        J, of power in W, of carbon in g; None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -305,6 +315,7 @@ class PowerReport:
             "energy_idle_j": (total - jobs) / PJ_PER_J,
             "mean_power_w": total / (lasts * 1000) if lasts else None,
             "peak_power_w": self.series.peak_mw / 1000,
+            "peak_limited_w": self._peak_limited_w,
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
             **(self._indexes() if self.plan.limits else {}),
@@ -343,6 +354,12 @@ class PowerReport:
             "mean_wait_disallowed_ns": exact_mean(wait[measured & ~allowed]),
         }
 
+    @property
+    def _peak_limited_w(self) -> float | None:
+        limited = self.columns["limit_mw"] != NO_LIMIT
+        drawn = self.columns["power_mw"][limited]
+        return int(drawn.max()) / 1000 if len(drawn) and self.until_ns > self.begin_ns else None
+
     def summary(self) -> list[tuple[str, str]]:
         """What a person looks at first: (name, text)."""
         found, above = self.metrics, self.excesses
@@ -352,7 +369,7 @@ class PowerReport:
                 "energy",
                 f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
             ),
-            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}"),
+            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{self._limited_text()}"),
         ]
         if "cost" in found:
             rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
@@ -361,13 +378,20 @@ class PowerReport:
             rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
         if not self.plan.limits:
             return rows
-        rows.append(("limits", f"{len(self.plan.limits.limits)}, fallback {self.plan.options.fallback}"))
+        plan = self.plan
+        rows.append(("limits", f"{len(plan.limits.limits)}, fallback {plan.options.fallback}"))
+        if plan.fallback in ("submit", "dvfs"):
+            rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
         why: dict[str, int] = {}
         for one in above:
             why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
         words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
         rows.append(("above a limit", words or "never"))
         return rows
+
+    def _limited_text(self) -> str:
+        peak = self.metrics["peak_limited_w"]
+        return "" if peak is None else f", {watts_text(peak)} under a limit"
 
     def record(self) -> dict[str, Any]:
         """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
-from bls.machine.host_power import milliwatts
+from bls.machine.host_power import HostPower, milliwatts
 from bls.machine.platform import Platform
 from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 
-__all__ = ["PowerTable", "power_table"]
+__all__ = ["MOST_MW", "PowerTable", "power_table"]
+
+#: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
+MOST_MW: Final = 2**60
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     Raises
     ------
     InputError
-        If it does not say what all of its hosts draw.
+        If it does not say what all of its hosts draw, or they draw more than :data:`MOST_MW`.
     """
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
@@ -132,6 +137,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
             "and states (docs/power.md)"
         )
     known = [power for power in powers if power is not None]
+    _check_most(platform, known, option)
     states = [power.states_mw for power in known]
     most = max(map(len, states))
     padded = [own + own[-1:] * (most - len(own)) for own in states]
@@ -165,3 +171,16 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         boot_ns=passage("boot", 0),
         boot_mw=passage("boot", 1),
     )
+
+
+def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) -> None:
+    # Whatever hosts do, at work or on their ways off and back.
+    total = 0
+    for group, power in zip(platform.hosts, powers, strict=True):
+        cores = milliwatts("base_w", power.base_w) + group.cores * power.states_mw[0][1]
+        rest = (milliwatts("off_w", power.off_w), power.passage("shutdown")[1], power.passage("boot")[1])
+        total += group.count * max(cores, *rest)
+    if total > MOST_MW:
+        raise InputError(
+            f"{option}: the platform's hosts draw up to {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
+        )

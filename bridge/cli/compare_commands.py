@@ -58,9 +58,10 @@ def compare_command(
     compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
+    power_rows, power = _power(compared, *runs)
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
-        print(lined_up(described + summary_rows(compared, metrics) + _power_rows(compared, *runs)))
+        print(lined_up(described + summary_rows(compared, metrics) + power_rows))
         for title, lines in (
             ("Started later in B, by most:", delay_lines(compared, top, later=True)),
             ("Started earlier in B, by most:", delay_lines(compared, top, later=False)),
@@ -76,16 +77,19 @@ def compare_command(
         with fresh_directory(target, force) as folder:
             moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
             drawn = next((found[-1] for found in (rows, *moved) if found), None)
-            write_comparison(compared, *runs, folder, row=drawn, top=top)
+            write_comparison(compared, *runs, folder, row=drawn, top=top, power=power)
         say(f"comparison: {target}")
 
 
-def _power_rows(compared: Any, a: Any, b: Any) -> list[tuple[str, str]]:
-    # What limits to power have cost and saved, where both runs know of power.
+def _power(compared: Any, a: Any, b: Any) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
+    # What limits to power have cost and saved, to print and to write, where both runs know of power.
     if "power" not in a.record or "power" not in b.record:
-        return []
-    from bridge.compare.power_indexes import index_rows, power_indexes
+        return [], None
+    from bridge.compare.power_indexes import METRICS, index_rows, power_indexes
 
     found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
-    known = {name: [run.metric(name) for run in (a, b)] for name in ("energy_j", "peak_power_w", "cost", "co2e_g")}
-    return [] if found is None else index_rows(found, known)
+    if found is None:
+        return [], None
+    metrics = {name: [run.metric(name) for run in (a, b)] for name in METRICS}
+    written = {name: pair for name, pair in metrics.items() if pair != [None, None]}
+    return index_rows(found, metrics), written | found.record()

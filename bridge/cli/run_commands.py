@@ -187,7 +187,8 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
-    for words in (time_limit_words(scenario.workload, [scenario.options]), wish_words(scenario), power_words(scenario)):
+    limits = time_limit_words(scenario.workload, [scenario.options])
+    for words in (limits, wish_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
@@ -388,15 +389,19 @@ def platform_command(
     *,
     like: Annotated[
         str | None,
-        typer.Option(metavar="WORKLOAD", help="The machine that this workload's file names; default: the paper's."),
+        typer.Option(
+            metavar="WORKLOAD",
+            help="The machine that this workload's file names; or demand-response. Default: the paper's.",
+        ),
     ] = None,
 ) -> None:
-    """Print a platform as TOML, to start one's own from: the two-level paper's, or the one that a log names."""
-    from bls.machine.platform import Platform
+    """Print a platform as TOML, to start one's own from: the two-level paper's, another paper's, or one that a log names."""
+    from bls.machine.published import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.machine import platform_for
 
-    machine = Platform() if like is None else platform_for("log", read_workload(like), replayed=True)
+    name = "paper" if like is None else like
+    machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)
     print(machine.to_toml(), end="")
 
 

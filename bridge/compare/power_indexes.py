@@ -9,23 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.power.accounting import PJ_PER_J
+from bls.power.limits import joined
 from bls.power.report import grams_text, joules_text, watts_text
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.tables import read_rows
+from traces.tables import read_power
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Increase", "PowerIndexes", "index_rows", "indexes_of", "power_indexes"]
+__all__ = ["METRICS", "Increase", "PowerIndexes", "index_rows", "indexes_of", "power_indexes"]
 
-_COLUMNS = ("instant_ns", "power_mw", "limit_mw", "level")
+#: Those of the two runs that are shown beside each other: what they are called, and how they are written.
+METRICS: Final = {
+    "energy_j": ("energy", joules_text),
+    "peak_power_w": ("peak power", watts_text),
+    "peak_limited_w": ("peak in limits", watts_text),
+    "cost": ("cost", "{:,.2f}".format),
+    "co2e_g": ("carbon", grams_text),
+}
+
+#: Of these, what is shown only if it is known of both: there may have been no limits, or no signals.
+_NOT_ALWAYS: Final = ("peak_limited_w", "cost", "co2e_g")
 
 
 class Increase(NamedTuple):
@@ -38,12 +49,20 @@ class Increase(NamedTuple):
 
 
 class PowerIndexes(NamedTuple):
-    """What B has cost and saved beside A: by ``all``, ``allowed`` and ``disallowed`` jobs; J to the later end; W in limits."""
+    """What B has cost and saved beside A: by ``all``, ``allowed`` and ``disallowed`` jobs; J to the later end; W while there
+    are limits, from the first submit to the later end, None where there are none."""
 
     run: Mapping[str, Increase]
     wait: Mapping[str, Increase]
     energy_saved_j: float
     power_reduction_w: float | None
+
+    def record(self) -> dict[str, Any]:
+        """The same as plain values, for ``comparison.json``."""
+        found = self._asdict()
+        for name in ("run", "wait"):
+            found[name] = {group: one._asdict() for group, one in found[name].items()}
+        return found
 
 
 def power_indexes(
@@ -66,7 +85,7 @@ def power_indexes(
     a, b = (record.get("power") for record in records)
     if not isinstance(a, Mapping) or not isinstance(b, Mapping):
         return None
-    read = [read_rows(folder / "power.parquet", _COLUMNS) for folder in folders]
+    read = [read_power(folder / "power.parquet") for folder in folders]
     return indexes_of(jobs, rows, (a, b), (read[0], read[1]))
 
 
@@ -105,7 +124,8 @@ def indexes_of(
         _steps(table, round(one["idle_w"] * 1000), last) for table, one, last in zip(powers, records, ends, strict=True)
     ]
     whole = [_energy_pj(*one, begin, end) for one in steps]
-    windows = _union(records[1].get("limits", []), end)
+    # Before the first submit and behind the later end nothing runs in either run, whatever the limits.
+    windows = joined((max(a, begin), min(z, end)) for a, z, *_ in records[1].get("limits", []))
     saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
     length = sum(z - a for a, z in windows)
     return PowerIndexes(
@@ -135,17 +155,6 @@ def _energy_pj(at: Array, power: Array, begin: int, end: int) -> int:
     return exact_product_sum(lasts[some], power[some]) if some.any() else 0
 
 
-def _union(limits: list[list[int]], end: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for begin, stop, *_ in sorted(limits):
-        until = end if stop >= MAX_NS else stop
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], until)
-        elif begin < until:
-            found.append((begin, until))
-    return found
-
-
 def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]]) -> list[tuple[str, str]]:
     """What a person looks at: rows of a table.
 
@@ -153,16 +162,13 @@ def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]])
     ----------
     indexes : PowerIndexes
     metrics : mapping of str to [A's, B's]
-        ``energy_j`` and ``peak_power_w``; ``cost`` and ``co2e_g``, None where there were no signals of them.
+        Those of :data:`METRICS`.
     """
     rows = []
-    for name, words, text in (("energy_j", "energy", joules_text), ("peak_power_w", "peak power", watts_text)):
+    for name, (words, text) in METRICS.items():
         known = ["unknown" if value is None else text(value) for value in metrics[name]]
-        rows.append((words, f"A {known[0]}, B {known[1]}"))
-    for name, words, shown in (("cost", "cost", "{:,.2f}".format), ("co2e_g", "carbon", grams_text)):
-        told = [shown(value) for value in metrics[name] if value is not None]
-        if len(told) == len(metrics[name]):
-            rows.append((words, f"A {told[0]}, B {told[1]}"))
+        if name not in _NOT_ALWAYS or None not in metrics[name]:
+            rows.append((words, f"A {known[0]}, B {known[1]}"))
     rows.append(("energy saved", f"{joules_text(indexes.energy_saved_j)} to the later end"))
     if indexes.power_reduction_w is not None:
         rows.append(("power reduction", f"{watts_text(indexes.power_reduction_w)} while there are limits"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -115,7 +116,14 @@ def job_rows(compared: Comparison, job: int, a: RunFolder, b: RunFolder) -> list
 
 
 def write_comparison(
-    compared: Comparison, a: RunFolder, b: RunFolder, folder: Path, *, row: int | None, top: int
+    compared: Comparison,
+    a: RunFolder,
+    b: RunFolder,
+    folder: Path,
+    *,
+    row: int | None,
+    top: int,
+    power: Mapping[str, Any] | None = None,
 ) -> None:
     """Write delays.parquet, comparison.json and the figures.
 
@@ -131,6 +139,8 @@ def write_comparison(
         Of the job whose chain is drawn; None if there is none.
     top : int
         So many rows of every ranking are in comparison.json.
+    power : mapping, optional
+        What limits to power have cost and saved, where both runs know of power.
     """
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
@@ -146,6 +156,7 @@ def write_comparison(
         "versions": versions(),
         "jobs": compared.counts,
         **{name: [a.metric(name), b.metric(name)] for name in METRICS},
+        **({} if power is None else {"power": dict(power)}),
         "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
         "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
         "most_delaying": _delays_of(compared, "later_ns", top, later=True),

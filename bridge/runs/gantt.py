@@ -56,14 +56,15 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
 
 
 def run_title(record: Mapping[str, Any]) -> str:
-    """What was run in one line, of what the record says: ``sample: fcfs × gss, Υ = 0.25``."""
+    """What was run in one line, of what the record says: ``sample: fcfs × gss, Υ = 0.25``; with limits, the fallback, too."""
     arguments = record.get("arguments")
     if not isinstance(arguments, Mapping):
         return ""
     batch = batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else ""
     levels = " × ".join(word for word in (batch, str(arguments.get("als") or "")) if word)
     varied = f"Υ = {arguments['variation']}" if arguments.get("variation") else ""
-    said = ", ".join(word for word in (levels, varied) if word)
+    limited = f"fallback {arguments.get('fallback')}" if arguments.get("limits") else ""
+    said = ", ".join(word for word in (levels, varied, limited) if word)
     workload = Path(str(arguments["workload"])).name if arguments.get("workload") else ""
     return f"{workload}: {said}" if workload and said else workload or said
 

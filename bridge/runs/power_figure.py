@@ -7,11 +7,9 @@ from pathlib import Path
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import run_title
 from traces.base.errors import InputError
-from traces.tables import read_jobs, read_rows
+from traces.tables import read_jobs, read_power
 
 __all__ = ["draw_power"]
-
-_COLUMNS = ("instant_ns", "power_mw", "limit_mw", "level")
 
 
 def draw_power(folder: Path, target: Path) -> Path:
@@ -29,5 +27,5 @@ def draw_power(folder: Path, target: Path) -> Path:
     if not power.is_file():
         raise InputError(f"{folder} has no power.parquet; simulate again with --power")
     until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
-    save(power_figure(read_rows(power, _COLUMNS), until_ns=until_ns, title=run_title(record)), target)
+    save(power_figure(read_power(power), until_ns=until_ns, title=run_title(record)), target)
     return target

@@ -23,7 +23,7 @@ from traces.base.notebook import html_table
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.holdings import holdings
-from traces.ledger import STATES, Ledger, PowerRecords
+from traces.ledger import STATES, Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -460,8 +460,7 @@ class Result:
 
         ledger = self.ledger
         if self.power is not None:
-            shown = (self.power.columns[name] for name in ("instant_ns", "power_mw", "limit_mw"))
-            ledger = replace(ledger, power=PowerRecords(*shown))
+            ledger = replace(ledger, power=self.power.records())
         return exporter("otf2")(ledger, Path(path))
 
     def summary(self) -> list[tuple[str, str]]:

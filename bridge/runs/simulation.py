@@ -403,8 +403,9 @@ def simulate(
         A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
         ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
-        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), or ``log``: the machine
-        that the log names. Default with ``als="recorded"`` ``log``, where it names one; else ``paper``.
+        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
+        ``bls.machine.published``, as ``demand-response``, or ``log``: the machine that the log names. Default with
+        ``als="recorded"`` ``log``, where it names one; else ``paper``.
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
     select : str

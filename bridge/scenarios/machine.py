@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bls.machine.platform import Platform, load_platform
+from bls.machine.published import PUBLISHED
 from bls.options import OVERSIZE, PLATFORM
 from bls.workloads.named_machine import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
@@ -12,7 +13,8 @@ from traces.base.errors import InputError
 
 __all__ = ["given_platform", "is_word", "machine_words", "platform_for"]
 
-#: The machine of the two-level paper, and that which the log names. A file that is called so is ``./paper``, ``./log``.
+#: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
+#: ``./paper``, ``./log``.
 _PAPER, _LOG = "paper", "log"
 
 #: If more of a log's jobs are too wide, it is said what to do.
@@ -21,11 +23,12 @@ _FEW = 0.01
 
 def is_word(platform: object) -> bool:
     """Whether it says which machine without naming a file."""
-    return platform in (_PAPER, _LOG)
+    return platform in (*PUBLISHED, _LOG)
 
 
 def given_platform(platform: Platform | str | Path | None) -> Platform | None:
-    """A platform from what a user gives: a platform, ``paper``, or the path of a file; None where it depends on the log.
+    """A platform from what a user gives: a platform, one of ``bls.machine.published``, as ``paper``, or the path of a file;
+    None where it depends on the log.
 
     Raises
     ------
@@ -34,9 +37,10 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
     """
     if platform is None or platform == _LOG:
         return None
-    if platform == _PAPER:
-        return Platform()
-    return platform if isinstance(platform, Platform) else load_platform(platform)
+    if isinstance(platform, Platform):
+        return platform
+    published = PUBLISHED.get(str(platform)) if is_word(platform) else None
+    return load_platform(platform) if published is None else published()
 
 
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:

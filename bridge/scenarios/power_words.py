@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from bls.options import ALLOWED, FALLBACK, LIMITS, STRETCH_WALLTIME
+from bls.power.allowed import unknown_users
 
 if TYPE_CHECKING:
     from bridge.scenarios.scenario import Scenario
 
 __all__ = ["power_words"]
 
+#: So many users are named at most.
+_MOST = 20
 
-def power_words(scenario: Scenario) -> str:
-    """That a limit is below what the idle machine draws, so that it cannot be kept; empty where none is."""
+
+def power_words(scenario: Scenario) -> Iterator[str]:
+    """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
+    effect, as nobody is slowed; that users who allow it have no job."""
     plan = scenario.power
-    if plan is None or plan.fallback == "stop:off":
-        return ""
-    idle_mw = plan.table.idle_total_mw
-    below = [one for one in plan.limits.limits if one.power_mw < idle_mw]
-    if not below:
-        return ""
-    lowest = min(one.power_mw for one in below)
-    which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
-    return f"--limits: {which}: the idle machine draws {idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
+    if plan is None or not plan.limits:
+        return
+    least_mw, off = plan.least_mw, plan.fallback == "stop:off"
+    below = [one for one in plan.limits.limits if one.power_mw < least_mw]
+    if below:
+        lowest = min(one.power_mw for one in below)
+        which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
+        draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
+        yield f"{LIMITS.name}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
+    options, slows = plan.options, plan.fallback in ("submit", "dvfs")
+    nobody = f"of no effect, as {FALLBACK.name} {options.fallback} slows nobody"
+    if plan.stops and options.allowed != ALLOWED.default:
+        yield f"{ALLOWED.name}: {nobody}"
+    if options.stretch_walltime and not slows:
+        yield f"{STRETCH_WALLTIME.name}: {nobody}"
+    if unknown := unknown_users(options.allowed, scenario.workload):
+        named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
+        yield f"{ALLOWED.name}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"

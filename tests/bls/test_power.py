@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from reference import application
 from reference.drawing import task_lengths
+from reference.energy import used_pj
 from reference.power import Case, Job, Limit, Machine, Outcome, run
 
 import bridge
@@ -186,7 +187,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
-    """Jobs and idle cores make the machine; exactly."""
+    """Jobs and idle cores make the machine; exactly, and as counted core by core."""
     for seed in range(30):
         for fallback in FALLBACKS:
             case = drawn(seed, fallback)
@@ -200,6 +201,7 @@ def test_energy_is_the_integral_of_power_and_adds_up(tmp_path: Path) -> None:
             assert total == power.series.energy_pj()
             jobs = power.accounts.jobs.total_pj()
             assert 0 < jobs <= total
+            assert (power.accounts.jobs.pj_each(), total) == used_pj(result)
             metrics = result.metrics
             assert metrics["energy_jobs_j"] + metrics["energy_idle_j"] == pytest.approx(metrics["energy_j"])
             assert result.jobs.energy_j.sum() == pytest.approx(metrics["energy_jobs_j"])
@@ -291,8 +293,19 @@ def test_no_limit_that_is_reached_is_as_no_option(tmp_path: Path) -> None:
     case = Case(TWO, JOBS, (Limit(20 * S, 80 * S, 400_000),), "dvfs")
     plain = simulated(Case(TWO, JOBS, LIMIT, "none"), tmp_path)
     found = simulated(case, tmp_path)
-    assert found.jobs.drop(columns="energy_j").equals(plain.jobs.drop(columns="energy_j"))
+    assert found.jobs.equals(plain.jobs)
     assert len(found.scales) == 0
+    # Nor is it another run where nothing is known of limits, or of power.
+    powered = simulated(case, tmp_path, power=PowerOptions())
+    assert powered.jobs.equals(found.jobs.drop(columns="allowed"))
+    assert powered.power is not None
+    assert found.power is not None
+    for name in ("instant_ns", "power_mw"):
+        assert getattr(powered.power.series, name).tolist() == getattr(found.power.series, name).tolist()
+    bare = simulated(case, tmp_path, power=None)
+    assert bare.power is None
+    assert bare.jobs.equals(powered.jobs.drop(columns="energy_j"))
+    assert bare.metrics == {name: found.metrics[name] for name in bare.metrics}
 
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])
@@ -359,8 +372,24 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
             {"limits": [(0, 1, 5)], "fallback": "submit:level=1"},
             "allowed: none, hold, submit, dvfs, stop:idle, stop:off",
         ),
+        *(
+            (
+                {"limits": [(0, 1, 5)], "fallback": f"submit:{said}"},
+                "--fallback: 'submit:.*'; allowed: none, .*submit:state=1$",
+            )
+            for said in ("state=²", "state=1,state=1", "state=", "state=-1", "state=1,", "", "state=1 ")
+        ),
         ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "1.5"}, "'1.5'; allowed: a share from 0 to 1"),
         ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "users:a"}, "allowed: numbers of users"),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "users:3,17"}, "separated by spaces, as users:3 17"),
+        ({"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": "101%"}, "a share from 0 to 1, or from 0% to 100%"),
+        *(
+            (
+                {"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": said},
+                f"^allowed=: '{said}'; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file$",
+            )
+            for said in ("-0.5", "nan", "0,5", "", "some.csv")
+        ),
         ({"limits": [(3, 1, 5)], "fallback": "dvfs"}, "from 3 to 1 ns; allowed: from before to"),
     ],
 )
@@ -376,7 +405,9 @@ def test_a_machine_of_which_nothing_is_known() -> None:
         bridge.simulate(Workload.from_jobs([(1, 0, 5, 1, 5)]), Platform(), als="recorded", power=PowerOptions())
 
 
-@pytest.mark.parametrize(("share", "n"), [("none", 0), ("all", 400), ("0", 0), ("1", 400)])
+@pytest.mark.parametrize(
+    ("share", "n"), [("none", 0), ("all", 400), ("0", 0), ("1", 400), ("0%", 0), ("100%", 400), ("100.0 %", 400)]
+)
 def test_shares(share: str, n: int) -> None:
     from bls.power.allowed import allowed_jobs
 
@@ -388,7 +419,8 @@ def test_smaller_shares_are_within_greater_ones() -> None:
     from bls.power.allowed import allowed_jobs
 
     workload = Workload.from_jobs([(k, k, 5, 1, 5) for k in range(1, 401)])
-    found = [allowed_jobs(share, workload, np.zeros(0, np.int64), 3) for share in ("0.25", "0.5", "0.75")]
+    found = [allowed_jobs(share, workload, np.zeros(0, np.int64), 3) for share in ("0.25", "0.5", "75%")]
+    assert (found[2] == allowed_jobs("0.75", workload, np.zeros(0, np.int64), 3)).all()
     assert (found[0] <= found[1]).all()
     assert (found[1] <= found[2]).all()
     for rows, share in zip(found, (0.25, 0.5, 0.75), strict=True):
@@ -427,6 +459,15 @@ OFF = Machine(2, 2, 50_000, TWO.states, off=10_000, shutdown=(5 * S, 250_000), b
                 "stop:idle",
             ),
             [(10, 20, 50, "running")],
+        ),
+        # With both hosts idle 200 W are drawn; and with both off 20 W.
+        (
+            Case(TWO, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 150_000),), "stop:idle"),
+            [(10, 30, 150, "infeasible")],
+        ),
+        (
+            Case(OFF, (Job(0, 2, 40 * S, True),), (Limit(10 * S, 30 * S, 15_000),), "stop:off"),
+            [(10, 15, 435, "infeasible"), (15, 30, 195, "infeasible")],
         ),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from matplotlib.text import Text
 from test_reaching import jobs
 
 import bridge
@@ -25,6 +27,7 @@ from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.power_words import power_words
 from tools import demand_response
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
@@ -276,9 +279,28 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--nodes", "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
-    said = twolevel("compare", "none", "dvfs").out
-    for words_ in ("energy saved", "power reduction", "run longer in B, allowed", "wait longer in B, disallowed"):
+    said = twolevel("compare", "none", "dvfs", "-o", "compared").out
+    for words_ in (
+        "energy saved",
+        "peak in limits",
+        "power reduction",
+        "run longer in B, allowed",
+        "wait longer in B, disallowed",
+    ):
         assert words_ in said
+    runs = [json.loads(Path(name, "run.json").read_text())["power"] for name in ("none", "dvfs")]
+    power = json.loads(Path("compared/comparison.json").read_text())["power"]
+    for name in ("energy_j", "peak_power_w", "peak_limited_w"):
+        assert power[name] == [run[name] for run in runs]
+    assert power["peak_limited_w"][1] <= 0.6 * runs[1]["full_w"] < power["peak_limited_w"][0]
+    assert power["run"]["allowed"]["mean_ns"] > 0
+    assert power["run"]["disallowed"] == {
+        "jobs": 60 - power["run"]["allowed"]["jobs"],
+        "mean_ns": 0,
+        "p95_ns": 0,
+        "ratio": 1,
+    }
+    assert set(power["wait"]) == {"all", "allowed", "disallowed"}
     record = json.loads(Path("dvfs/run.json").read_text())["power"]
     assert record["full_w"] == 4 * (100 + 64 * 4)
     table = pd.read_parquet("dvfs/power.parquet")
@@ -291,11 +313,92 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with otf2.reader.open("dvfs/trace/traces.otf2") as trace:
         found = [(event.time, *event.values) for location, event in trace.events if location.name == "power"]
     assert [one[1] for one in found] == table.power_mw.tolist()
-    assert [one[2] for one in found] == np.maximum(table.limit_mw, 0).tolist()
+    full_mw = round(1000 * record["full_w"])
+    assert [one[2] for one in found] == table.limit_mw.where(table.limit_mw >= 0, full_mw).tolist()
+    assert [one[3] for one in found] == table.level.tolist()
     assert twolevel("power", "dvfs", "-o", "power.svg").code == 0
-    assert Path("power.svg").read_text().startswith("<?xml")
+    drawn_text = Path("power.svg").read_text()
+    shown = re.findall(r"<!-- (.*?) -->", drawn_text)  # texts are outlines, which say what of
+    assert "sample: fcfs × gss, fallback dvfs" in shown
+    assert {"power [kW]", "level"} < set(shown)
+    assert any("black: the limit" in text for text in shown)
     wrong = twolevel("power", "elsewhere", "-o", "power.svg")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+SMALL = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], off_w=10)),))
+LIMITED = [(20 * S, 80 * S, 300)]
+
+
+def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
+    rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
+    power = {
+        name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
+    }
+    return bridge.simulate(
+        Workload.from_jobs(rows), SMALL, als="recorded", power=PowerOptions(**{"limits": LIMITED} | power), **said
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "instead"),
+    [
+        ({"fallback": "stop:off", "surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, "failures", "dvfs"),
+        ({"fallback": "stop:idle", "surroundings": "maintenance"}, "windows of maintenance", "hold"),
+        ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
+        ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
+        ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),
+    ],
+)
+def test_what_is_not_with_a_fallback_is_with_others(
+    said: dict[str, Any], what: str, instead: str, tmp_path: Path
+) -> None:
+    """The line names them, and what it names is possible."""
+    if said.get("surroundings") == "maintenance":
+        (tmp_path / "windows.toml").write_text('[[maintenance]]\nname = "m"\nbegin = "1h"\nend = "2h"\nhosts = "0"\n')
+        said = said | {"surroundings": Surroundings(windows=tmp_path / "windows.toml")}
+    rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
+    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
+        run_small(rows, **said)
+    run_small(rows, **said | {"fallback": instead})
+
+
+def test_what_is_to_be_said_of_limits() -> None:
+    def words(**said: Any) -> list[str]:
+        return list(power_words(run_small(**said).scenario))
+
+    below = [(0, S, 250), (S, 2 * S, 20), (2 * S, 3 * S, 19), (3 * S, 4 * S, 10)]
+    assert words(fallback="dvfs") == []
+    for fallback in ("dvfs", "stop:idle"):
+        assert words(limits=below, fallback=fallback) == [
+            "--limits: 3 of 4 cannot be kept: idle the machine draws 200 W, and the lowest is 10 W"
+        ]
+    assert words(limits=below, fallback="stop:off") == [
+        "--limits: 2 of 4 cannot be kept: with all hosts off the machine draws 20 W, and the lowest is 10 W"
+    ]
+    nobody = "of no effect, as --fallback {} slows nobody"
+    assert words(fallback="stop:idle", allowed="0.5") == ["--allowed: " + nobody.format("stop:idle")]
+    assert words(fallback="hold", allowed="0.5") == []
+    killed = Rules(kill_at_walltime=True)
+    for fallback in ("none", "hold", "stop:off"):
+        said = words(fallback=fallback, stretch_walltime=True, rules=killed)
+        assert said == ["--stretch-walltime: " + nobody.format(fallback)]
+    assert words(fallback="dvfs", stretch_walltime=True, rules=killed) == []
+    one = [{"job_id": 1, "submit_s": 0, "run_s": 5, "cores": 1, "user": 3}]
+    assert words(jobs_=one, fallback="dvfs", allowed="users:3") == []
+    assert words(jobs_=one, fallback="dvfs", allowed="users:3 99") == ["--allowed: no job is of user 99"]
+    assert words(jobs_=one, fallback="dvfs", allowed="users:99 7") == ["--allowed: no job is of users 7 99"]
+
+
+def test_the_peak_under_a_limit() -> None:
+    """Slowed 240 W, with what is idle; at full speed 300 W before and behind; without a limit meanwhile there is none."""
+    found = run_small(fallback="dvfs", limits=[(20 * S, 80 * S, 260)])
+    assert (found.metrics["peak_power_w"], found.metrics["peak_limited_w"]) == (300, 240)
+    summary = dict(found.summary())
+    assert summary["power"].endswith("at most 300 W, 240 W under a limit")
+    assert summary["may be slowed"] == "1 of 1 jobs"
+    assert "may be slowed" not in dict(run_small(fallback="hold").summary())
+    assert run_small(limits=[(200 * S, 300 * S, 260)], fallback="dvfs").metrics["peak_limited_w"] is None
 
 
 def test_indexes_by_hand() -> None:
@@ -329,12 +432,41 @@ def test_indexes_by_hand() -> None:
     assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
 
 
+def test_hours_in_which_nothing_runs_are_not_counted() -> None:
+    """A limit that goes on behind the later end, or comes after it, leaves the mean power less as it is."""
+    jobs_ = Workload.from_jobs([(1, 10, 90, 2, 100), (2, 10, 60, 2, 60)])
+    found = set()
+    for further in (
+        [(0, 100 * S, 300)],
+        [(0, 10**6 * S, 300)],
+        [(0, None, 300)],
+        [(0, 100 * S, 300), (10**5 * S, None, 9)],
+    ):
+        runs = [
+            bridge.simulate(jobs_, SMALL, als="recorded", power=PowerOptions(limits=further, fallback=fallback))
+            for fallback in ("none", "hold")
+        ]
+        first, second = runs
+        assert first.power is not None
+        assert second.power is not None
+        assert (first.jobs.end_ns.max(), second.jobs.end_ns.max()) == (100 * S, 160 * S)
+        indexes = indexes_of(
+            *((first.jobs, second.jobs), (np.arange(2), np.arange(2))),
+            (first.power.record(), second.power.record()),
+            (first.power_over_time, second.power_over_time),
+        )
+        found.add((further[0][1] == 100 * S, indexes.power_reduction_w))
+    # Without the limit 400 W for 60 s and 300 W for 30 s; with it 300 W for 150 s.
+    assert found == {(True, 60 * 100 / 90), (False, (60 * 400 + 30 * 300 + 60 * 200 - 150 * 300) / 150)}
+
+
 def test_the_result_of_the_demand_response_paper() -> None:
     """Waits fall as more users allow that their jobs are slowed, up to 75 %, and rise to 100 %; the limit is kept."""
     found = demand_response.experiment(seeds=1)
     waits = [each[0].wait["all"].mean_ns for each in found.values()]
     assert all(wait is not None for wait in waits)
     assert waits[0] > waits[1] > waits[2] > waits[3] < waits[4]
+    assert "dvfs at 407 kW, 1 seed" in {text.get_text() for text in demand_response.share_figure(found).findobj(Text)}
     runs = [each[0].run["all"].mean_ns for each in found.values()]
     assert runs == sorted(runs)
     assert runs[0] == 0

@@ -11,8 +11,11 @@ from command_line import Ran, twolevel
 
 import bridge
 from bls.machine.platform import parse_platform
+from bls.machine.published import PUBLISHED
+from bls.power.table import power_table
 from bls.workloads import read_workload
 from bls.workloads.named_machine import named_machine
+from bridge.scenarios.machine import given_platform
 
 SIZE = "; MaxNodes: 6\n; MaxProcs: 1000\n"
 
@@ -201,3 +204,21 @@ def test_a_study_says_which_machine(log: Path) -> None:
     grid = ("grid", "log.swf", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
     assert twolevel(*grid).code == 0
     assert cores_of("g") == {1000}
+
+
+def test_the_machine_of_the_demand_response_paper(here: Path) -> None:
+    """By its word, in Python, and as TOML, which says what it draws; a file that is called so is given with its folder."""
+    shown = twolevel("platform", "--like", "demand-response").out
+    machine = parse_platform(shown, "shown")
+    assert machine == PUBLISHED["demand-response"]() == given_platform("demand-response")
+    table = power_table(machine, "--power")
+    assert (table.idle_total_mw, table.full_total_mw) == (139_524_000, 507_360_000)
+    (here / "demand-response").write_text(twolevel("platform").out)
+    assert given_platform("demand-response") == machine
+    assert given_platform("./demand-response") == given_platform("paper")
+    found = twolevel(
+        *("run", "sample", "--als", "recorded", "--select", "first:5", "--platform", "demand-response"),
+        *("--power", "--no-trace", "--out", "o"),
+    )
+    assert found.code == 0, found.err
+    assert json.loads(Path("o/run.json").read_text())["power"]["full_w"] == 507_360

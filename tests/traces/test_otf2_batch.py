@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
 from hypothesis import HealthCheck, given, settings
@@ -17,9 +18,10 @@ from ledgers import Job, ledger, ledgers, machine, never_started
 from test_otf2 import SMALL
 
 from traces.base.errors import InputError
+from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2_library import reading
-from traces.ledger import Ledger, WidthRecords
+from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -121,6 +123,43 @@ def test_otf2_print_reads_why_an_attempt_was_cut(tmp_path: Path) -> None:
     assert ran.stderr == ""
     found = re.findall(r'\("cut because" <12>; STRING; "([^"]*)" <\d+>\)', ran.stdout)
     assert found == ["all its cores were lost, core 1 last"]
+
+
+INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
+LIMIT, LEVEL = np.array([-1, 8_000, -1]), np.array([0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("further", "members", "values"),
+    [
+        ({}, ["power"], [[4000], [9500], [4000]]),
+        ({"limit_mw": LIMIT}, ["power", "limit"], [[4000, 12_000], [9500, 8000], [4000, 12_000]]),
+        (
+            {"limit_mw": LIMIT, "level": LEVEL},
+            ["power", "limit", "level"],
+            [[4000, 12_000, 0], [9500, 8000, 1], [4000, 12_000, 0]],
+        ),
+    ],
+)
+def test_power(further: dict[str, Array], members: list[str], values: list[list[int]], tmp_path: Path) -> None:
+    """In W, as whole mW; where there is no limit, all that the machine may draw is; no counter of what there never is."""
+    of = replace(ledger(machine(2, 1), SMALL), power=PowerRecords(INSTANTS, DRAWN, 12_000, **further))
+    path = write_otf2(of, tmp_path)
+    with reading(path) as trace:
+        events = [event for at, event in trace.events if at.name == "power"]
+        shown = [(one.name, one.unit, one.exponent, one.base) for one in events[0].metric.members]
+    found = [(event.time, list(event.values)) for event in events]
+    assert found == list(zip(INSTANTS.tolist(), values, strict=True))
+    units = {"power": ("W", -3), "limit": ("W", -3), "level": ("#", 0)}
+    assert shown == [(name, *units[name], otf2.Base.DECIMAL) for name in members]
+    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    pattern = r'^METRIC_MEMBER .*Name: "(power|limit|level)".*, Base: (\w+), Exponent: (-?\d+), Unit: "(.+?)"'
+    printed = re.findall(pattern, ran.stdout, re.MULTILINE)
+    assert printed == [(name, "DECIMAL", str(units[name][1]), units[name][0]) for name in members]
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    read = re.findall(r"^METRIC +\d+ +(\d+) +Metric: 2,(.*)$", ran.stdout, re.MULTILINE)
+    assert [(int(at), [int(one) for one in re.findall(r"UINT64; (\d+)", rest)]) for at, rest in read] == found
 
 
 def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:

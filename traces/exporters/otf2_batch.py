@@ -25,9 +25,11 @@ __all__ = [
     "SCHEDULER_METRICS",
     "WORDS",
     "BatchLevel",
+    "Counter",
     "Location",
     "attributes_of",
     "batch_level",
+    "power_counters",
     "write_batch",
     "write_spans",
 ]
@@ -226,6 +228,27 @@ class BatchLevel(NamedTuple):
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
 
+class Counter(NamedTuple):
+    """A counter: a value times ten to the power of ``exponent`` is in its unit."""
+
+    name: str
+    description: str
+    unit: str
+    exponent: int
+    values: Array
+
+
+def power_counters(power: PowerRecords) -> list[Counter]:
+    """What is shown of power. A counter has a value at every instant: where there is no limit, it is the full power."""
+    found = [Counter("power", "what the machine draws", "W", -3, power.power_mw)]
+    if (limit := power.limit_mw) is not None:
+        words = "the lowest limit to it; where there is none, what is drawn if all cores work at full speed"
+        found.append(Counter("limit", words, "W", -3, np.where(limit < 0, power.full_mw, limit)))
+    if power.level is not None:
+        found.append(Counter("level", "state of running jobs that may be slowed, 0: full speed", "#", 0, power.level))
+    return found
+
+
 def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     """What a ledger's batch level shows; jobs that wait are shown if that takes no more lanes than ``most_lanes``."""
     jobs = ledger.jobs
@@ -414,8 +437,8 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
         spans(batch.told)
         found += [Location(batch.told_as, thread, 2 * len(batch.told.start), scheduler)]
     if (power := batch.power) is not None:
-        both = np.column_stack([power.power_mw, np.maximum(power.limit_mw, 0)])
-        counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, both)
+        drawn = np.column_stack([one.values for one in power_counters(power)])
+        counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
         found += [Location("power", metric, len(power), scheduler)]
     counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
     rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)

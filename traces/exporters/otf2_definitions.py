@@ -19,8 +19,10 @@ from traces.exporters.otf2_batch import (
     TOLD,
     WORDS,
     BatchLevel,
+    Counter,
     Location,
     attributes_of,
+    power_counters,
 )
 from traces.exporters.otf2_kernels import Calls
 from traces.exporters.otf2_library import address_of, binding
@@ -103,7 +105,7 @@ def write_definitions(
         binding.LocationType.CPU_THREAD.value,
     )
     _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
-    _write_metrics(writer, strings, power=batch.power is not None)
+    _write_metrics(writer, strings, [] if batch.power is None else power_counters(batch.power))
     names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
@@ -209,21 +211,21 @@ def _write_further(writer: Any, strings: _Strings, machine: Machine, further: li
         )
 
 
-def _write_metrics(writer: Any, strings: _Strings, *, power: bool) -> None:
+def _write_metrics(writer: Any, strings: _Strings, power: list[Counter]) -> None:
     """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
 
     The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
     reference for that of a class and crashes.
     """
     members = [
-        ("queue length", "jobs that wait for their start", "jobs"),
-        ("busy cores", "cores allocated to jobs", "cores"),
+        ("queue length", "jobs that wait for their start", "jobs", 0),
+        ("busy cores", "cores allocated to jobs", "cores", 0),
+        *(one[:4] for one in power),
     ]
     classes = [(SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])]
     if power:
-        members += [("power", "what the machine draws", "mW"), ("limit", "the lowest limit to it, 0 none", "mW")]
-        classes.append((POWER_METRICS, [2, 3]))
-    for member, (name, description, unit) in enumerate(members):
+        classes.append((POWER_METRICS, list(range(2, len(members)))))
+    for member, (name, description, unit, exponent) in enumerate(members):
         first = strings.add([name, description, unit])
         binding.GlobalDefWriter_WriteMetricMember(
             writer,
@@ -234,7 +236,7 @@ def _write_metrics(writer: Any, strings: _Strings, *, power: bool) -> None:
             binding.MetricMode.ABSOLUTE_NEXT,
             binding.Type.UINT64,
             binding.Base.DECIMAL,
-            0,
+            exponent,
             first + 2,
         )
     for reference, of in classes:
