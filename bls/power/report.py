@@ -333,14 +333,15 @@ class PowerReport:
         return found
 
     def _indexes(self) -> dict[str, Any]:
-        # What is drawn while there are limits, also before the first submit and behind the last end, by the idle machine; and
-        # how long the measured jobs of either kind wait and run.
-        windows = [(begin, self.until_ns if end >= MAX_NS else end) for begin, end in self.plan.limits.union()]
+        # What is drawn while there are limits, from the first submit on, and behind the last end by the idle machine; and how
+        # long the measured jobs of either kind wait and run.
+        union = self.plan.limits.union()
+        windows = [(max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in union]
         windows = [(begin, end) for begin, end in windows if end > begin]
         lasts = sum(end - begin for begin, end in windows)
         used = 0
         for begin, end in windows:
-            within = max(0, min(end, self.until_ns) - max(begin, self.begin_ns))
+            within = max(0, min(end, self.until_ns) - begin)
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
         jobs, allowed = self.ledger.jobs, self.allowed == 1
         measured = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
