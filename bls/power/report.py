@@ -23,6 +23,7 @@ from bls.power.accounting import (
     step_series,
 )
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
+from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.table import PowerTable
@@ -333,11 +334,10 @@ class PowerReport:
         return found
 
     def _indexes(self) -> dict[str, Any]:
-        # What is drawn while there are limits, from the first submit on, and behind the last end by the idle machine; and how
+        # What is drawn while there are limits, from the first submit on, also behind the last end, by the idle machine; and how
         # long the measured jobs of either kind wait and run.
-        union = self.plan.limits.union()
-        windows = [(max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in union]
-        windows = [(begin, end) for begin, end in windows if end > begin]
+        limited = self.plan.limits.union()
+        windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0
         for begin, end in windows:

@@ -430,6 +430,12 @@ def test_indexes_by_hand() -> None:
     early = PowerOptions(limits=[(0, 20 * S, 500), (150 * S, 200 * S, 500)], fallback="none")
     idle = bridge.simulate(jobs_, machine, als="recorded", power=early).metrics
     assert idle["mean_power_in_limits_w"] == (20 * 400 + 50 * 200) / 70
+    # Hours before the first submit are left out; a run knows nothing of the later end of another, and is idle after its own.
+    later = Workload.from_jobs([(1, 110, 40, 2, 40)])
+    for begin in (0, 100, 110):
+        power = PowerOptions(limits=[(begin * S, 200 * S, 500)], fallback="none")
+        found_w = bridge.simulate(later, machine, als="recorded", power=power).metrics["mean_power_in_limits_w"]
+        assert found_w == (40 * 300 + 50 * 200) / 90
 
 
 def test_hours_in_which_nothing_runs_are_not_counted() -> None:
