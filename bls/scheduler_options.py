@@ -183,7 +183,7 @@ class Rules:
             if not may_direct(policy, "widths"):
                 raise InputError(
                     f"--resize decide: batch policy {policy.name} does not say how wide jobs are; allowed: a policy in Python "
-                    "that says directs = ('widths',), or a scheduler whose hello's directs has it"
+                    "whose directs has 'widths', or a scheduler whose hello's directs has it"
                 )
             return
         if isinstance(policy, DecidingPolicy | Reject):

@@ -492,7 +492,8 @@ class BatchSimulator(RunningJobs):
             asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
-                reason += ", but its partition, a window or what it asks for beside cores does not allow it now"
+                power = ", the limit to power" if self.state.settings[b.POWERED] != b.UNPOWERED else ""
+                reason += f", but its partition, a window{power} or what it asks for beside cores does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
             return InputError(

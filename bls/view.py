@@ -113,7 +113,7 @@ class View:
     @property
     def power_left_w(self) -> float | None:
         """What jobs that start may draw under that limit beyond idle cores, W, beside those that run in the states that they
-        are planned with; below 0 where these draw too much."""
+        are planned with; below 0 where these draw too much, None where no limit is known."""
         left = power_left(self._simulator.state)
         return None if left == b.NEVER else left / 1000
 
@@ -439,7 +439,7 @@ class View:
         self._of_a_policy("resize")
         if self._simulator.state.settings.item(b.RESIZE) != b.AS_DECIDED:
             raise PluginError(
-                "resize() is for a batch policy that says directs = ('widths',), with --malleable --resize decide"
+                "resize() is for a batch policy whose directs has 'widths', with --malleable --resize decide"
             )
         one = self._directable("resize", job)
         least, most = self._simulator.width_range(one.row)
@@ -477,7 +477,7 @@ class View:
         """
         self._of_a_policy("hint")
         if self._simulator.state.settings.item(b.AFTER_HINTS) != HINT_AS_DECIDED:
-            raise PluginError("hint() is for a batch policy that says directs = ('hints',), with --coordination hint")
+            raise PluginError("hint() is for a batch policy whose directs has 'hints', with --coordination hint")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             named = f"job {job.job_id}, which does not run" if isinstance(job, SeenJob) else shown(job)
             raise PluginError(f"hint() was given {named}; allowed: jobs of view.running")
@@ -506,7 +506,7 @@ class View:
     def _may_direct(self, what: str, name: str, part: int) -> None:
         self._of_a_policy(what)
         if not self._simulator.state.settings.item(b.DIRECTS) & part:
-            raise PluginError(f"{what}() is for a batch policy that says directs = ({name!r},)")
+            raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):

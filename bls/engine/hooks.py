@@ -115,7 +115,9 @@ def wanted(state: BatchState) -> set[int]:
     if settings[b.RESIZE] == b.EVOLVE:
         found.add(WISH)
     if settings[b.POWERED] != b.UNPOWERED:
-        found |= {LIMITS} | (set() if by_cores else {POWER_PLAN} if settings[b.DEPTH] == 1 else {POWER_FITS})
+        found.add(LIMITS)
+        if not by_cores and settings[b.ORDER] in (b.STATIC, b.SCORED):
+            found.add(POWER_PLAN if settings[b.DEPTH] == 1 else POWER_FITS)
     if state.stops.host.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     order = settings[b.ORDER]

@@ -281,7 +281,8 @@ def _told(n_cores: int, most_running: int, settings: Array, rows: int, amounts: 
     directed = n_cores if settings[b.AFTER_DIRECTIONS] or settings[b.AFTER_LEVELS] else 0
     by_policy = n_cores if settings[b.AFTER_HINTS] == HINT_AS_DECIDED else 0
     lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
-    lengths |= {"reached": hinted + resized + directed}
+    parts = (b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)  # each may tell something to every job
+    lengths |= {"reached": n_cores * sum(int(settings[part]) > 0 for part in parts)}
     return {
         **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
         "told": np.zeros((b.TOLD_ROWS, 4 * (min(hinted, most_running) + resized + directed)), np.int64),

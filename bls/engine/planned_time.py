@@ -14,7 +14,7 @@ __all__ = ["planned_ns", "scaled"]
 
 @compiled(inner=True)
 def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
-    """What takes ``rest_ns`` with ``before`` cores, with ``after``: rounded up, at most ``most``."""
+    """What takes ``rest_ns`` with ``before`` cores, or at such a speed, with ``after``: rounded up, at most ``most``."""
     whole, part = rest_ns // after, rest_ns % after
     if whole > most // before:
         return most

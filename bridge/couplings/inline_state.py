@@ -147,8 +147,8 @@ class Costs(State):
     master : int
         Whether a master pays the overhead (1 or 0).
     releases, resizes, directs : int
-        Whether applications release cores that they need no more, whether their widths change, and whether their speeds are
-        scaled (1 or 0).
+        Whether applications release cores that they need no more, whether their widths change, and whether they are directed:
+        their speeds are scaled, or they are ended (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
     bytes_per_gflop : float

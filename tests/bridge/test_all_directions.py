@@ -19,7 +19,9 @@ from test_reaching import PLATFORM, drawn, drawn_wide, jobs
 import bridge
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings
+from bls.machine.host_power import HostPower
 from bls.policies.contract import DIRECTIONS
+from bls.power.options import PowerOptions
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 
@@ -158,7 +160,7 @@ class OnceEach:
             view.scale(job, 0.5)
             view.resize(job, 4)
             view.hint(job, [1], waits)
-        if not view.n_running:
+        if view.now_ns > 4 * S and not view.n_running:
             yield from view.waiting
 
 
@@ -175,5 +177,32 @@ def test_by_hand(coupling: str, tmp_path: Path) -> None:
     assert found.tasks.start_ns.tolist()[:8] == [0, 0, 2 * S, 2 * S, 4 * S, 4 * S, 4 * S + 1, 4 * S + 1]
     assert found.jobs.end_ns.tolist()[0] == 8 * S + 1
     assert found.widths[["told_ns", "core", "change"]].to_numpy().tolist() == [[4 * S, 2, 1], [4 * S, 3, 1]]
-    assert found.hints[["told_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [[4 * S, 8, 2, 1]]
+    assert found.hints[["told_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [[4 * S, 8, 4, 1]]
     assert found.scales[["told_ns", "core", "factor"]].to_numpy().tolist() == [[4 * S, -1, 0.5]]
+
+
+class EndsAll:
+    """Starts what waits; at 4 s it ends all that runs."""
+
+    name, directs = "ends-all", ("ends",)
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        yield from view.waiting
+        if view.now_ns < 4 * S:
+            view.wake_at(4 * S)
+        for job in view.running if view.now_ns == 4 * S else ():
+            view.cancel(job)
+
+
+@pytest.mark.parametrize("said", [{"als": "ss"}, {"als": "ss", "coupling": "pool"}, {"als": "recorded"}])
+def test_all_are_ended_as_a_limit_begins(said: dict[str, Any]) -> None:
+    """Each of as many jobs as there are cores is told two things at one instant: that it ends, 1 ns later, and its level."""
+    machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100), (0.5, 40)])),))
+    power = PowerOptions(limits=[(4 * S, 9 * S, 200)], fallback="dvfs", stretch_walltime=True)
+    workload = Workload.from_jobs([(k, 0, 10, 1, 20) for k in range(1, 5)])
+    rules = Rules(kill_at_walltime=True)
+    found = bridge.simulate(workload, machine, bls=EndsAll(), power=power, rules=rules, tasks_per_core=4, **said)
+    check_ledger(found.ledger)
+    assert found.jobs.end_ns.tolist() == [4 * S + 1] * 4
+    assert found.jobs.state.tolist() == ["cancelled"] * 4
+    assert found.scales[["told_ns", "factor"]].to_numpy().tolist() == [[4 * S, 0.5]] * 4

@@ -197,7 +197,7 @@ def test_what_it_cannot_be_combined_with(tmp_path: Path) -> None:
     workload = Workload.from_jobs([(7, 0, 10, 16, 100), (8, 1, 10, 2, 100)])
     hints = Does(lambda view, job, waiting: view.hint(job))
     said: dict[str, Any] = {"als": "ss", "rules": Rules(coordination="hint")}
-    with pytest.raises(PluginError, match=r"hint\(\) is for a batch policy that says directs = \('hints',\), with "):
+    with pytest.raises(PluginError, match=r"hint\(\) is for a batch policy whose directs has 'hints', with "):
         bridge.simulate(workload, PLATFORM, bls=hints, als="ss")
     with pytest.raises(
         InputError, match=r"its queue has no head; allowed: none, .*; or a policy or a scheduler that direc"

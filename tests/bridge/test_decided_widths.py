@@ -220,7 +220,7 @@ def test_what_it_cannot_be_combined_with() -> None:
     workload = Workload.from_jobs([(7, 0, 10, 2, 100), (8, 0, 10, 2, 100)])
     around = Surroundings(malleable="1:0.5:2")
     resizes = Does(lambda view, job: view.resize(job, 2))
-    with pytest.raises(PluginError, match=r"resize\(\) is for a batch policy that says directs = \('widths',\), with "):
+    with pytest.raises(PluginError, match=r"resize\(\) is for a batch policy whose directs has 'widths', with "):
         bridge.simulate(workload, PLATFORM, bls=resizes, als="ss")
     for said, policy, message in (
         ("decide", "fcfs", "resize='decide': batch policy fcfs does not say how wide jobs are; allowed: a policy in "),

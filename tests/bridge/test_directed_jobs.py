@@ -295,7 +295,7 @@ class Does:
         ),
         (
             Does(lambda view, job: view.scale(job, 1), directs=("ends",)),
-            r"scale\(\) is for a batch policy that says directs = ",
+            r"scale\(\) is for a batch policy whose directs has ",
         ),
         (Does(None, directs=("power",)), "batch policy does: directs: 'power'; allowed: one of 'speeds', 'ends', 'wid"),
         (Does(None, directs=5), "batch policy does: directs: 5; allowed: one of 'speeds', "),

@@ -434,14 +434,14 @@ class _Cluster:
         wanted: dict[int, frozenset[int]] = {}
         if head is not None:
             lack = self.jobs[head].cores - len(self.free(head))
-            lack -= sum(len(self.asked(row)) for row in self.running)
             masked = self.machine.partitions[self.jobs[head].partition].hosts
+            asked = frozenset[int]().union(*(self.asked(row) for row in self.running))
+            lack -= sum(masked is None or self.machine.host_of(core) in masked for core in asked)
             for row in sorted(began, key=lambda row: (self.thought(row), self.place[row])):
-                computing = self.running[row].left
+                computing = self.running[row].left - asked
                 if self.resized is None:
                     computing &= frozenset(sorted(self.running[row].cores)[: self.jobs[row].cores])
                 usable = [core for core in computing if masked is None or self.machine.host_of(core) in masked]
-                usable = [core for core in usable if core not in self.asked(row)]
                 most = max(0, min(lack, len(computing) // 2))
                 wanted[row] = frozenset(sorted(usable, reverse=True)[:most])
                 lack -= len(wanted[row])

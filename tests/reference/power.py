@@ -241,7 +241,9 @@ class _World:
             state, run = self.planned(one.job), self.case.jobs[one.job].run
             if self.case.fallback == "dvfs":
                 state = min(state, level)
-            starts = self.out.start[one.job] == now  # it was planned otherwise, and has run for no time
+            starts = (
+                self.out.start[one.job] == now and one.state == 0
+            )  # it was planned otherwise, and has run for no time
             known = replace(one, thought=now + run) if starts else one
             changed.append(known.into(state, now, self.speed))
         self.running = changed

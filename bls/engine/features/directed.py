@@ -146,6 +146,8 @@ def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> 
         jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
     if jobs[b.RUN, job] >= 0:  # else as what was told of it is taken back
         set_stop(state, job, walltime_end(state, job))
+        if state.settings[b.DIRECTS] & b.CUTS:
+            end_as_directed(state, job)
 
 
 @compiled(inner=True)

@@ -28,11 +28,11 @@ def _is_asked(state: BatchState, core: int) -> bool:
 
 
 @compiled(inner=True)
-def _are_asked(state: BatchState) -> int:
-    """How many cores running jobs were asked for, and still hold."""
+def _are_asked(state: BatchState, head: int) -> int:
+    """How many cores that the head can use running jobs were asked for, and still hold."""
     n = 0
     for core in range(state.asked.size):
-        n += state.holder[core] >= 0 and state.asked[core] == 1
+        n += state.holder[core] >= 0 and state.asked[core] == 1 and usable(state, head, core)
     return n
 
 
@@ -44,7 +44,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
     held = 0
     for k in range(first, first + count):
         for core in range(state.pool_lo[k], min(state.pool_hi[k], stop)):
-            held += holder[core] == job
+            held += holder[core] == job and not _is_asked(state, core)
     most = min(most, held // 2)
     found = 0
     for back in range(count):
@@ -64,7 +64,7 @@ def _want_named(state: BatchState, head: int) -> int:
     origin, found = state.jobs[b.ORIGIN, head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
-            if state.holder[core] >= 0:
+            if state.holder[core] >= 0 and not _is_asked(state, core):
                 state.wanted_of[core] = state.holder[core] + 1
                 found += 1
     return int(found)
@@ -122,7 +122,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     if head >= 0:
         origin = jobs[b.ORIGIN, head]
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
-        lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state))
+        lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state, head))
     waits_for = lack
     sizes[b.N_HINTED] = 0
     while left > 0:

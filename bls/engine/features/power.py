@@ -163,7 +163,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
     sizes, jobs = state.sizes, state.jobs
     for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
         job = state.running_job[k]
-        if jobs[b.START, job] == now:
+        if jobs[b.START, job] == now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
             expect(state, job, now, now + jobs[b.ESTIMATE, job])
     for k in range(sizes[b.N_STARTED]):
         expect(state, state.started[k], now, now + jobs[b.ESTIMATE, state.started[k]])

@@ -73,7 +73,6 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
     """A pass with one reservation, by counts; ``begin`` and what it returns are as of ``bls.engine.features.plan_ahead``."""
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     limited, static, now = settings[b.LIMITED] == 1, settings[b.ORDER] == b.STATIC, clock[b.NOW]
-    clock[b.BLOCKED_HEAD] = -1
     blocked, waits, extra_mw, position = False, False, 0, -1
     while True:
         position = queue_next(state.queue_words, state.queue_starts, position + 1) if static else position + 1
@@ -90,8 +89,6 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
             continue
         if not fits:
             blocked = True
-            if not waits:
-                clock[b.BLOCKED_HEAD] = job
             extra_mw = _set_shadow(state, job)
             jobs[b.RESERVED, job] = 1
             continue

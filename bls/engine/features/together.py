@@ -58,6 +58,8 @@ def _gather(state: BatchState, first: int) -> None:
             told[row, to] = told[row, k]
         if told[b.TOLD_WHAT, to] == b.GIVEN:
             state.given_at[told[b.TOLD_CORE, to]] = to + 1
+    for k in range(first, stop):
+        jobs[b.TOLD_COUNT, told[b.TOLD_JOB, k]] = max(jobs[b.TOLD_COUNT, told[b.TOLD_JOB, k]], 0)
 
 
 @compiled(HOOK)
