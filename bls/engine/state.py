@@ -112,9 +112,11 @@ POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is lef
 POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
 SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
 STRETCHES = 37  # 1 where what is slowed under a limit may run for longer than its walltime by as much
-# The slots of the hooks that find out what running jobs are told, in the order in which that happens, 0 none: cores that come
-# and go, cores that others wait for, what a policy does to jobs, states under a limit to power.
-AFTER_WIDTHS, AFTER_HINTS, AFTER_DIRECTIONS, AFTER_LEVELS = 38, 39, 40, 41
+# The slots of the hooks that find out what running jobs are told, in the order in which that happens, 0 none:
+AFTER_WIDTHS = 38  # cores that come and go
+AFTER_HINTS = 39  # cores that others wait for
+AFTER_DIRECTIONS = 40  # what a policy does to jobs
+AFTER_LEVELS = 41  # states under a limit to power
 SETTINGS = 42
 
 # ---- entries of BatchState.clock: instants, and what has happened ----

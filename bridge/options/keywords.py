@@ -39,7 +39,7 @@ _PHRASES = {"without them (--no-trace, and no --tasks)": "without them (keep_tas
 _COMMAND = "twolevel worker "
 #: Words after an option that are not its value.
 _WORDS = r"(?:needs|gives|is|as|with|and|or|of|to|names)\b"
-_OPTION = re.compile(rf"(?<![\w-])--([a-z][a-z-]*)(: | (?!{_WORDS})([^\s,;:()]+))?")
+_OPTION = re.compile(rf"(?<![\w-])--([a-z][a-z-]*)(: | (?!{_WORDS})([^\s,;:()]+(?::[^\s,;:()]+)*))?")
 
 
 #: Who calls with options in mind, and so is told of options; ``dataclasses`` calls for others.

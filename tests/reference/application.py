@@ -174,7 +174,8 @@ def run(
         instant the later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the
         stop is too late.
     hints : sequence
-        (instant, cores for which others wait from then on), ascending instants; each is heard behind all else of its instant.
+        (instant, cores for which others wait from then on, as they are called, or else by their slots), ascending instants;
+        each is heard behind all else of its instant.
     latency : sequence of int
         Of each core; none: 0.
     numbers : sequence of int
@@ -206,6 +207,7 @@ def run(
         releases=releases,
         hints=[hint for hint in hints if stop is None or hint[0] < stop],
         numbers=list(numbers) or list(range(len(speeds))),
+        named=bool(numbers),
         resizes=[resize for resize in resizes if stop is None or resize.at + 1 < stop],
         wishes=list(wishes),
         later=frozenset(at for at, (_, behind, *_) in enumerate(before_stop) if behind),
@@ -234,6 +236,7 @@ class Job(Generic[Real]):
         hints: list[tuple[int, Collection[int]]],
         resizes: list[Resize[Real]],
         numbers: list[int],
+        named: bool,
         wishes: list[int],
         later: frozenset[int],
     ) -> None:
@@ -241,7 +244,7 @@ class Job(Generic[Real]):
         self.later = later  # which changes are known behind all that happens at their instants
         self.resizes, self.resized, self.stale = resizes, False, False
         self.only = ""  # the technique that is simulated ahead
-        self.hints, self.wanted = hints, frozenset[int]()
+        self.hints, self.wanted, self.named = hints, frozenset[int](), named
         self.lengths: list[Real] = lengths
         self.changes: list[Change[Real]] = changes
         self.given = given
@@ -436,7 +439,7 @@ class Job(Generic[Real]):
     def want(self, cores: Collection[int]) -> None:
         """Others wait for these cores."""
         there = [core for core in self.cores if not core.leaving and core.released is None]
-        self.wanted = frozenset(core.number for core in there if core.label in cores)
+        self.wanted = frozenset(core.number for core in there if (core.label if self.named else core.number) in cores)
 
     def resize(self, decided: Resize[Real]) -> None:
         """Cores come, and are to leave."""
