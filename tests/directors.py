@@ -26,7 +26,7 @@ class Director:
     """
 
     name = "director"
-    directs = ("speeds", "ends")
+    directs: tuple[str, ...] = ("speeds", "ends")
 
     def __init__(self, seed: int, share: float = 0.4, ends: float = 0.02, *, whole: bool = False) -> None:
         self.seed, self.share, self.ends, self.whole = seed, share, ends, whole

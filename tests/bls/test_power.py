@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,39 +113,60 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
 TECHNIQUES = ("static", "ss", "gss", "tss", "fac", "awf-b", "awf-c", "awf-d", "awf-e", "af")
 
 
+class Loops:
+    """What the jobs of a case compute: the reference runs a job again from its start whenever its speed has changed."""
+
+    def __init__(
+        self, case: Case, als: str, overhead_ns: int, variation: float, tasks_per_core: int, seed: int
+    ) -> None:
+        self.case, self.als, self.overhead_ns, self.seed = case, als, overhead_ns, seed
+        self.variation, self.tasks_per_core = variation, tasks_per_core
+        #: Each job as it ran with all that it was told.
+        self.ran: dict[int, application.Run] = {}
+        self.known: dict[tuple[int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
+
+    def end_of(self, job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
+        """When a job ends, told so."""
+        one, key = self.case.jobs[job], (job, start, told)
+        if key not in self.known:
+            drawing = self.seed, job + 1, one.cores, one.run, 1.0, self.variation, self.tasks_per_core
+            self.known[key] = application.run(
+                task_lengths(*drawing),
+                [1.0] * one.cores,
+                self.als,
+                start=start,
+                overhead=self.overhead_ns,
+                later=[(at, core, float(speed)) for at, speed in told for core in range(one.cores)],
+                seed=self.seed,
+                job=job + 1,
+            )
+        self.ran[job] = self.known[key]
+        return self.ran[job].end
+
+
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:off"])
 def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> None:
     """Jobs are loops: whenever their speed changes the reference runs them again from their start; task by task."""
     met = changes = 0
     for seed in range(24):
-        chance, case, ran = random.Random(seed), drawn(seed, fallback), dict[int, application.Run]()
-        technique, overhead = chance.choice(TECHNIQUES), chance.choice((0, 0, 300_000_000))
-        variation, tasks = chance.choice((0.0, 0.3)), chance.choice((1, 3, 6))
-
-        @cache
-        def end_of(job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
-            one = case.jobs[job]  # noqa: B023  # called in this turn only
-            lengths = task_lengths(seed, job + 1, one.cores, one.run, 1.0, variation, tasks)  # noqa: B023
-            later = [(at, core, float(speed)) for at, speed in told for core in range(one.cores)]
-            said = {"start": start, "overhead": overhead, "later": later, "seed": seed, "job": job + 1}  # noqa: B023
-            ran[job] = application.run(lengths, [1.0] * one.cores, technique, **said)  # noqa: B023
-            return ran[job].end  # noqa: B023
-
-        expected = run(replace(case, end_of=end_of))
-        if expected is None:
-            continue
-        more = {
-            "als": technique,
-            "variation": variation,
-            "tasks_per_core": tasks,
-            "overhead_ns": overhead,
+        chance, case = random.Random(seed), drawn(seed, fallback)
+        said = {
+            "als": chance.choice(TECHNIQUES),
+            "overhead_ns": chance.choice((0, 0, 300_000_000)),
+            "variation": chance.choice((0.0, 0.3)),
+            "tasks_per_core": chance.choice((1, 3, 6)),
             "seed": seed,
         }
-        found = simulated(case, tmp_path, **more)
+        loops = Loops(case, **said)
+        expected = run(replace(case, end_of=loops.end_of))
+        if expected is None:
+            continue
+        found = simulated(case, tmp_path, **said)
         assert_as(expected, found)
         ledger = found.ledger
         assert ledger.tasks is not None
-        for job, mine in ran.items():
+        assert loops.ran.keys() == set(range(len(case.jobs)))
+        for job, mine in loops.ran.items():
             rows = slice(int(ledger.tasks.first[job]), int(ledger.tasks.first[job + 1]))
             assert ledger.tasks.start_ns[rows].tolist() == [task.start for task in mine.tasks if task is not None]
             assert ledger.tasks.end_ns[rows].tolist() == [task.end for task in mine.tasks if task is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,10 +28,10 @@ PJ_PER_KWH = 3_600_000 * PJ_PER_J
 MACHINE = Platform((HostGroup(1, 2, 2.0, power=HostPower(600, [(1, 1800)])),))
 
 
-def options(folder: Path, text: str, **more: object) -> PowerOptions:
+def options(folder: Path, text: str, **more: Any) -> PowerOptions:
     path = folder / "signals.csv"
     path.write_text(text)
-    return PowerOptions(signals=path, **more)  # type: ignore[arg-type]
+    return PowerOptions(signals=path, **more)
 
 
 def test_by_hand(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Everything(Director):
 
     def __init__(self, seed: int, kinds: tuple[str, ...]) -> None:
         super().__init__(seed, 0.4 if "speeds" in kinds else 0.0, 0.02 if "ends" in kinds else 0.0)
-        self.directs = kinds  # type: ignore[assignment]
+        self.directs = kinds
 
     def decide(self, view: Any) -> Iterator[Any]:
         chance, starts = random.Random(f"{self.seed} {view.now_ns} more"), []
