@@ -1,4 +1,4 @@
-"""Policies and schedulers that decide themselves, under a limit to power: what they are told of it, and that they are held to it."""
+"""Policies and schedulers that decide themselves, under a limit to power: told of it, and held to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POWER = HostPower(10, [(1, 100), (0.5, 40)])
 #: 40 W idle; a core that works draws 90 W more, or 30 W in its slower state.
 MACHINE = Platform((HostGroup(1, 4, 4.0, power=POWER),))
 LIMIT = [(0, 100 * S, 300.0)]
-#: Numbers, submits, run times, cores, estimates: of two cores and of one; together they would draw 270 W more, and 260 W are left.
+#: Of two cores and of one; together they would draw 270 W more than idle cores, and 260 W are left.
 JOBS = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 0, 20, 1, 20)])
 
 

@@ -466,6 +466,22 @@ def test_hours_in_which_nothing_runs_are_not_counted() -> None:
     assert found == {(True, 60 * 100 / 90), (False, (60 * 400 + 30 * 300 + 60 * 200 - 150 * 300) / 150)}
 
 
+@pytest.mark.parametrize(("limit_w", "given"), [(299.0, []), (309.0, []), (310.0, [2]), (400.0, [2, 3])])
+def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
+    """40 W idle; a core that works draws 90 W more. Two do; as the limit begins, and nobody waits, the job has what else fits."""
+    machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100)])),))
+    found = bridge.simulate(
+        Workload.from_jobs([(1, 0, 40, 2, 40)]),
+        machine,
+        als="ss",
+        tasks_per_core=20,
+        rules=Rules(resize="expand"),
+        surroundings=Surroundings(malleable="1:1:2"),
+        power=PowerOptions(limits=[(5 * S, 1000 * S, limit_w)], fallback="hold"),
+    )
+    assert found.widths.core[found.widths.change == 1].tolist() == given
+
+
 def test_the_result_of_the_demand_response_paper() -> None:
     """Waits fall as more users allow that their jobs are slowed, up to 75 %, and rise to 100 %; the limit is kept."""
     found = demand_response.experiment(seeds=1)
