@@ -468,7 +468,7 @@ def test_hours_in_which_nothing_runs_are_not_counted() -> None:
 
 @pytest.mark.parametrize(("limit_w", "given"), [(299.0, []), (309.0, []), (310.0, [2]), (400.0, [2, 3])])
 def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
-    """40 W idle; a core that works draws 90 W more. Two do; as the limit begins, and nobody waits, the job has what else fits."""
+    """40 W idle; a core that works draws 90 W more. Two do; as the limit begins, and nobody waits, it has what else fits."""
     machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100)])),))
     found = bridge.simulate(
         Workload.from_jobs([(1, 0, 40, 2, 40)]),
