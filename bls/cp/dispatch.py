@@ -146,18 +146,15 @@ def plan(
             )
     if not len(problem.held) and chosen.start_s.all():  # the machine is empty, and would stay so
         chosen, found = listed, replace(found, source="fallback")
-    starts, unplaced = _starts(problem, chosen, where, row, room)
-    return replace(
-        found, value=objective.value(chosen.start_s), start_s=chosen.start_s, starts=starts, unplaced=unplaced
-    )
+    if where is not None:
+        chosen = replace(chosen, unit_node=where[chosen.unit_node])
+    starts, unplaced = (starts_of(problem, chosen, row), ()) if room != POOL else _placed(problem, chosen, row)
+    value = objective.value(chosen.start_s)
+    return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
-def _starts(
-    problem: Problem, schedule: Schedule, where: Array | None, row: Array, room: int
-) -> tuple[tuple[Start, ...], tuple[int, ...]]:
-    """Who starts now; and, by row, who would if it had a place."""
-    if room != POOL:
-        return starts_of(problem, schedule, where, row), ()
+def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
+    """HCP'19: who starts now; and, by row, who would if there were nodes that can hold it."""
     placed, without = best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0))
     places = [(int(problem.place[job]), nodes) for job, nodes in placed.items()]
     starts = tuple(Start(place, int(row[place]), nodes, None) for place, nodes in places)

@@ -69,8 +69,9 @@ class Plan:
         How long that took by the caller's clock.
     place : int64 (modelled,)
         The jobs, by their places in the queue, the highest priority first.
-    start_s : int64 (modelled,)
-        When the plan starts them, s after t. Nobody who does not start at t is promised anything.
+    schedule : Schedule or None
+        When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody who
+        does not start at t is promised anything.
     starts : tuple of Start
         Who starts now, by priority.
     unplaced : tuple of int
@@ -93,7 +94,7 @@ class Plan:
     build_ns: int = 0
     solve_ns: int = 0
     place: Array | None = None
-    start_s: Array | None = None
+    schedule: Schedule | None = None
     starts: tuple[Start, ...] = ()
     unplaced: tuple[int, ...] = ()
 
@@ -103,15 +104,14 @@ class Plan:
         return self.source == "planned"
 
 
-def starts_of(problem: Problem, schedule: Schedule, nodes: Array | None, row: Array) -> tuple[Start, ...]:
+def starts_of(problem: Problem, schedule: Schedule, row: Array) -> tuple[Start, ...]:
     """Who starts at t by a schedule with places.
 
     Parameters
     ----------
     problem : Problem
     schedule : Schedule
-    nodes : int64 or None
-        The machine's number of each of the problem's nodes; None: they are the same.
+        On the machine's nodes.
     row : int64 (n,)
         Of the queue.
     """
@@ -121,5 +121,5 @@ def starts_of(problem: Problem, schedule: Schedule, nodes: Array | None, row: Ar
         node = schedule.unit_node[units]
         low = schedule.unit_low[units] if len(schedule.unit_low) else None
         place = int(problem.place[job])
-        found.append(Start(place, int(row[place]), node if nodes is None else nodes[node], low))
+        found.append(Start(place, int(row[place]), node, low))
     return tuple(found)
