@@ -1,0 +1,243 @@
+"""A dispatch: who is modelled, the list, the model, its search, and who starts.
+
+The list's plan is complete. The solver begins at it and can only better it; where the solver finds nothing, or is stopped
+by the clock, the list starts jobs. On a machine on which nothing runs somebody starts at once in either, so no job that
+fits an empty machine is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from bls.cp.best_fit import best_fit
+from bls.cp.boxes import BoxesModel
+from bls.cp.by_node import ByNodeModel, count_variables
+from bls.cp.instance import Instance
+from bls.cp.objective import Objective
+from bls.cp.parameters import MODELS, Parameters
+from bls.cp.plan import Plan, Start, starts_of
+from bls.cp.pooled import PooledModel
+from bls.cp.problem import Problem, problem_of
+from bls.cp.ranking import holders, select
+from bls.cp.reduction import reduced
+from bls.cp.serial import BOXES, NODES, POOL, Schedule, SerialGeneration, best_list
+from bls.cp.solver import cp_model, solve
+from traces.base.errors import one_of
+from traces.compiled import Array
+
+__all__ = ["dispatch", "plan"]
+
+_Model: TypeAlias = PooledModel | ByNodeModel | BoxesModel
+
+#: Of each dispatcher: its model, and the room of its lists.
+_KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
+    "hcp19": (PooledModel, POOL),
+    "pcp19": (ByNodeModel, NODES),
+    "pcp20": (BoxesModel, BOXES),
+}
+
+
+def _no_clock() -> int:
+    return 0
+
+
+def dispatch(
+    instance: Instance,
+    model: str,
+    parameters: Parameters,
+    *,
+    queue: int | None = None,
+    clock_ns: Callable[[], int] = _no_clock,
+) -> Plan:
+    """Decide who starts at t, and where.
+
+    Parameters
+    ----------
+    instance : Instance
+    model : {"hcp19", "pcp19", "pcp20"}
+    parameters : Parameters
+    queue : int, optional
+        The most jobs that are modelled now, where that is not ``parameters.queue``; see ``Parameters.next_queue``.
+    clock_ns : callable, optional
+        What times are measured with, ns; without it they are 0. Nothing depends on it.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or OR-Tools is not installed.
+    """
+    if model not in MODELS:
+        raise one_of("model", model, MODELS, "constraint programming")
+    cp_model()  # it is said at once if it is not there
+    place = select(instance, parameters.queue if queue is None else queue, parameters.which)
+    problem = problem_of(instance, place)
+    fitting = parameters.which == "fits" or holders(instance.free, instance.queue)[place].any()
+    if not len(place) or not fitting:
+        return Plan(model, "nothing", modelled=len(place), place=place)
+    return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)
+
+
+def plan(
+    problem: Problem,
+    model: str,
+    parameters: Parameters,
+    *,
+    row: Array,
+    clock_ns: Callable[[], int] = _no_clock,
+) -> Plan:
+    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
+    kind, room = _KINDS[model]
+    began = clock_ns()
+    where: Array | None = None
+    if room == BOXES:
+        problem, where = reduced(problem)
+    objective = Objective(problem)
+    generation = SerialGeneration(problem, room)
+    listed, order = best_list(problem, objective, generation)
+    list_value = objective.value(listed.start_s)
+    found = Plan(
+        model,
+        "unknown",
+        source="fallback",
+        is_exact=objective.is_exact,
+        value=list_value,
+        list_value=list_value,
+        bound=objective.constant,
+        list_order=order,
+        modelled=len(problem),
+        place=problem.place,
+        list_ns=clock_ns() - began,
+    )
+    chosen = listed
+    if not listed.start_s.any():  # nothing is better than to start all
+        found = replace(found, status="optimal", source="planned")
+    elif room == NODES and count_variables(problem) > parameters.most_variables:
+        found = replace(found, status="too-large")
+    else:
+        began = clock_ns()
+        made = kind(problem, objective)
+        variables = made.scheduling.n_variables
+        if variables > parameters.most_variables:
+            found = replace(found, status="too-large", build_ns=clock_ns() - began)
+        else:
+            if parameters.search == "paper":
+                made.scheduling.search_as_paper()
+            else:
+                made.hint(listed)
+            found = replace(found, variables=variables, build_ns=clock_ns() - began)
+            began = clock_ns()
+            search = _Search(made, objective, parameters)
+            search.run()
+            if search.schedule is not None:
+                chosen = _better(search.schedule, listed, objective, generation, parameters.search)
+            found = replace(
+                found,
+                status=search.status,
+                source="fallback" if search.schedule is None else "planned",
+                is_repeatable=not search.was_stopped,
+                bound=max(objective.constant, objective.bound(search.weighted_bound)),
+                solves=search.solves,
+                solve_ns=clock_ns() - began,
+            )
+    if not len(problem.held) and chosen.start_s.all():  # the machine is empty, and would stay so
+        chosen, found = listed, replace(found, source="fallback")
+    if where is not None:
+        chosen = replace(chosen, unit_node=where[chosen.unit_node])
+    starts, unplaced = (starts_of(problem, chosen, row), ()) if room != POOL else _placed(problem, chosen, row)
+    value = objective.value(chosen.start_s)
+    return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
+
+
+def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
+    """HCP'19: who starts now; and, by row, who would if there were nodes that can hold it."""
+    placed, without = best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0))
+    places = [(int(problem.place[job]), nodes) for job, nodes in placed.items()]
+    starts = tuple(Start(place, int(row[place]), nodes, None) for place, nodes in places)
+    return starts, tuple(int(row[problem.place[job]]) for job in without)
+
+
+def _better(
+    found: Schedule, listed: Schedule, objective: Objective, generation: SerialGeneration, search: str
+) -> Schedule:
+    """What is best by exact Z: the solver's plan, the serial schedule in the order of its starts, or the list's.
+
+    The solver may leave a job later than it could be, as its time was up; and where its weights are rounded, a plan that
+    is better by these may be worse. The paper's search is taken as it is.
+    """
+    if search == "paper":
+        return found
+    earlier = generation(np.argsort(found.start_s, kind="stable"))
+    return min((found, earlier, listed), key=lambda schedule: objective.sum_of(schedule.start_s))
+
+
+@dataclass
+class _Search:
+    """The search of a model: solves, with limits as ``Parameters`` says.
+
+    Attributes
+    ----------
+    schedule : Schedule or None
+        What was found; None if nothing was, or the clock stopped a solve.
+    status : str
+    weighted_bound : int
+    solves : int
+    was_stopped : bool
+    """
+
+    model: _Model
+    objective: Objective
+    parameters: Parameters
+    schedule: Schedule | None = None
+    status: str = "unknown"
+    weighted_bound: int = 0
+    solves: int = 0
+    was_stopped: bool = False
+
+    def run(self) -> None:
+        """Solve until it is known, or the limits are reached."""
+        chosen = self.parameters
+        limit_s, tries = chosen.limit_s, chosen.tries
+        before: Fraction | None = None
+        while True:
+            self._solve(limit_s)
+            if self.was_stopped:
+                return
+            if self.schedule is None:
+                if not tries:
+                    return
+                tries -= 1
+                limit_s += chosen.more_s
+                continue
+            value = self.objective.value(self.schedule.start_s)
+            if self.status == "optimal" or value == before or 2.0 * limit_s > chosen.longest_s:
+                return
+            before = value
+            limit_s *= 2.0
+            if chosen.search == "hinted":
+                self.model.scheduling.model.clear_hints()
+                self.model.hint(self.schedule)
+
+    def _solve(self, limit_s: float) -> None:
+        chosen, made = self.parameters, self.model
+        solved = solve(
+            made.scheduling.model,
+            made.variables,
+            limit_s=limit_s,
+            wall_s=chosen.wall_s,
+            seed=chosen.seed,
+            presolve=chosen.presolve,
+            fixed=chosen.search == "paper",
+        )
+        self.solves += 1
+        self.status = solved.status
+        self.was_stopped = solved.was_stopped
+        self.weighted_bound = max(self.weighted_bound, solved.weighted_bound)
+        if solved.was_stopped:
+            self.schedule = None
+        elif solved.values:
+            self.schedule = made.schedule(solved.values)

@@ -1,0 +1,208 @@
+"""One dispatch at an instant t: what the machine has, who runs where and for how much longer, who waits.
+
+All times are whole seconds, counted from t, as the models need them: what remains of a running job and the duration of a
+waiting one are rounded up, and are at least 1 s; how long a job has waited is rounded down. So nothing is planned onto
+a core before the second in which it is expected to be free.
+
+Source: Galleguillos, Kiziltan and Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
+Applications", arXiv:2009.10348 (2020), sections 2.1 and 2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from traces.base.columns import Columns
+from traces.base.errors import PluginError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array, own
+
+__all__ = ["Instance", "Queue", "Running", "up_s"]
+
+
+def up_s(duration_ns: Array) -> Array:
+    """Durations in whole seconds, rounded up, at least 1 s: int64 of the same shape."""
+    seconds = -(np.asarray(duration_ns, np.int64) // -NS_PER_S)
+    return np.maximum(1, seconds)
+
+
+@dataclass(frozen=True)
+class Running(Columns):
+    """Who runs: m jobs that hold places on nodes, p in all.
+
+    In the model of positions each node's jobs lie side by side from its lowest position, in this order; who gives
+    the longest first has what is free in one piece at any time.
+
+    Attributes
+    ----------
+    left_s : int64 (m,)
+        max(1, start + expected duration - t).
+    per_unit : int64 (m, resources)
+        What one unit of the job holds of its node.
+    place_job, place_node, place_units : int64 (p,)
+        ``place_units`` units of job ``place_job`` are on node ``place_node``; by job, ascending.
+    """
+
+    left_s: Array
+    per_unit: Array
+    place_job: Array
+    place_node: Array
+    place_units: Array
+
+    @classmethod
+    def none(cls, n_resources: int) -> Running:
+        """Nobody."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty.copy(), np.zeros((0, n_resources), np.int64), empty.copy(), empty.copy(), empty.copy())
+
+
+@dataclass(frozen=True)
+class Queue(Columns):
+    """Who waits: n jobs.
+
+    Attributes
+    ----------
+    row : int64 (n,)
+        What the caller knows the job by; the last tie-break.
+    waited_s : int64 (n,)
+        t - q, rounded down, at least 0.
+    duration_s : int64 (n,)
+        The expected duration d, rounded up, at least 1.
+    units : int64 (n,)
+        Into how many equal units the job is split (rn); each is on one node.
+    per_unit : int64 (n, resources)
+        What one unit asks for of its node (req / rn).
+    """
+
+    row: Array
+    waited_s: Array
+    duration_s: Array
+    units: Array
+    per_unit: Array
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @cached_property
+    def area(self) -> Array:
+        """What a job asks for in all, summed over the kinds of resources: float64 (n,), exact below 2**53."""
+        area: Array = self.units * self.per_unit.sum(axis=1, dtype=np.float64)
+        return area
+
+
+@dataclass(frozen=True)
+class Instance(Columns):
+    """A dispatch.
+
+    Attributes
+    ----------
+    resources : tuple of str
+        Names of the kinds of resources.
+    capacity : int64 (nodes, resources)
+        What every node has; 0 of all for one that is down.
+    running : Running
+    queue : Queue
+
+    Raises
+    ------
+    PluginError
+        If columns do not belong together, a number is out of its range, or the running jobs hold more than there is: the
+        policy that made it is to blame.
+    """
+
+    resources: tuple[str, ...]
+    capacity: Array
+    running: Running
+    queue: Queue
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n_nodes, kinds, running, queue = len(self.capacity), len(self.resources), self.running, self.queue
+        m, n, p = len(running.left_s), len(queue.row), len(running.place_job)
+        shapes = (
+            ("capacity", self.capacity, (n_nodes, kinds)),
+            ("running: per_unit", running.per_unit, (m, kinds)),
+            ("running: place_node", running.place_node, (p,)),
+            ("running: place_units", running.place_units, (p,)),
+            ("queue: waited_s", queue.waited_s, (n,)),
+            ("queue: duration_s", queue.duration_s, (n,)),
+            ("queue: units", queue.units, (n,)),
+            ("queue: per_unit", queue.per_unit, (n, kinds)),
+        )
+        for name, column, shape in shapes:
+            if column.shape != shape or column.dtype != np.int64:
+                raise _fault(name, f"{column.dtype} of shape {column.shape}", f"int64 of shape {shape}")
+        for name, column, least, stop in (
+            ("capacity", self.capacity, 0, None),
+            ("running: left_s", running.left_s, 1, None),
+            ("running: per_unit", running.per_unit, 0, None),
+            ("running: place_job", running.place_job, 0, m),
+            ("running: place_node", running.place_node, 0, n_nodes),
+            ("running: place_units", running.place_units, 1, None),
+            ("queue: waited_s", queue.waited_s, 0, None),
+            ("queue: duration_s", queue.duration_s, 1, None),
+            ("queue: units", queue.units, 1, None),
+            ("queue: per_unit", queue.per_unit, 0, None),
+        ):
+            if column.size and (int(column.min()) < least or (stop is not None and int(column.max()) >= stop)):
+                value = int(column.min()) if int(column.min()) < least else int(column.max())
+                raise _fault(name, value, f"{least} or more" if stop is None else f"{least} to {stop - 1}")
+        if n and not int(queue.per_unit.max(axis=1).min()):
+            raise _fault("queue: per_unit", 0, "1 or more of some resource")
+        if (self.free < 0).any():
+            node, kind = np.argwhere(self.free < 0)[0].tolist()
+            held = int(self.capacity[node, kind] - self.free[node, kind])
+            where = f"running: {self.resources[kind]} held on node {node}"
+            raise _fault(where, held, f"0 to {int(self.capacity[node, kind])}")
+
+    @classmethod
+    def at(
+        cls,
+        now_ns: int,
+        *,
+        resources: tuple[str, ...],
+        capacity: Array,
+        expected_end_ns: Array,
+        held_per_unit: Array,
+        places: tuple[Array, Array, Array],
+        row: Array,
+        submit_ns: Array,
+        estimate_ns: Array,
+        units: Array,
+        per_unit: Array,
+    ) -> Instance:
+        """The dispatch at an instant in nanoseconds; see the module for how times are rounded.
+
+        Parameters
+        ----------
+        now_ns : int
+            t.
+        resources, capacity
+            As the attributes.
+        expected_end_ns, held_per_unit, places
+            Of running jobs: (m,), (m, resources), and the three columns of their places.
+        row, submit_ns, estimate_ns, units, per_unit
+            Of waiting jobs: (n,), and (n, resources).
+        """
+        whole = [own(column, np.int64) for column in places]
+        left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)
+        running = Running(left_s, own(held_per_unit, np.int64), whole[0], whole[1], whole[2])
+        waited_s = np.maximum(0, (now_ns - np.asarray(submit_ns, np.int64)) // NS_PER_S)
+        asked = own(units, np.int64), own(per_unit, np.int64)
+        queue = Queue(own(row, np.int64), waited_s, up_s(estimate_ns), *asked)
+        return cls(resources, own(capacity, np.int64), running, queue)
+
+    @cached_property
+    def free(self) -> Array:
+        """What is free at t: int64 (nodes, resources)."""
+        running, free = self.running, self.capacity.copy()
+        held = running.per_unit[running.place_job] * running.place_units[:, np.newaxis]
+        np.subtract.at(free, running.place_node, held)
+        return free
+
+
+def _fault(name: str, value: object, allowed: str) -> PluginError:
+    return PluginError(f"constraint programming: the policy's instance: {name}: {value}; allowed: {allowed}")

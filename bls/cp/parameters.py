@@ -1,0 +1,110 @@
+"""What may be chosen of a dispatcher that plans with constraint programming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from traces.base.errors import InputError, one_of
+from traces.base.ranges import real, whole
+
+__all__ = ["MODELS", "SEARCHES", "WHICH", "Parameters"]
+
+#: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
+MODELS: Final = ("hcp19", "pcp19", "pcp20")
+
+#: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
+WHICH: Final = ("all", "fits")
+
+#: CP-SAT's own search, which begins at the list's plan, or that of section 3 of the paper.
+SEARCHES: Final = ("hinted", "paper")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Limits and choices of a dispatch.
+
+    Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so that equal instances and seeds have
+    equal plans on any machine of one version of OR-Tools. They are about as long as seconds of the clock, but do not
+    count the loading and the presolve of a model.
+
+    Attributes
+    ----------
+    queue : int
+        The most jobs that are modelled, of highest priority; at least 1.
+    which : {"all", "fits"}
+        Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
+    search : {"hinted", "paper"}
+        Where the search begins.
+    limit_s : float
+        Of the first solve, deterministic s, above 0.
+    more_s, tries : float, int
+        While nothing is found the limit grows by ``more_s``, up to ``tries`` times.
+    longest_s : float
+        What has a plan that is not proven to be optimal is solved again with twice the limit, up to this one, until two
+        results are equal; 0 or up to ``limit_s``: once.
+    seed : int
+        Of the search, 0 to 2**31 - 1.
+    presolve : bool
+        Whether CP-SAT rewrites the model first; no limit but ``wall_s`` bounds how long that takes.
+    most_variables : int
+        A model of more variables is not made, as it could not be solved in time; the list's plan is taken. That happens to
+        PCP'19 on large machines, which in the paper stops dispatching there.
+    wall_s : float
+        After so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable.
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed.
+    """
+
+    queue: int = 100
+    which: str = "all"
+    search: str = "hinted"
+    limit_s: float = 0.005
+    more_s: float = 0.5
+    tries: int = 0
+    longest_s: float = 0.0
+    seed: int = 0
+    presolve: bool = False
+    most_variables: int = 50_000
+    wall_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        where = "constraint programming"
+        whole(f"{where}: queue", self.queue, 1, 2**31 - 1)
+        if self.which not in WHICH:
+            raise one_of("choice of jobs", self.which, WHICH, f"{where}: which")
+        if self.search not in SEARCHES:
+            raise one_of("search", self.search, SEARCHES, f"{where}: search")
+        for name in ("limit_s", "more_s", "wall_s"):
+            if real(f"{where}: {name}", getattr(self, name), 0.0, 1e9) == 0.0:
+                raise InputError(f"{where}: {name}: {getattr(self, name):g}; allowed: above 0")
+        real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
+        whole(f"{where}: tries", self.tries, 0, 1000)
+        whole(f"{where}: most_variables", self.most_variables, 1, 2**31 - 1)
+        whole(f"{where}: seed", self.seed, 0, 2**31 - 1)
+        if not isinstance(self.presolve, bool):
+            raise InputError(f"{where}: presolve: {self.presolve!r}; allowed: True or False")
+
+    @classmethod
+    def of_authors(cls, model: str) -> Parameters:
+        """What the authors' code has: for ``pcp20`` 1 s, and up to four times 0.5 s more while nothing is found; for
+        ``hcp19`` and ``pcp19`` 1 s to 16 s, doubling, until two results are equal; of all the queue's jobs that fit what
+        is free.
+
+        Raises
+        ------
+        InputError
+            If there is no such model.
+        """
+        if model not in MODELS:
+            raise one_of("model", model, MODELS, "constraint programming")
+        if model == "pcp20":
+            return cls(which="fits", search="paper", limit_s=1.0, more_s=0.5, tries=4)
+        return cls(which="fits", limit_s=1.0, longest_s=16.0)
+
+    def next_queue(self, modelled: int, *, solved: bool) -> int:
+        """How many jobs the next dispatch is to model at most: half of what this one modelled, until one is solved."""
+        return self.queue if solved else max(1, min(self.queue, modelled) // 2)

@@ -1,0 +1,125 @@
+"""What a dispatch decides, and how it came to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.cp.problem import Problem
+from bls.cp.serial import Schedule
+from traces.compiled import Array
+
+__all__ = ["Plan", "Start", "starts_of"]
+
+
+class Start(NamedTuple):
+    """A job that starts at t.
+
+    Attributes
+    ----------
+    place, row : int
+        Where it is in the queue, and what the caller knows it by.
+    unit_node : int64 (units,)
+        The node of each of its units.
+    unit_low : int64 (units, resources) or None
+        Of the model of boxes: the first of each unit's positions within its node, 0 of what it does not ask for.
+    """
+
+    place: int
+    row: int
+    unit_node: Array
+    unit_low: Array | None
+
+    @property
+    def units_on(self) -> dict[int, int]:
+        """How many of its units each node gets, by ascending number of the node."""
+        nodes, counts = np.unique(self.unit_node, return_counts=True)
+        return dict(zip(nodes.tolist(), counts.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A decision.
+
+    Attributes
+    ----------
+    model : str
+        ``hcp19``, ``pcp19`` or ``pcp20``.
+    status : {"optimal", "feasible", "unknown", "too-large", "nothing"}
+        What the solver says: a plan that is optimal, a plan, none in time; a model that was not made as it is too large;
+        or that nobody who could be modelled fits what is free, so that nothing was planned. Optimal is meant of the whole
+        weights that the solver was given: of Z itself if ``is_exact``.
+    source : {"planned", "fallback"}
+        Whether the solver's plan starts jobs, or the list's.
+    is_repeatable : bool
+        False if the clock stopped a solve.
+    is_exact : bool
+        Whether the solver's weights are proportional to 1/d.
+    value, list_value, bound : Fraction or None
+        Z of the plan, of the list, and what Z is at least; None where nothing was planned. Of ``hcp19`` all are of the
+        pool.
+    list_order : str
+        The order of the list, one of :data:`bls.cp.serial.ORDERS`.
+    modelled, variables, solves : int
+        Jobs and variables of the model, and how often it was solved; 0 variables where none was made.
+    list_ns, build_ns, solve_ns : int
+        How long that took by the caller's clock.
+    place : int64 (modelled,)
+        The jobs, by their places in the queue, the highest priority first.
+    schedule : Schedule or None
+        When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody who
+        does not start at t is promised anything.
+    starts : tuple of Start
+        Who starts now, by priority.
+    unplaced : tuple of int
+        Of ``hcp19``: rows of jobs that the pool would have started now, and that no nodes can hold; they wait.
+    """
+
+    model: str
+    status: str
+    source: str = "planned"
+    is_repeatable: bool = True
+    is_exact: bool = True
+    value: Fraction | None = None
+    list_value: Fraction | None = None
+    bound: Fraction | None = None
+    list_order: str = ""
+    modelled: int = 0
+    variables: int = 0
+    solves: int = 0
+    list_ns: int = 0
+    build_ns: int = 0
+    solve_ns: int = 0
+    place: Array | None = None
+    schedule: Schedule | None = None
+    starts: tuple[Start, ...] = ()
+    unplaced: tuple[int, ...] = ()
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the next dispatch may model as many jobs as ever; see ``Parameters.next_queue``."""
+        return self.source == "planned"
+
+
+def starts_of(problem: Problem, schedule: Schedule, row: Array) -> tuple[Start, ...]:
+    """Who starts at t by a schedule with places.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        On the machine's nodes.
+    row : int64 (n,)
+        Of the queue.
+    """
+    found = []
+    for job in np.flatnonzero(schedule.start_s == 0).tolist():
+        units = slice(int(problem.first_unit[job]), int(problem.first_unit[job + 1]))
+        node = schedule.unit_node[units]
+        low = schedule.unit_low[units] if len(schedule.unit_low) else None
+        place = int(problem.place[job])
+        found.append(Start(place, int(row[place]), node, low))
+    return tuple(found)

@@ -1,0 +1,159 @@
+"""The problem that is solved: the jobs that were chosen, on what the running ones leave.
+
+Machine and places are as section 3 of the paper lays them out: for every kind of resource one axis on which the nodes lie
+side by side, in the order of their numbers, a position for each piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bls.cp.instance import Instance
+from traces.base.columns import Columns
+from traces.compiled import Array
+
+__all__ = ["Held", "Problem", "problem_of"]
+
+
+@dataclass(frozen=True)
+class Held(Columns):
+    """What running jobs hold: boxes of time × position within a node, neighbours that end together being one.
+
+    Attributes
+    ----------
+    kind, node : int64 (b,)
+        Of which resource, where; sorted by these and by ``low``.
+    low, size : int64 (b,)
+        The first position within the node, and how many.
+    left_s : int64 (b,)
+        For how long from t.
+    """
+
+    kind: Array
+    node: Array
+    low: Array
+    size: Array
+    left_s: Array
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True)
+class Problem(Columns):
+    """What a model is made of: k jobs, the highest priority first.
+
+    Attributes
+    ----------
+    resources : tuple of str
+    capacity : int64 (nodes, resources)
+    held : Held
+    place : int64 (k,)
+        Where the jobs are in the instance's queue.
+    waited_s, duration_s, units : int64 (k,)
+    per_unit : int64 (k, resources)
+        As the queue has them.
+    """
+
+    resources: tuple[str, ...]
+    capacity: Array
+    held: Held
+    place: Array
+    waited_s: Array
+    duration_s: Array
+    units: Array
+    per_unit: Array
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @cached_property
+    def total(self) -> Array:
+        """What all nodes have: int64 (resources,)."""
+        total: Array = self.capacity.sum(axis=0)
+        return total
+
+    @cached_property
+    def free(self) -> Array:
+        """What is free at t: int64 (nodes, resources)."""
+        free = self.capacity.copy()
+        np.subtract.at(free, (self.held.node, self.held.kind), self.held.size)
+        return free
+
+    @cached_property
+    def base(self) -> Array:
+        """Where on the axes the nodes begin: int64 (nodes, resources)."""
+        base = np.zeros_like(self.capacity)
+        np.cumsum(self.capacity[:-1], axis=0, out=base[1:])
+        return base
+
+    @cached_property
+    def first_unit(self) -> Array:
+        """Where a job's units begin among all units: int64 (k + 1,)."""
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.units)))
+
+    @cached_property
+    def horizon_s(self) -> int:
+        """No optimal plan ends later, eoh - t: the last running job's end and then all durations, one after the other.
+
+        The paper's (section 2.2) adds the durations of all running jobs, which excludes nothing else and is longer.
+        """
+        return int(self.held.left_s.max(initial=0) + self.duration_s.sum())
+
+    @cached_property
+    def pooled_ends(self) -> tuple[Array, Array]:
+        """When running jobs end, ascending, (e,); and what of each resource becomes free then, (e, resources): int64."""
+        ends, which = np.unique(self.held.left_s, return_inverse=True)
+        amounts = np.zeros((len(ends), len(self.resources)), np.int64)
+        np.add.at(amounts, (which.ravel(), self.held.kind), self.held.size)
+        return ends, amounts
+
+    def units_on(self, job: int, available: Array) -> Array:
+        """How many units of a job each node can hold of what is available, int64 (nodes, resources): int64 (nodes,)."""
+        asked = self.per_unit[job]
+        wanted = np.flatnonzero(asked)
+        fits: Array = (available[:, wanted] // asked[wanted]).min(axis=1)
+        return fits
+
+
+def problem_of(instance: Instance, place: Array) -> Problem:
+    """The problem of the jobs at these places of the queue."""
+    queue = instance.queue
+    return Problem(
+        instance.resources,
+        instance.capacity,
+        _held(instance),
+        place,
+        queue.waited_s[place],
+        queue.duration_s[place],
+        queue.units[place],
+        queue.per_unit[place],
+    )
+
+
+def _held(instance: Instance) -> Held:
+    """The boxes of running jobs, packed from each node's lowest position in the order of the jobs."""
+    running = instance.running
+    order = np.argsort(running.place_node, kind="stable")
+    node, job, units = running.place_node[order], running.place_job[order], running.place_units[order]
+    left = running.left_s[job]
+    columns: list[list[Array]] = [[], [], [], [], []]
+    for kind in range(len(instance.resources)):
+        size = running.per_unit[job, kind] * units
+        some = np.flatnonzero(size)
+        if not len(some):
+            continue
+        at, size, ends = node[some], size[some], left[some]
+        begins = np.concatenate((np.ones(1, bool), (at[1:] != at[:-1]) | (ends[1:] != ends[:-1])))
+        first = np.flatnonzero(begins)
+        at, ends, size = at[first], ends[first], np.add.reduceat(size, first)
+        above = np.cumsum(size) - size  # what lies before it, on this node and on those before
+        new_node = np.concatenate((np.ones(1, bool), at[1:] != at[:-1]))
+        low = above - above[new_node][np.cumsum(new_node) - 1]
+        for column, values in zip(columns, (np.full(len(at), kind, np.int64), at, low, size, ends), strict=True):
+            column.append(values)
+    empty = np.zeros(0, np.int64)
+    return Held(*(np.concatenate(column) if column else empty.copy() for column in columns))

@@ -1,0 +1,103 @@
+"""Nodes that no plan needs are left out: a plan uses at most as many nodes as there are units.
+
+A node is as good as another if each position of the latter is there, too, and free no later. If as many nodes as there
+are units, each as good as a node, are kept, one of them is idle in any plan that uses that node, and can have all that is
+there at the same times and positions. So Z is the same without it. What is kept is sorted: nodes of one size side by
+side, and of these those that are free last come first, so that who takes the first node that fits leaves what is free now
+to those who need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bls.cp.problem import Held, Problem
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Ints, Ints2
+
+__all__ = ["reduced"]
+
+#: A position that a node does not have is free then.
+_NEVER = 2**62
+
+
+@compiled()
+def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
+    """How many nodes of each profile are kept; returns how many in all.
+
+    Profiles are distinct rows, and sorted so that one that is as good as another comes before it.
+    """
+    total = 0
+    for k in range(times.size):
+        as_good = 0
+        for other in range(k):
+            if kept[other] > 0:
+                position = 0
+                while position < profile.shape[1] and profile[other, position] <= profile[k, position]:
+                    position += 1
+                if position == profile.shape[1]:
+                    as_good += kept[other]
+                    if as_good >= most:
+                        break
+        kept[k] = min(times[k], max(0, most - as_good))
+        total += kept[k]
+    return total
+
+
+def _profiles(problem: Problem) -> Array:
+    """When each position of each node is free for good, s after t, kind by kind: int64 (nodes, positions of the widest)."""
+    held, widest = problem.held, problem.capacity.max(axis=0)
+    starts = np.cumsum(widest) - widest
+    free = np.full((len(problem.capacity), int(widest.sum())), _NEVER, np.int64)
+    for kind, start in enumerate(starts.tolist()):
+        positions = np.arange(widest[kind])
+        free[:, start : start + len(positions)][positions < problem.capacity[:, kind, np.newaxis]] = 0
+    begin = held.node * free.shape[1] + starts[held.kind] + held.low
+    within = np.arange(int(held.size.sum())) - np.repeat(np.cumsum(held.size) - held.size, held.size)
+    free.ravel()[np.repeat(begin, held.size) + within] = np.repeat(held.left_s, held.size)
+    return free
+
+
+def reduced(problem: Problem) -> tuple[Problem, Array]:
+    """The problem on the nodes that are kept.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Problem
+    ndarray of int64
+        The number that each of its nodes has in the given problem.
+    """
+    profiles, which, times = np.unique(_profiles(problem), axis=0, return_inverse=True, return_counts=True)
+    which = which.ravel()
+    # As floats: who is as good is never behind, as rounding is monotone; of equal sums the rows' order decides.
+    order = np.lexsort((*profiles.T[::-1], profiles.sum(axis=1, dtype=np.float64)))
+    kept = np.zeros(len(times), np.int64)
+    _keep(np.ascontiguousarray(profiles[order]), times[order], int(problem.units.sum()), kept)
+    of_profile = np.empty_like(kept)
+    of_profile[order] = kept
+    by_profile = np.argsort(which, kind="stable")
+    first = np.cumsum(times) - times
+    place = np.empty(len(which), np.int64)
+    place[by_profile] = np.arange(len(which)) - np.repeat(first, times)
+    nodes = np.flatnonzero(place < of_profile[which])
+    size = [column[nodes] for column in problem.capacity.T]
+    rank = np.empty_like(kept)
+    rank[order] = np.arange(len(order))
+    nodes = nodes[np.lexsort((nodes, -rank[which[nodes]], *size))]
+    return replace(problem, capacity=problem.capacity[nodes], held=_held_on(problem, nodes)), nodes
+
+
+def _held_on(problem: Problem, nodes: Array) -> Held:
+    held = problem.held
+    number = np.full(len(problem.capacity), -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    node = number[held.node]
+    some = np.flatnonzero(node >= 0)
+    some = some[np.lexsort((held.low[some], node[some], held.kind[some]))]
+    return Held(held.kind[some], node[some], held.low[some], held.size[some], held.left_s[some])

@@ -1,0 +1,82 @@
+"""The scheduling model that all three dispatchers have in common (section 2.2): when jobs start, on pooled resources.
+
+Interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the demand of all
+jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bls.cp.objective import Objective
+from bls.cp.problem import Problem
+from bls.cp.solver import cp_model
+
+__all__ = ["Scheduling", "scheduling"]
+
+
+@dataclass
+class Scheduling:
+    """A model that is being made.
+
+    Attributes
+    ----------
+    problem : Problem
+    model : cp_model.CpModel
+    starts : list of IntVar
+        By job.
+    intervals : list of IntervalVar
+        By job.
+    running : dict of int to IntervalVar
+        From t to an instant at which running jobs end, by that instant, s after t.
+    decided : list of list of IntVar
+        The variables that say where a job is, by job, in the order in which a search looks for the smallest domain; empty
+        for the pool.
+    """
+
+    problem: Problem
+    model: Any
+    starts: list[Any]
+    intervals: list[Any]
+    running: dict[int, Any]
+    decided: list[list[Any]] = field(default_factory=list)
+
+    @property
+    def n_variables(self) -> int:
+        """How many variables the model has."""
+        return len(self.model.proto.variables)
+
+    def search_as_paper(self) -> None:
+        """Section 3: the job of highest priority first, its earliest start; then, of its positions, the one with the
+        smallest domain gets its highest value.
+
+        That "can start first" is read as the earliest start of the job that is next by priority.
+        """
+        library = cp_model()
+        for start, decided in zip(self.starts, self.decided or [[]] * len(self.starts), strict=True):
+            self.model.add_decision_strategy([start], library.CHOOSE_FIRST, library.SELECT_MIN_VALUE)
+            if decided:
+                self.model.add_decision_strategy(decided, library.CHOOSE_MIN_DOMAIN_SIZE, library.SELECT_MAX_VALUE)
+
+
+def scheduling(problem: Problem, objective: Objective) -> Scheduling:
+    """The model of a problem on pooled resources."""
+    model = cp_model().CpModel()
+    horizon = problem.horizon_s
+    durations, units = problem.duration_s.tolist(), problem.units.tolist()
+    starts = [model.new_int_var(0, horizon - d, "") for d in durations]
+    intervals = [model.new_fixed_size_interval_var(s, d, "") for s, d in zip(starts, durations, strict=True)]
+    ends, amounts = problem.pooled_ends
+    running = {end: model.new_fixed_size_interval_var(0, end, "") for end in ends.tolist()}
+    for kind, total in enumerate(problem.total.tolist()):
+        asked = problem.per_unit[:, kind].tolist()
+        wanting = [job for job, amount in enumerate(asked) if amount]
+        if not wanting:
+            continue
+        held = [(end, amount) for end, amount in zip(running, amounts[:, kind].tolist(), strict=True) if amount]
+        boxes = [intervals[job] for job in wanting] + [running[end] for end, _ in held]
+        demands = [units[job] * asked[job] for job in wanting] + [amount for _, amount in held]
+        model.add_cumulative(boxes, demands, total)
+    model.minimize(cp_model().LinearExpr.weighted_sum(starts, objective.weights))
+    return Scheduling(problem, model, starts, intervals, running)

@@ -1,0 +1,168 @@
+"""The list's plan: serial schedules in several orders, of which the best by exact Z is kept.
+
+It is a complete plan of the model's kind of room: what the solver begins at, and what starts jobs where nothing better is
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bls.cp.objective import Objective
+from bls.cp.problem import Held, Problem
+from bls.cp.serial_kernel import BOXES, NODES, POOL, Room, generate
+from traces.base.columns import Columns
+from traces.compiled import Array, own
+
+__all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Schedule", "SerialGeneration", "best_list"]
+
+
+@dataclass(frozen=True)
+class Schedule(Columns):
+    """When the jobs of a problem start, and where their units are.
+
+    Attributes
+    ----------
+    start_s : int64 (k,)
+        Seconds after t.
+    unit_node : int64 (u,)
+        The node of each unit, by job; of length 0 where only the pool is known.
+    unit_low : int64 (u, resources)
+        The first of its positions within the node, 0 of what it does not ask for; of length 0 where there are none.
+    """
+
+    start_s: Array
+    unit_node: Array
+    unit_low: Array
+
+
+def _area(problem: Problem) -> Array:
+    area: Array = problem.units * problem.per_unit.sum(axis=1, dtype=np.float64)
+    return area
+
+
+def _slowdown(problem: Problem) -> Array:
+    return np.arange(len(problem))
+
+
+def _shortest(problem: Problem) -> Array:
+    return np.lexsort((_area(problem), problem.duration_s))
+
+
+def _smith(problem: Problem) -> Array:
+    # Of a machine that does one thing at a time, weight over work is best: here 1/d over d × area.
+    return np.argsort(problem.duration_s.astype(np.float64) ** 2 * _area(problem), kind="stable")
+
+
+#: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/d) over work (Smith).
+ORDERS: Final[dict[str, Callable[[Problem], Array]]] = {
+    "slowdown": _slowdown,
+    "shortest": _shortest,
+    "smith": _smith,
+}
+
+
+class SerialGeneration:
+    """Makes serial schedules of a problem, one for each order that it is given.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of jobs that the empty machine can hold.
+    room : int
+        ``POOL``, ``NODES`` or ``BOXES``.
+    """
+
+    def __init__(self, problem: Problem, room: int) -> None:
+        self._problem = problem
+        held, n_nodes, kinds, jobs = problem.held, len(problem.capacity), len(problem.resources), len(problem)
+        n_units = int(problem.units.sum()) if room != POOL else 0
+        ends, amounts = problem.pooled_ends
+        self._slice_s = np.concatenate((np.zeros(1, np.int64), ends))
+        self._used = np.zeros((len(ends) + 1, kinds), np.int64)
+        self._used[:-1] = amounts[::-1].cumsum(axis=0)[::-1]
+        before: Array | None = None
+        self._head: Array = np.zeros((0, kinds), np.int64)
+        n_held = 0
+        if room != POOL:
+            self._head, before = _chains(held, n_nodes, kinds)
+            n_held = len(held)
+        n_boxes = n_held + n_units * kinds
+        widest = int(problem.capacity.max(initial=0)) if room == BOXES else 0
+
+        def more(column: Array | None) -> Array:
+            longer = np.zeros(n_boxes, np.int64)
+            if column is not None:
+                longer[:n_held] = column[:n_held]
+            return longer
+
+        self._n_held = n_held
+        self._room = Room(
+            room=room,
+            capacity=own(problem.capacity.copy(), np.int64),
+            total=own(problem.total.copy(), np.int64),
+            duration_s=own(problem.duration_s.copy(), np.int64),
+            units=own(problem.units.copy(), np.int64),
+            first_unit=own(problem.first_unit.copy(), np.int64),
+            per_unit=own(problem.per_unit.copy(), np.int64),
+            order=np.zeros(jobs, np.int64),
+            n_slices=np.zeros(1, np.int64),
+            slice_s=np.zeros(len(self._slice_s) + jobs, np.int64),
+            used=np.zeros((len(self._slice_s) + jobs, kinds), np.int64),
+            n_boxes=np.zeros(1, np.int64),
+            head=np.zeros_like(self._head),
+            before=more(before),
+            begin_s=more(None),
+            stop_s=more(held.left_s),
+            low=more(held.low),
+            size=more(held.size),
+            row=np.zeros(widest, np.int64),
+            spot=np.zeros((kinds, widest), np.int64),
+            start_s=np.zeros(jobs, np.int64),
+            unit_node=np.zeros(n_units, np.int64),
+            unit_low=np.zeros((n_units, kinds), np.int64),
+        )
+
+    def __call__(self, order: Array) -> Schedule:
+        """The schedule of the jobs in an order, int64 (k,): a permutation of their places."""
+        room = self._room
+        room.order[:] = order
+        room.n_slices[0] = len(self._slice_s)
+        room.slice_s[: len(self._slice_s)] = self._slice_s
+        room.used[: len(self._slice_s)] = self._used
+        room.n_boxes[0] = self._n_held
+        room.head[:] = self._head
+        failed = generate(room)
+        assert not failed, "only jobs that the empty machine can hold are modelled"
+        low = room.unit_low.copy() if room.room == BOXES else room.unit_low[:0].copy()
+        return Schedule(room.start_s.copy(), room.unit_node.copy(), low)
+
+
+def _chains(held: Held, n_nodes: int, kinds: int) -> tuple[Array, Array]:
+    """The first box of each node and kind, and the next one of each box; -1 where there is none."""
+    head = np.full((n_nodes, kinds), -1, np.int64)
+    before = np.full(len(held), -1, np.int64)
+    if len(held):
+        # They are sorted: the last of each node and kind stays.
+        head[held.node, held.kind] = np.arange(len(held))
+        same = (held.node[1:] == held.node[:-1]) & (held.kind[1:] == held.kind[:-1])
+        before[1:][same] = np.flatnonzero(same)
+    return head, before
+
+
+def best_list(problem: Problem, objective: Objective, generation: SerialGeneration) -> tuple[Schedule, str]:
+    """The best of the orders' schedules by Z, the first of equals; and which order that is."""
+    best: tuple[int, Schedule, str] | None = None
+    for name, order in ORDERS.items():
+        schedule = generation(order(problem))
+        value = objective.sum_of(schedule.start_s)
+        if best is None or value < best[0]:
+            best = value, schedule, name
+        if value == 0:
+            break
+    assert best is not None
+    return best[1], best[2]

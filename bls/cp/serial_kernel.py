@@ -1,0 +1,270 @@
+"""Serial schedule generation: job by job in a given order, each starts as early as what was placed before allows.
+
+There are three kinds of rooms: the pool, in which only sums over all nodes count; nodes, each of which holds whole units;
+and boxes, in which a unit also lies on neighbouring positions of each resource. In the latter two nodes are tried by
+number, and positions from the lowest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from traces.compiled import State, compiled
+from traces.kernels.signatures import Ints, Ints2
+
+__all__ = ["BOXES", "NODES", "POOL", "Room", "generate"]
+
+POOL: Final = 0
+NODES: Final = 1
+BOXES: Final = 2
+
+
+class Room(State):
+    """What a serial schedule is made in; k jobs of u units in all, of c kinds of resources, on n nodes.
+
+    Attributes
+    ----------
+    room : int
+        ``POOL``, ``NODES`` or ``BOXES``.
+    capacity, total : int64 (n, c), (c,)
+    duration_s, units, first_unit : int64 (k,)
+        Of jobs; where the units of each begin among all.
+    per_unit : int64 (k, c)
+    order : int64 (k,)
+        In which they are placed.
+    n_slices : int64 (1,)
+    slice_s : int64
+        When the slices of the pool's profile begin, s after t; the last one lasts for ever.
+    used : int64 (slices, c)
+        What is held of all nodes in each.
+    n_boxes : int64 (1,)
+    head : int64 (n, c)
+        The last box of each node and kind, -1 if it has none.
+    before, begin_s, stop_s, low, size : int64
+        Of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or how many.
+    row : int64
+        Positions of a node, for the kernel.
+    spot : int64 (c, positions)
+        Where on a node units may begin, for the kernel.
+    start_s : int64 (k,)
+        What is found: starts,
+    unit_node, unit_low : int64 (u,), (u, c)
+        and of every unit where it is.
+    """
+
+    room: int
+    capacity: Ints2
+    total: Ints
+    duration_s: Ints
+    units: Ints
+    first_unit: Ints
+    per_unit: Ints2
+    order: Ints
+    n_slices: Ints
+    slice_s: Ints
+    used: Ints2
+    n_boxes: Ints
+    head: Ints2
+    before: Ints
+    begin_s: Ints
+    stop_s: Ints
+    low: Ints
+    size: Ints
+    row: Ints
+    spot: Ints2
+    start_s: Ints
+    unit_node: Ints
+    unit_low: Ints2
+
+
+@compiled(inner=True)
+def _clash(room: Room, job: int, first: int, stop: int) -> int:
+    """The last slice that meets [begin of slice ``first``, stop) in which the pool has too little; -1 if none has."""
+    found = -1
+    k = first
+    while k < room.n_slices[0] and room.slice_s[k] < stop:
+        for kind in range(room.total.size):
+            if room.used[k, kind] + room.units[job] * room.per_unit[job, kind] > room.total[kind]:
+                found = k
+        k += 1
+    return found
+
+
+@compiled(inner=True)
+def _most_used(room: Room, node: int, kind: int, begin: int, stop: int, enough: int) -> int:
+    """What is held at most at an instant of [begin, stop), of a node's resource; or a number from there to ``enough``."""
+    in_all = 0
+    box = room.head[node, kind]
+    while box >= 0:
+        if room.begin_s[box] < stop and room.stop_s[box] > begin:
+            in_all += room.size[box]
+        box = room.before[box]
+    if in_all <= enough:  # as if all were held together
+        return in_all
+    most = 0
+    at = room.head[node, kind]
+    instant = begin  # and then when each box begins
+    while True:
+        held = 0
+        box = room.head[node, kind]
+        while box >= 0:
+            if room.begin_s[box] <= instant and room.stop_s[box] > instant:
+                held += room.size[box]
+            box = room.before[box]
+        most = max(most, held)
+        while at >= 0 and not begin < room.begin_s[at] < stop:
+            at = room.before[at]
+        if at < 0:
+            return most
+        instant = room.begin_s[at]
+        at = room.before[at]
+
+
+@compiled(inner=True)
+def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int, wanted: int) -> int:
+    """Put the lowest positions of runs of a length that are free in [begin, stop) into ``spot``; returns how many.
+
+    There are up to ``wanted``; none lies on another.
+    """
+    capacity = room.capacity[node, kind]
+    held = 0
+    box = room.head[node, kind]
+    while box >= 0:
+        if room.begin_s[box] <= begin and room.stop_s[box] > begin:
+            held += room.size[box]
+        box = room.before[box]
+    if capacity - held < length:
+        return 0
+    row = room.row
+    for position in range(capacity):
+        row[position] = 0
+    box = room.head[node, kind]
+    while box >= 0:
+        if room.begin_s[box] < stop and room.stop_s[box] > begin:
+            for position in range(room.low[box], room.low[box] + room.size[box]):
+                row[position] = 1
+        box = room.before[box]
+    found = 0
+    free = 0
+    for position in range(capacity):
+        free = 0 if row[position] else free + 1
+        if free == length:
+            room.spot[kind, found] = position + 1 - length
+            found += 1
+            free = 0
+            if found == wanted:
+                return found
+    return found
+
+
+@compiled(inner=True)
+def _units_on(room: Room, job: int, node: int, begin: int, stop: int, wanted: int) -> int:
+    """How many units, up to ``wanted``, a node can hold all through [begin, stop)."""
+    for kind in range(room.total.size):
+        asked = room.per_unit[job, kind]
+        if asked > 0:
+            wanted = min(wanted, room.capacity[node, kind] // asked)
+    for kind in range(room.total.size):
+        asked = room.per_unit[job, kind]
+        if asked > 0 and wanted > 0:
+            if room.room == NODES:
+                capacity = room.capacity[node, kind]
+                used = _most_used(room, node, kind, begin, stop, capacity - wanted * asked)
+                wanted = min(wanted, (capacity - used) // asked)
+            else:
+                wanted = _spots(room, node, kind, begin, stop, asked, wanted)
+    return wanted
+
+
+@compiled(inner=True)
+def _place(room: Room, job: int, begin: int, stop: int) -> bool:
+    """Find nodes, and positions, for all units of a job, without taking them; returns whether there are some."""
+    unit = room.first_unit[job]
+    left = room.units[job]
+    for node in range(room.capacity.shape[0]):
+        count = _units_on(room, job, node, begin, stop, left)
+        for k in range(count):
+            room.unit_node[unit] = node
+            for kind in range(room.total.size):
+                asked = room.room == BOXES and room.per_unit[job, kind] > 0
+                room.unit_low[unit, kind] = room.spot[kind, k] if asked else 0
+            unit += 1
+        left -= count
+        if left == 0:
+            return True
+    return False
+
+
+@compiled(inner=True)
+def _take(room: Room, job: int, begin: int, stop: int) -> None:
+    """Hold what was found for a job: a box for each run of its units that are neighbours."""
+    first = room.first_unit[job]
+    after = first + room.units[job]
+    for kind in range(room.total.size):
+        asked = room.per_unit[job, kind]
+        unit = first
+        while asked > 0 and unit < after:
+            node = room.unit_node[unit]
+            low = room.unit_low[unit, kind]
+            size = asked
+            unit += 1
+            while (
+                unit < after
+                and room.unit_node[unit] == node
+                and (room.room == NODES or room.unit_low[unit, kind] == low + size)
+            ):
+                size += asked
+                unit += 1
+            box = room.n_boxes[0]
+            room.n_boxes[0] = box + 1
+            room.begin_s[box] = begin
+            room.stop_s[box] = stop
+            room.low[box] = low
+            room.size[box] = size
+            room.before[box] = room.head[node, kind]
+            room.head[node, kind] = box
+
+
+@compiled(inner=True)
+def _hold(room: Room, job: int, first: int, stop: int) -> None:
+    """Let the pool's profile have a job from the begin of slice ``first`` up to ``stop``."""
+    last = first
+    while last < room.n_slices[0] and room.slice_s[last] < stop:
+        last += 1
+    if last == room.n_slices[0] or room.slice_s[last] != stop:
+        for k in range(room.n_slices[0], last, -1):
+            room.slice_s[k] = room.slice_s[k - 1]
+            for kind in range(room.total.size):
+                room.used[k, kind] = room.used[k - 1, kind]
+        room.slice_s[last] = stop
+        for kind in range(room.total.size):
+            room.used[last, kind] = room.used[last - 1, kind]
+        room.n_slices[0] += 1
+    for k in range(first, last):
+        for kind in range(room.total.size):
+            room.used[k, kind] += room.units[job] * room.per_unit[job, kind]
+
+
+@compiled()
+def generate(room: Room) -> int:
+    """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
+    for place in range(room.order.size):
+        job = room.order[place]
+        k = 0
+        while True:
+            if k >= room.n_slices[0]:
+                return 1
+            begin = room.slice_s[k]
+            stop = begin + room.duration_s[job]
+            clash = _clash(room, job, k, stop)
+            if clash >= 0:
+                k = clash + 1
+            elif room.room == POOL or _place(room, job, begin, stop):
+                break
+            else:
+                k += 1
+        room.start_s[job] = begin
+        if room.room != POOL:
+            _take(room, job, begin, stop)
+        _hold(room, job, k, stop)
+    return 0

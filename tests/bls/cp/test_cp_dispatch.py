@@ -1,0 +1,250 @@
+"""The three dispatchers against exhaustive search: values drawn by hand, and instances that hypothesis draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from dispatch_cases import CASES, CELLS, cases, faults, instance_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.cp_dispatch import Busy, Case, Waiting, least_z
+
+from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch
+from bls.cp.dispatch import plan
+from bls.cp.objective import Objective
+from bls.cp.problem import problem_of
+from bls.cp.ranking import select
+from traces.base.errors import InputError
+
+pytest.importorskip("ortools")
+
+LONG = Parameters(limit_s=5.0)
+
+
+def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Plan:
+    """The plan of all jobs, whether or not one can start now."""
+    problem = problem_of(instance, select(instance, parameters.queue, "all"))
+    return plan(problem, model, parameters, row=instance.queue.row)
+
+
+@pytest.mark.parametrize("search", ["hinted", "paper"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", CASES)
+def test_cases_by_hand(name: str, model: str, search: str) -> None:
+    case, values = CASES[name]
+    wanted = Fraction(values[MODELS.index(model)])
+    assert least_z(case, CELLS[model]) == wanted
+    instance = instance_of(case)
+    found = planned(instance, model, replace(LONG, search=search))
+    assert (found.value, found.bound, found.status) == (wanted, wanted, "optimal")
+    assert (found.is_exact, found.is_repeatable, found.source) == (True, True, "planned")
+    assert faults(case, found, instance) == []
+
+
+@settings(max_examples=120)
+@given(cases(), st.sampled_from(["hinted", "paper"]), st.booleans(), st.sampled_from([0, 128]))
+def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str, presolve: bool, gaps: int) -> None:
+    instance = instance_of(case)
+    chain = []
+    for model in MODELS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "_MOST_GAPS", gaps)  # as on a small machine, and as on a large one
+            found = planned(instance, model, replace(LONG, search=search, presolve=presolve))
+        assert found.status == "optimal"
+        assert found.value == found.bound == least_z(case, CELLS[model])
+        assert faults(case, found, instance) == []
+        chain.append(found.value)
+    assert chain == sorted(chain)
+
+
+@settings(max_examples=60)
+@given(cases(nodes=4, jobs=9), st.sampled_from(MODELS), st.integers(0, 3))
+def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatable(
+    case: Case, model: str, seed: int
+) -> None:
+    instance = instance_of(case)
+    hasty = Parameters(limit_s=1e-6, seed=seed)
+    found = planned(instance, model, hasty)
+    assert faults(case, found, instance) == []
+    assert found.list_value is not None
+    assert found.value is not None
+    assert found.bound is not None
+    assert found.list_value >= found.value >= found.bound
+    again = planned(instance, model, hasty)
+    assert again.schedule is not None
+    assert found.schedule is not None
+    assert (again.value, again.bound, again.status) == (found.value, found.bound, found.status)
+    assert again.schedule.start_s.tolist() == found.schedule.start_s.tolist()
+    assert again.schedule.unit_node.tolist() == found.schedule.unit_node.tolist()
+    assert again.schedule.unit_low.tolist() == found.schedule.unit_low.tolist()
+
+
+@settings(max_examples=60)
+@given(cases(nodes=4, jobs=6), st.sampled_from(MODELS), st.sampled_from(["hinted", "paper"]))
+def test_nobody_is_left_on_an_empty_machine(case: Case, model: str, search: str) -> None:
+    empty = replace(case, busy=())
+    for parameters in (Parameters(limit_s=1e-6, search=search), Parameters(wall_s=1e-9, search=search)):
+        found = dispatch(instance_of(empty), model, parameters)
+        assert found.starts
+        assert faults(empty, found, instance_of(empty)) == []
+
+
+#: Six jobs for one core, of which one can start.
+CROWD = Case(
+    ((2,), (2,)), (Busy(4, {0: 2}, (1,)), Busy(7, {1: 1}, (1,))), tuple(Waiting(k, 2 + k, 1, (1,)) for k in range(6))
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str) -> None:
+    instance = instance_of(CROWD)
+    found = dispatch(instance, model, Parameters(wall_s=1e-9))
+    assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
+    assert found.value == found.list_value
+    assert not found.is_solved
+    assert [start.units_on for start in found.starts] == [{1: 1}]
+    assert faults(CROWD, found, instance) == []
+
+
+def test_half_the_queue_until_a_dispatch_is_solved() -> None:
+    parameters = Parameters(queue=40)
+    assert parameters.next_queue(40, solved=False) == 20
+    assert parameters.next_queue(5, solved=False) == 2
+    assert parameters.next_queue(1, solved=False) == 1
+    assert parameters.next_queue(2, solved=True) == 40
+    assert dispatch(instance_of(CROWD), "pcp20", Parameters(), queue=3).modelled == 3
+
+
+def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equal() -> None:
+    hasty = Parameters(search="paper", limit_s=1e-9, more_s=1e-9, tries=4)
+    found = dispatch(instance_of(CROWD), "pcp20", hasty)
+    assert (found.status, found.solves, found.source) == ("unknown", 5, "fallback")
+    assert found.is_repeatable
+    many = Case(
+        ((4,),), (Busy(1, {0: 1}, (1,)),), tuple(Waiting(7 * k % 5, 3 + 5 * k % 7, 1, (1 + k % 3,)) for k in range(12))
+    )
+    doubled = dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6, longest_s=1e-3))
+    assert (doubled.status, doubled.solves) == ("feasible", 2)
+    assert dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6)).solves == 1
+
+
+def test_a_model_that_is_too_large_is_not_made() -> None:
+    found = dispatch(instance_of(CROWD), "pcp19", Parameters(most_variables=17))
+    assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
+    # 6 starts, and of each job a unit on either node.
+    assert dispatch(instance_of(CROWD), "pcp19", Parameters(most_variables=18)).variables == 18
+
+
+def test_hcp19_places_by_best_fit_and_who_does_not_fit_waits() -> None:
+    case = Case(
+        ((4,), (4,), (4,)),
+        (Busy(5, {0: 1}, (2,)), Busy(9, {1: 1}, (3,)), Busy(9, {2: 1}, (2,))),
+        (Waiting(9, 1, 1, (3,)), Waiting(5, 1, 1, (1,)), Waiting(2, 8, 1, (1,))),
+    )
+    found = dispatch(instance_of(case), "hcp19", LONG)
+    assert found.unplaced == (0,)
+    assert [(start.row, start.units_on) for start in found.starts] == [(1, {1: 1}), (2, {0: 1})]
+
+
+def test_nothing_is_planned_where_nobody_fits_or_waits() -> None:
+    case = Case(((2,),), (Busy(4, {0: 2}, (1,)),), (Waiting(3, 4, 1, (1,)), Waiting(3, 4, 1, (5,))))
+    for which, modelled in (("all", 1), ("fits", 0)):
+        found = dispatch(instance_of(case), "pcp20", Parameters(which=which))
+        assert (found.status, found.starts, found.modelled, found.value) == ("nothing", (), modelled, None)
+        assert found.is_solved
+    assert dispatch(instance_of(replace(case, waiting=())), "hcp19", Parameters()).status == "nothing"
+
+
+def test_which_of_the_queue() -> None:
+    case = Case(
+        ((4,), (4,)), (Busy(5, {0: 2}, (1,)), Busy(9, {1: 2}, (1,))), (Waiting(6, 4, 1, (3,)), Waiting(1, 2, 1, (2,)))
+    )
+    found = {which: dispatch(instance_of(case), "pcp20", Parameters(which=which)) for which in ("all", "fits")}
+    assert [found[which].modelled for which in ("all", "fits")] == [2, 1]
+    assert [[start.row for start in plan.starts] for plan in found.values()] == [[1], [1]]
+
+
+def test_times_are_of_the_callers_clock() -> None:
+    ticks = iter(range(0, 1000, 10))
+    found = dispatch(instance_of(CROWD), "pcp20", Parameters(), clock_ns=lambda: next(ticks))
+    assert (found.list_ns, found.build_ns, found.solve_ns) == (10, 10, 10)
+
+
+def test_durations_without_a_common_multiple_that_fits() -> None:
+    primes = (86_399, 86_389, 86_381, 86_371, 86_369, 86_357, 86_353, 86_351)
+    case = Case(
+        ((2,), (1,)), (Busy(50, {1: 1}, (1,)),), tuple(Waiting(k, d, 1, (1 + k % 2,)) for k, d in enumerate(primes))
+    )
+    instance = instance_of(case)
+    objective = Objective(problem_of(instance, np.arange(8)))
+    assert not objective.is_exact
+    assert min(objective.weights) > 0
+    assert sum(objective.weights) * sum(primes) < 2**62
+    assert objective.bound(10**6) <= objective.value(np.full(8, 86_400))
+    for model in MODELS:
+        found = planned(instance, model, Parameters(limit_s=0.1))
+        assert not found.is_exact
+        assert faults(case, found, instance) == []
+        assert found.list_value >= found.value >= found.bound  # type: ignore[operator]
+
+
+def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() -> None:
+    longest = 2**33 - 1
+    case = Case(((1,),), (), tuple(Waiting(0, longest - k, 1, (1,)) for k in range(100)))
+    objective = Objective(problem_of(instance_of(case), np.arange(100)))
+    assert not objective.is_exact
+    assert min(objective.weights) >= 1
+    assert sum(w * 100 * longest for w in objective.weights) < 2**63
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"queue": 0}, "queue: 0 is out of range; allowed: 1 to 2147483647"),
+        ({"queue": 2.5}, "queue: 2.5 is not a whole number"),
+        ({"which": "some"}, "which: unknown choice of jobs 'some'; known: "),
+        ({"search": "dfs"}, "search: unknown search 'dfs'; known: "),
+        ({"limit_s": 0.0}, "limit_s: 0; allowed: above 0"),
+        ({"limit_s": float("nan")}, "limit_s: nan is out of range"),
+        ({"more_s": -1.0}, "more_s: -1.0 is out of range"),
+        ({"wall_s": 0.0}, "wall_s: 0; allowed: above 0"),
+        ({"longest_s": -1.0}, "longest_s: -1.0 is out of range"),
+        ({"tries": -1}, "tries: -1 is out of range"),
+        ({"seed": 2**31}, "seed: 2147483648 is out of range"),
+        ({"most_variables": 0}, "most_variables: 0 is out of range"),
+        ({"presolve": 1}, "presolve: 1; allowed: True or False"),
+    ],
+)
+def test_parameters_that_cannot_be(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        Parameters(**wrong)  # type: ignore[arg-type]
+    assert f"constraint programming: {message}" in str(error.value)
+
+
+def test_the_authors_limits() -> None:
+    assert Parameters.of_authors("pcp20") == Parameters(which="fits", search="paper", limit_s=1.0, more_s=0.5, tries=4)
+    for model in ("hcp19", "pcp19"):
+        assert Parameters.of_authors(model) == Parameters(which="fits", limit_s=1.0, longest_s=16.0)
+    with pytest.raises(InputError, match="unknown model 'pcp21'; known: pcp20"):
+        Parameters.of_authors("pcp21")
+    with pytest.raises(InputError, match="unknown model 'easy'"):
+        dispatch(instance_of(CROWD), "easy", Parameters())
+
+
+def test_without_ortools_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bls.cp import solver
+
+    def missing(name: str) -> None:
+        raise ImportError(f"No module named '{name}'")
+
+    monkeypatch.setattr(solver, "import_module", missing)
+    solver.cp_model.cache_clear()
+    try:
+        with pytest.raises(InputError, match=r'pip install "twolevel\[cp\]"') as error:
+            dispatch(instance_of(CROWD), "pcp20", Parameters())
+        assert "\n" not in str(error.value)
+    finally:
+        solver.cp_model.cache_clear()

@@ -1,0 +1,210 @@
+"""What comes before a model is made: the instance, who is modelled, serial schedules, and which nodes are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from dispatch_cases import CASES, CELLS, cases, instance_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.cp_dispatch import Busy, Case, Waiting, violations
+
+from bls.cp.instance import Instance, Queue, Running, up_s
+from bls.cp.problem import problem_of
+from bls.cp.ranking import holders, ranked, select
+from bls.cp.reduction import reduced
+from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration
+from traces.base.errors import PluginError
+from traces.compiled import Array
+
+ROOMS = dict(zip(CELLS.values(), (POOL, NODES, BOXES), strict=True))
+
+
+def column(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+@settings(max_examples=150)
+@given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS)), st.sampled_from(list(ORDERS)), st.booleans())
+def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: str, order: str, reduce: bool) -> None:
+    problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
+    nodes = np.arange(len(case.capacity))
+    if reduce and kind == "boxes":
+        problem, nodes = reduced(problem)
+    places = ORDERS[order](problem).tolist()
+    assert sorted(places) == list(range(len(case.waiting)))
+    found = SerialGeneration(problem, ROOMS[kind])(np.array(places))
+    first = problem.first_unit.tolist()
+    starts, lows = found.start_s.tolist(), found.unit_low.tolist()
+    on = nodes[found.unit_node].tolist()
+
+    def of_units(values: list[int] | list[list[int]], jobs: list[int]) -> list[object]:
+        return [values[first[job] : first[job + 1]] for job in jobs]
+
+    everybody = list(range(len(starts)))
+    assert violations(case, kind, everybody, starts, of_units(on, everybody), of_units(lows, everybody)) == []
+    if kind == "pool":  # a job may not start a second earlier beside those that were placed before it
+        for k, job in enumerate(places):
+            before = places[: k + 1]
+            earlier = [starts[one] - (one == job) for one in before]
+            assert violations(case, kind, before, earlier, [], []) != []
+
+
+def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:
+    case = Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)),), (Waiting(0, 2, 3, (2,)), Waiting(0, 9, 1, (1,))))
+    problem = problem_of(instance_of(case), np.arange(2))
+    found = SerialGeneration(problem, BOXES)(np.arange(2))
+    assert found.start_s.tolist() == [5, 0]
+    # At 5 the first node is free, all of which two units take; the other job would be in the third one's way at position 0.
+    assert found.unit_node.tolist() == [0, 0, 1, 1]
+    assert found.unit_low.tolist() == [[0], [2], [0], [2]]
+
+
+def test_units_on_a_node_count_what_is_held_at_the_same_time() -> None:
+    # The first two follow each other on the node's second core; the third one needs one core beside both.
+    case = Case(((3,),), (), (Waiting(0, 2, 1, (2,)), Waiting(0, 3, 1, (2,)), Waiting(0, 5, 1, (1,))))
+    problem = problem_of(instance_of(case), np.arange(3))
+    assert SerialGeneration(problem, NODES)(np.arange(3)).start_s.tolist() == [0, 2, 0]
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.integers(0, 2**33), st.integers(1, 2**33), st.integers(1, 3)), min_size=1, max_size=12),
+    st.integers(1, 12),
+)
+def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
+    # Pairs that differ by less than a float can tell.
+    jobs = [*jobs, (2**33 - 2, 2**33 - 1, 1), (2**33 - 3, 2**33 - 2, 1), (2**32 - 1, 2**33 - 2, 1), (1, 2, 1)]
+    n = len(jobs)
+    waited, duration, units = (column(*values) for values in zip(*jobs, strict=True))
+    queue = Queue(np.arange(n)[::-1].copy(), waited, duration, units, np.ones((n, 1), np.int64))
+
+    def priority(k: int) -> tuple[Fraction, int, int, int]:
+        wait, d, wide = jobs[k]
+        return (-Fraction(wait + d, d), d, wide, n - 1 - k)
+
+    assert ranked(queue, np.arange(n), most).tolist() == sorted(range(n), key=priority)[:most]
+
+
+@settings(max_examples=100)
+@given(cases(nodes=4, jobs=8), st.integers(1, 4))
+def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
+    case = replace(
+        case, waiting=tuple(replace(job, units=job.units + more * (k % 2)) for k, job in enumerate(case.waiting))
+    )
+    instance = instance_of(case)
+    for available in (instance.free, instance.capacity):
+        wanted = [
+            sum(
+                min(has // asked for has, asked in zip(node, job.per_unit, strict=True) if asked)
+                for node in available.tolist()
+            )
+            >= job.units
+            for job in case.waiting
+        ]
+        assert holders(available, instance.queue).tolist() == wanted
+
+
+def test_which_jobs_are_modelled() -> None:
+    waiting = (Waiting(1, 9, 1, (4,)), Waiting(50, 9, 1, (5,)), Waiting(5, 9, 2, (2,)), Waiting(9, 9, 1, (2,)))
+    instance = instance_of(Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)), Busy(5, {1: 1}, (2,))), waiting))
+    assert select(instance, 9, "all").tolist() == [3, 2, 0]  # the second fits no node
+    assert select(instance, 2, "all").tolist() == [3, 2]
+    assert select(instance, 9, "fits").tolist() == [3]
+
+
+def test_requests_of_many_kinds_are_told_apart() -> None:
+    big = 2**40
+    queue = Queue(*(column(0, 1) for _ in range(2)), column(1, 1), column(1, 1), np.array([[1, big, 1], [1, big, 3]]))
+    assert holders(np.array([[4, big, 2], [4, 2 * big, 1]]), queue).tolist() == [True, False]
+
+
+@settings(max_examples=80)
+@given(cases(nodes=6, jobs=2), st.integers(1, 3))
+def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int) -> None:
+    case = replace(case, waiting=(replace(case.waiting[0], units=n_units),))
+    problem = problem_of(instance_of(case), np.arange(1))
+    smaller, nodes = reduced(problem)
+    assert len(set(nodes.tolist())) == len(nodes)
+    assert smaller.capacity.tolist() == problem.capacity[nodes].tolist()
+
+    def free_from(of: int) -> list[list[int]]:
+        found = [[0] * has for has in case.capacity[of]]
+        for kind, node, low, size, left in zip(
+            *(getattr(problem.held, name).tolist() for name in ("kind", "node", "low", "size", "left_s")), strict=True
+        ):
+            if node == of:
+                found[kind][low : low + size] = [left] * size
+        return found
+
+    def as_good(one: int, other: int) -> bool:
+        pairs = zip(free_from(one), free_from(other), strict=True)
+        return all(len(a) >= len(b) and all(x <= y for x, y in zip(a, b, strict=False)) for a, b in pairs)
+
+    for node in set(range(len(case.capacity))) - set(nodes.tolist()):
+        assert sum(as_good(kept, node) for kept in nodes.tolist()) >= n_units
+
+
+def test_held_boxes_lie_side_by_side_and_equal_ends_are_one() -> None:
+    busy = (Busy(5, {1: 1, 0: 2}, (1, 0)), Busy(5, {1: 1}, (2, 1)), Busy(7, {1: 1}, (1, 1)))
+    held = problem_of(instance_of(Case(((4, 2), (4, 2)), busy, (Waiting(0, 1, 1, (1, 0)),))), np.arange(1)).held
+    boxes = list(zip(*(getattr(held, n).tolist() for n in ("kind", "node", "low", "size", "left_s")), strict=True))
+    assert boxes == [(0, 0, 0, 2, 5), (0, 1, 0, 3, 5), (0, 1, 3, 1, 7), (1, 1, 0, 1, 5), (1, 1, 1, 1, 7)]
+
+
+def test_seconds_are_rounded_so_that_nothing_is_promised_too_early() -> None:
+    assert up_s(column(1, 10**9, 10**9 + 1, 0, -(10**12))).tolist() == [1, 1, 2, 1, 1]
+    instance = Instance.at(
+        10**10 + 1,
+        resources=("core",),
+        capacity=np.array([[4]]),
+        expected_end_ns=column(2 * 10**10, 5 * 10**9),
+        held_per_unit=np.array([[1], [2]]),
+        places=(column(0, 1), column(0, 0), column(1, 1)),
+        row=column(17, 4),
+        submit_ns=column(10**10, 9 * 10**9 + 2),
+        estimate_ns=column(1, 3 * 10**9 + 5),
+        units=column(1, 1),
+        per_unit=np.array([[1], [4]]),
+    )
+    assert instance.running.left_s.tolist() == [10, 1]
+    assert instance.queue.waited_s.tolist() == [0, 0]
+    assert instance.queue.duration_s.tolist() == [1, 4]
+    assert instance.free.tolist() == [[1]]
+
+
+GOOD = instance_of(CASES["units"][0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: replace(GOOD, resources=("core", "gpu")), r"capacity: int64 of shape \(2, 1\); allowed: .*\(2, 2\)"),
+        (lambda: replace(GOOD, capacity=GOOD.capacity.astype(float)), "capacity: float64"),
+        (lambda: replace(GOOD, queue=replace(GOOD.queue, units=column(1, 0, 1))), "units: 0; allowed: 1 or more"),
+        (lambda: replace(GOOD, queue=replace(GOOD.queue, duration_s=column(1, 0, 1))), "duration_s: 0; allowed"),
+        (
+            lambda: replace(GOOD, queue=replace(GOOD.queue, per_unit=np.array([[1], [0], [1]]))),
+            "per_unit: 0; allowed: 1",
+        ),
+        (lambda: replace(GOOD, running=replace(GOOD.running, left_s=column(0))), "left_s: 0; allowed: 1 or more"),
+        (lambda: replace(GOOD, running=replace(GOOD.running, place_node=column(2))), "place_node: 2; allowed: 0 to 1"),
+        (
+            lambda: replace(GOOD, running=replace(GOOD.running, place_units=column(2))),
+            "core held on node 1: 4; allowed: 0 to 3",
+        ),
+    ],
+)
+def test_instances_that_cannot_be(wrong: object, message: str) -> None:
+    with pytest.raises(PluginError, match=f"the policy's instance: .*{message}"):
+        wrong()  # type: ignore[operator]
+
+
+def test_nobody_runs() -> None:
+    alone = replace(GOOD, running=Running.none(1))
+    assert alone.free.tolist() == alone.capacity.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        alone.capacity[0] = 0
