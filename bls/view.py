@@ -18,9 +18,10 @@ from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.power_of_cores import power_left
 from bls.machine.platform import Platform
+from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
-from bls.seen.answers import AnswerError, Cores, check_apart, placed
+from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
 from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
@@ -33,9 +34,9 @@ from bls.seen.machine import (
     seen_windows,
 )
 from bls.seen.news import AnyNews, News
+from bls.seen.notes import DecisionNotes
 from bls.seen.wake_ups import WakeUps
 from traces.base.errors import InputError, PluginError, shown
-from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -43,10 +44,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.simulator import BatchSimulator
 
-__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "View"]
-
-#: The longest reason for a rejection.
-_LONGEST_REASON = 200
+__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "Start", "View"]
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
@@ -68,6 +66,8 @@ class View:
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
+        self._because: dict[int, str] = {}
+        self._notes = DecisionNotes(columns_declared(simulator.policy), simulator.rules.keep_decisions)
         self._directions = Directions()
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
@@ -341,10 +341,25 @@ class View:
             raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
         if job.row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
-        if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= _LONGEST_REASON:
-            allowed = f"a text of 1 to {_LONGEST_REASON} characters"
+        text = reason_text(reason)
+        if text is None:
+            allowed = f"a text of 1 to {LONGEST_REASON} characters"
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
-        self._rejected[job.row] = printable(reason.strip())
+        self._rejected[job.row] = text
+
+    def note(self, **values: Any) -> None:
+        """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
+
+        They stand in the row of this pass of the table of decisions (``--decisions``); what is not noted lacks there, as
+        what is None. What is noted twice has the later value.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, a name was not declared, or a value is not of its type.
+        """
+        self._of_a_policy("note")
+        self._notes.note(self._simulator.state.sizes.item(b.N_DECISIONS), values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
@@ -618,8 +633,12 @@ class View:
         return rows
 
     def _placed(self, given: object, place: int) -> SeenJob:
-        # The job of a pair of one and its cores.
-        job, self._named[place] = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        # The job of a pair of one and its cores, or one for whose start there is a reason.
+        job, cores, because = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        if cores is not None:
+            self._named[place] = cores
+        if because:
+            self._because[job.row] = because
         return job
 
 

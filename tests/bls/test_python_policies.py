@@ -280,6 +280,10 @@ def asleep(instant: Any) -> Callable[[View], Any]:
 WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3 cores, and 1 are free"
 
 
+ANSWERS = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
+GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -287,10 +291,10 @@ WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3
         (quits, "at 0 ns: decide() failed: SystemExit: 0"),
         (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
         (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
-        (lambda view: [7], "at 0 ns: decide() gave 7; allowed: jobs of view.waiting, or pairs of one and its cores"),
+        (lambda view: [7], GAVE_7),
         (
             lambda view: next(iter(view.waiting)),
-            "at 0 ns: decide() gave 7; allowed: jobs of view.waiting, or pairs of one and its cores",
+            GAVE_7,
         ),
         (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
         (lambda view: list(view.waiting), WIDE),
