@@ -22,6 +22,7 @@ from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
+from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
@@ -63,6 +64,8 @@ class View:
         self._simulator = simulator
         self._facts = JobFacts(workload, simulator.platform, simulator.circumstances, simulator.deadline_ns)
         self._present: Present | None = None
+        self._waiting_columns: WaitingColumns | None = None
+        self._running_columns: RunningColumns | None = None
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
@@ -150,6 +153,20 @@ class View:
     def running(self) -> Iterable[SeenJob]:
         """The jobs that run, in the order in which they started."""
         return self._running.values()
+
+    @property
+    def waiting_columns(self) -> WaitingColumns:
+        """The jobs of :attr:`waiting` as columns, in that order."""
+        if self._waiting_columns is None:
+            self._waiting_columns = WaitingColumns(self._simulator.state, self._facts, self._waiting)
+        return self._waiting_columns
+
+    @property
+    def running_columns(self) -> RunningColumns:
+        """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
+        if self._running_columns is None:
+            self._running_columns = RunningColumns(self._simulator.state, self._facts, self._running, self._now)
+        return self._running_columns
 
     @property
     def n_waiting(self) -> int:
@@ -569,7 +586,7 @@ class View:
             self._look_at_promises(jobs)
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
-        self._present = None
+        self._present = self._waiting_columns = self._running_columns = None
 
     def _look_at_promises(self, jobs: Array) -> None:
         # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.

@@ -86,6 +86,21 @@ class JobFacts:
         windows = self._around.windows
         return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
 
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs the workload has: rows from here on are later attempts."""
+        return len(self._workload)
+
+    @property
+    def deadlines_ns(self) -> Array:
+        """The instants of all deadlines."""
+        return self._deadline_ns
+
+    def columns(self, name: str) -> Array:
+        """What the workload says of all jobs; not for run times, which no scheduler knows."""
+        found: Array = getattr(self._workload, name)
+        return found
+
     def column(self, name: str, origin: int) -> int:
         """What the workload says of a job when it is submitted."""
         return int(getattr(self._workload, name)[origin])
