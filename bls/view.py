@@ -23,6 +23,7 @@ from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
+from bls.seen.corrections import Corrections
 from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
@@ -81,6 +82,7 @@ class View:
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         # Where running jobs promise their ends, or are scaled or resized: when these are expected, as of _running.
         self._expected: OrderedDict[int, int] = OrderedDict()
+        self._corrections = Corrections() if simulator.estimates_differ else None
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -557,6 +559,7 @@ class View:
         settings = state.settings
         promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & (b.SCALES | b.SLOWS) != 0
         promises = promises or settings.item(b.RESIZE) != b.NO_RESIZE
+        corrections = self._corrections
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -568,9 +571,13 @@ class View:
                     self._expected[row] = jobs.item(b.EXPECTED, row)
                     began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
+                if corrections is not None:
+                    corrections.watch(state, row)
             elif row in self._running:
                 left = self._running.pop(row)
                 self._expected.pop(row, None)
+                if corrections is not None:
+                    corrections.forget(row)
             else:
                 left = self._waiting.pop(row)
             if self._news is None:
@@ -584,6 +591,9 @@ class View:
         sizes[b.N_LOG] = 0
         if promises:
             self._look_at_promises(jobs)
+        if corrections is not None:
+            for row, end_ns in corrections.found(state):
+                self._expect(row, end_ns)
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
         self._present = self._waiting_columns = self._running_columns = None
@@ -593,15 +603,22 @@ class View:
         promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return
-        running, expected, news = self._running, self._expected, self._news
+        expected, corrections = self._expected, self._corrections
         for (row, before), end_ns in zip(list(expected.items()), promised, strict=True):
             if end_ns != before:
-                job = running[row]
                 expected[row] = end_ns
-                # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
-                running[row] = changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
-                if news is not None:
-                    news.expected(changed)
+                self._expect(row, end_ns)
+                if corrections is not None:
+                    corrections.watch(self._simulator.state, row)
+
+    def _expect(self, row: int, end_ns: int) -> None:
+        # A running job is expected to end then.
+        job = self._running[row]
+        # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
+        changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
+        self._running[row] = changed
+        if self._news is not None:
+            self._news.expected(changed)
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0
