@@ -23,7 +23,13 @@ from .policies import (
 )
 from .scheduler_options import Rules as Rules
 from .simulator import BatchSimulator as BatchSimulator
-from .view import AdditionalData as AdditionalData, Observer as Observer, SeenJob as SeenJob, View as View
+from .view import (
+    AdditionalData as AdditionalData,
+    Observer as Observer,
+    SeenJob as SeenJob,
+    Start as Start,
+    View as View,
+)
 from .workloads import read_workload as read_workload, sample_path as sample_path
 from .workloads.selection import fit as fit, select as select
 from .workloads.workload import Workload as Workload

@@ -18,6 +18,7 @@ from bls.machine.platform import Platform
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import directs
+from bls.policies.declared import may_not_fit
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -155,7 +156,8 @@ def given_for(
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
-        | _telling(rules, policy, limits),
+        | _telling(rules, policy, limits)
+        | {b.MAY_NOT_FIT: int(may_not_fit(policy))},
         keep_decisions=rules.keep_decisions,
     )
     given.wanted_first, given.wanted_lo, given.wanted_hi = _wanted(workload, platform.n_cores, requested, allocator)

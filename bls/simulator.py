@@ -45,6 +45,7 @@ from bls.policies.contract import (
     no_decision,
     no_score,
 )
+from bls.policies.declared import PASS_COLUMNS
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
@@ -176,8 +177,9 @@ class BatchSimulator(RunningJobs):
         self._outages: Outages | None = self.circumstances.outages
         self._looks = Observers([one for one in observers if isinstance(one, Observer)])
         self._data = data_by_name(observers)
-        #: Why a policy has rejected jobs, by row.
+        #: Why a policy has rejected jobs, by row; and why it has started others, as far as it has said so.
         self.rejections: dict[int, str] = {}
+        self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
         self._idle_wakes = 0
         self._entered = 0
@@ -363,20 +365,28 @@ class BatchSimulator(RunningJobs):
         if view._failed is not None:
             raise view._failed  # though the policy went on without it
         clock[b.DECIDED_NS] = time.perf_counter_ns() - began
+        if view._because or self._because:
+            for (
+                row
+            ) in rows:  # one that had no place the last time may start for another reason, or for none that is said
+                self._because.pop(row, None)
+            self._because |= view._because
+            view._because = {}
         if view._named or view._rejected:
             put_answer(self.state, rows, view._named, view._rejected)
             self.rejections |= view._rejected
             view._named, view._rejected = {}, {}
-            self._idle_wakes = 0
         else:
             sizes[b.N_CHOSEN] = len(rows)
             if rows:
                 self.state.chosen[: len(rows)] = rows
-                self._idle_wakes = 0
+        waits = self.state.settings.item(b.MAY_NOT_FIT) == 1  # perhaps nobody starts who was chosen
+        if sizes[b.N_CHOSEN] and not waits:
+            self._idle_wakes = 0
         if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
             clock[b.WAKE] = b.NEVER if wake is None else wake
-            if wake is not None and sizes[b.N_CHOSEN] == 0:
+            if wake is not None and (waits or sizes[b.N_CHOSEN] == 0):
                 self._still_awake()
 
     def _finish(self, policy: FollowingPolicy) -> None:
@@ -409,6 +419,8 @@ class BatchSimulator(RunningJobs):
                     f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
                     f"nothing runs or arrives any more, and {_waiting(self.state)}"
                 )
+        else:
+            self._idle_wakes = 0
 
     def _look(self, *, last: bool = False) -> None:
         # Before the first event after OBSERVE, where the engine has put that event's instant; or after the last event.
@@ -549,18 +561,30 @@ class BatchSimulator(RunningJobs):
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns."""
         clock = self.state.clock
         passes, total = int(clock[b.PASSES]), int(clock[b.DECIDE_NS])
-        return {
+        found = {
             "decisions": passes,
             "decision_total_ns": total,
             "decision_mean_ns": total / passes if passes else None,
             "decision_max_ns": int(clock[b.MAX_DECIDE_NS]),
         }
+        if self.state.settings[b.MAY_NOT_FIT]:
+            found["did_not_fit"] = int(clock[b.DID_NOT_FIT])
+        return found
 
-    def decision_columns(self) -> dict[str, Array]:
-        """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns."""
-        names = ("now_ns", "waiting", "started", "decision_ns")
+    def decision_columns(self) -> dict[str, Any]:
+        """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns; how many
+        had no place, where that may be; and what the policy has noted (``traces.tables.Values``)."""
         n = int(self.state.sizes[b.N_DECISIONS])
-        return {name: self.state.decisions[k, :n] for k, name in enumerate(names)}
+        found: dict[str, Any] = {
+            name: column[:n] for name, column in zip(PASS_COLUMNS, self.state.decisions, strict=False)
+        }
+        return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
+
+    @property
+    def start_reasons(self) -> dict[int, str]:
+        """Why a policy has started jobs, as far as it has said so, by row."""
+        start = self.column(b.START)
+        return {row: because for row, because in self._because.items() if start[row] >= 0}
 
 
 def _waiting(state: b.BatchState) -> str:

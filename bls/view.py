@@ -18,9 +18,12 @@ from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
 from bls.engine.power_of_cores import power_left
 from bls.machine.platform import Platform
+from bls.policies.declared import columns_declared
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import AdditionalData, DataOfNow
-from bls.seen.answers import AnswerError, Cores, check_apart, placed
+from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Start, check_apart, placed, reason_text
+from bls.seen.columns import RunningColumns, WaitingColumns
+from bls.seen.corrections import Corrections
 from bls.seen.directions import Directions
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import (
@@ -33,9 +36,9 @@ from bls.seen.machine import (
     seen_windows,
 )
 from bls.seen.news import AnyNews, News
+from bls.seen.notes import DecisionNotes
 from bls.seen.wake_ups import WakeUps
 from traces.base.errors import InputError, PluginError, shown
-from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -43,10 +46,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.simulator import BatchSimulator
 
-__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "View"]
-
-#: The longest reason for a rejection.
-_LONGEST_REASON = 200
+__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "Start", "View"]
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
@@ -65,9 +65,13 @@ class View:
         self._simulator = simulator
         self._facts = JobFacts(workload, simulator.platform, simulator.circumstances, simulator.deadline_ns)
         self._present: Present | None = None
+        self._waiting_columns: WaitingColumns | None = None
+        self._running_columns: RunningColumns | None = None
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
+        self._because: dict[int, str] = {}
+        self._notes = DecisionNotes(columns_declared(simulator.policy), simulator.rules.keep_decisions)
         self._directions = Directions()
         self._hosts: tuple[SeenHost, ...] | None = None
         self._partitions: tuple[SeenPartition, ...] | None = None
@@ -78,6 +82,7 @@ class View:
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         # Where running jobs promise their ends, or are scaled or resized: when these are expected, as of _running.
         self._expected: OrderedDict[int, int] = OrderedDict()
+        self._corrections = Corrections() if simulator.estimates_differ else None
         self._deciding = False
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
@@ -150,6 +155,20 @@ class View:
     def running(self) -> Iterable[SeenJob]:
         """The jobs that run, in the order in which they started."""
         return self._running.values()
+
+    @property
+    def waiting_columns(self) -> WaitingColumns:
+        """The jobs of :attr:`waiting` as columns, in that order."""
+        if self._waiting_columns is None:
+            self._waiting_columns = WaitingColumns(self._simulator.state, self._facts, self._waiting)
+        return self._waiting_columns
+
+    @property
+    def running_columns(self) -> RunningColumns:
+        """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
+        if self._running_columns is None:
+            self._running_columns = RunningColumns(self._simulator.state, self._facts, self._running, self._now)
+        return self._running_columns
 
     @property
     def n_waiting(self) -> int:
@@ -341,10 +360,25 @@ class View:
             raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
         if job.row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
-        if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= _LONGEST_REASON:
-            allowed = f"a text of 1 to {_LONGEST_REASON} characters"
+        text = reason_text(reason)
+        if text is None:
+            allowed = f"a text of 1 to {LONGEST_REASON} characters"
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
-        self._rejected[job.row] = printable(reason.strip())
+        self._rejected[job.row] = text
+
+    def note(self, **values: Any) -> None:
+        """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
+
+        They stand in the row of this pass of the table of decisions (``--decisions``); what is not noted lacks there, as
+        what is None. What is noted twice has the later value.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, a name was not declared, or a value is not of its type.
+        """
+        self._of_a_policy("note")
+        self._notes.note(self._simulator.state.sizes.item(b.N_DECISIONS), values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
@@ -525,6 +559,7 @@ class View:
         settings = state.settings
         promises = settings.item(b.PROMISES) == 1 or settings.item(b.DIRECTS) & (b.SCALES | b.SLOWS) != 0
         promises = promises or settings.item(b.RESIZE) != b.NO_RESIZE
+        corrections = self._corrections
         for entry in state.log[:n].tolist():
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
@@ -536,9 +571,13 @@ class View:
                     self._expected[row] = jobs.item(b.EXPECTED, row)
                     began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
+                if corrections is not None:
+                    corrections.watch(state, row)
             elif row in self._running:
                 left = self._running.pop(row)
                 self._expected.pop(row, None)
+                if corrections is not None:
+                    corrections.forget(row)
             else:
                 left = self._waiting.pop(row)
             if self._news is None:
@@ -552,24 +591,34 @@ class View:
         sizes[b.N_LOG] = 0
         if promises:
             self._look_at_promises(jobs)
+        if corrections is not None:
+            for row, end_ns in corrections.found(state):
+                self._expect(row, end_ns)
         self._now_ns = clock.item(b.NOW)
         self._free_cores = sizes.item(b.FREE_CORES)
-        self._present = None
+        self._present = self._waiting_columns = self._running_columns = None
 
     def _look_at_promises(self, jobs: Array) -> None:
         # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
         promised = jobs[b.EXPECTED, np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return
-        running, expected, news = self._running, self._expected, self._news
+        expected, corrections = self._expected, self._corrections
         for (row, before), end_ns in zip(list(expected.items()), promised, strict=True):
             if end_ns != before:
-                job = running[row]
                 expected[row] = end_ns
-                # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
-                running[row] = changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
-                if news is not None:
-                    news.expected(changed)
+                self._expect(row, end_ns)
+                if corrections is not None:
+                    corrections.watch(self._simulator.state, row)
+
+    def _expect(self, row: int, end_ns: int) -> None:
+        # A running job is expected to end then.
+        job = self._running[row]
+        # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
+        changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
+        self._running[row] = changed
+        if self._news is not None:
+            self._news.expected(changed)
 
     def _seen(self, row: int, jobs: Array) -> SeenJob:
         origin, attempt = row, 0
@@ -618,8 +667,12 @@ class View:
         return rows
 
     def _placed(self, given: object, place: int) -> SeenJob:
-        # The job of a pair of one and its cores.
-        job, self._named[place] = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        # The job of a pair of one and its cores, or one for whose start there is a reason.
+        job, cores, because = placed(given, self._n_cores, self._simulator.allocator.whole_hosts)
+        if cores is not None:
+            self._named[place] = cores
+        if because:
+            self._because[job.row] = because
         return job
 
 

@@ -32,11 +32,13 @@ __all__ = [
     "POWER_COLUMNS",
     "RELEASE_COLUMNS",
     "REJECTED_BECAUSE",
+    "STARTED_BECAUSE",
     "TASK_COLUMNS",
     "TRANSFER_COLUMNS",
     "WIDTH_COLUMNS",
     "ColumnKind",
     "JobsWriter",
+    "Values",
     "hints_frame",
     "job_blocks",
     "joined_frames",
@@ -91,6 +93,7 @@ JOB_COLUMNS = (
 FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
+STARTED_BECAUSE = "started_because"
 CUT_BECAUSE = "cut_because"
 
 #: Whether a job may be slowed where power is limited, where that is said.
@@ -134,6 +137,21 @@ JOB_GROUP = 1 << 15
 
 #: Columns of text of which many rows are the same.
 _REPEATED = ["allocation", "why", "state"]
+
+
+class Values(NamedTuple):
+    """A column of values of which some may lack.
+
+    Attributes
+    ----------
+    values : sequence
+        None where there is none.
+    kind : {"whole", "seed", "real", "text", "truth"}
+        What the others are, so that a column of nothing has a type, too.
+    """
+
+    values: Sequence[Any]
+    kind: ColumnKind
 
 
 class _Words(NamedTuple):
@@ -246,8 +264,8 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``, ``CUT_BECAUSE``,
-    ``ENERGY``.
+    them come any ``further`` columns, one value a row: ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
+    ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():
@@ -363,9 +381,21 @@ def _timedelta(value: Any) -> Any:
 
 
 def rows_frame(columns: Any) -> pd.DataFrame:
-    """A frame of a mapping of columns or a list of row mappings."""
+    """A frame of a mapping of columns or a list of row mappings; what :class:`Values` lack is missing, whatever its type."""
     import pandas as pd
 
+    if isinstance(columns, Mapping) and any(isinstance(column, Values) for column in columns.values()):
+        types: dict[str, Any] = {
+            "whole": "Int64",
+            "seed": "UInt64",
+            "real": "float64",
+            "text": object,
+            "truth": "boolean",
+        }
+        columns = {
+            name: pd.Series(list(column.values), dtype=types[column.kind]) if isinstance(column, Values) else column
+            for name, column in columns.items()
+        }
     return pd.DataFrame(columns)
 
 
@@ -385,6 +415,8 @@ def _arrow(column: Any) -> Any:
         if values.dtype == np.bool_:  # which Arrow keeps as bits
             return pa.array(values.tolist())
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+    if isinstance(column, Values):
+        return pa.array(list(column.values), _arrow_types()[column.kind])
     if isinstance(column, _Words):  # pyarrow's own way would import all that it can compute with
         words = [word.encode() for word in column.words]
         lengths = np.array([len(word) for word in words], np.int32)
@@ -396,6 +428,12 @@ def _arrow(column: Any) -> Any:
         encoded = [text.encode() for text in column]
         return _text(encoded, [len(text) for text in encoded])
     return pa.array(column)
+
+
+def _arrow_types() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"whole": pa.int64(), "seed": pa.uint64(), "real": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
 
 
 def _text(encoded: Sequence[bytes], lengths: Any) -> Any:
@@ -536,7 +574,7 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {"whole": pa.int64(), "seed": pa.uint64(), "real": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
+    types = _arrow_types()
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
     partial = path.with_name(f".{path.name}.partial")
     try:

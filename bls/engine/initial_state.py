@@ -389,7 +389,7 @@ def new_state(given: Given) -> BatchState:
         chosen_first=np.zeros(n + 1 if decided else 0, np.int64),
         chosen_lo=np.empty(n_cores if decided else 0, np.int64),
         chosen_hi=np.empty(n_cores if decided else 0, np.int64),
-        decisions=np.zeros((4, 2 * n + 16 if given.keep_decisions else 0), np.int64),
+        decisions=np.zeros((4 + settings[b.MAY_NOT_FIT], 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),

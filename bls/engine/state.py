@@ -117,7 +117,8 @@ AFTER_WIDTHS = 38  # cores that come and go
 AFTER_HINTS = 39  # cores that others wait for
 AFTER_DIRECTIONS = 40  # what a policy does to jobs
 AFTER_LEVELS = 41  # states under a limit to power
-SETTINGS = 42
+MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no place, waits
+SETTINGS = 43
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -156,7 +157,8 @@ LEVEL = 28  # at which running jobs are that may be slowed
 AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed, and the others rest
 NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
-CLOCK = 32
+DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
+CLOCK = 33
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -486,8 +488,9 @@ class BatchState(State):
     chosen_first : int64 (n + 1,) or (0,); chosen_lo, chosen_hi : int64 (M,) or (0,)
         Where ``N_NAMED`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
         ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses.
-    decisions : int64 (4, …)
-        Instant, jobs waiting, jobs started, wall ns of each pass; of no columns where that is not kept.
+    decisions : int64 (4, …) or (5, …)
+        Instant, jobs waiting, jobs started, wall ns of each pass; and, with ``MAY_NOT_FIT``, how many of those that the policy
+        had chosen had no place; of no columns where that is not kept.
     wall_time : int64 (2,)
         What the wall clock last said: seconds, nanoseconds.
     placement : PlacementRequest

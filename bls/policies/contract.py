@@ -157,10 +157,18 @@ class DecidingPolicy(BatchPolicy, Protocol):
     One that is a context manager is entered before each run and left after it. One with an attribute ``directs`` may, in that
     method, do what it names there to jobs that run (:data:`DIRECTIONS`): ``view.scale`` their speeds, ``view.cancel`` and
     ``view.requeue`` them, ``view.resize`` them, ``view.hint`` to them who waits for their cores.
+
+    What it keeps in ``self`` is its run's alone, if it is given as a class, or by a name: each run has another object, also
+    the second run of one scenario and each cell of a study. A registered object says with ``for_run()`` which; one of a
+    dataclass is made anew with its parameters. An object that is given in Python is used itself. What else it may declare,
+    ``may_not_fit`` and ``decision_columns``, is in ``bls.policies.declared``.
     """
 
     def decide(self, view: Any) -> Iterable[Any]:
-        """The waiting jobs of ``view`` to start now, in this order, or pairs of one and its cores; none is an answer, too.
+        """The waiting jobs of ``view`` to start now, in this order; none is an answer, too.
+
+        Each is a job; a pair of one and its cores; or (job, cores or None, reason), as ``bls.Start`` is: with no cores the
+        allocator chooses, and the reason stands in the table of jobs.
 
         What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
         that names the policy.

@@ -4,22 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, shown
+from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.intervals import intervals_text
 
-__all__ = ["AnswerError", "Cores", "check_apart", "cores_text", "placed", "put_answer"]
+__all__ = [
+    "LONGEST_REASON",
+    "AnswerError",
+    "Cores",
+    "Start",
+    "check_apart",
+    "cores_text",
+    "placed",
+    "put_answer",
+    "reason_text",
+]
 
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
 
 #: So much of a list of cores is shown.
 _SHOWN = 80
+
+#: The longest reason for a start, or a rejection.
+LONGEST_REASON = 200
+
+
+class Start(NamedTuple):
+    """That a job starts: what ``decide()`` may give instead of the job, where it has more to say.
+
+    Attributes
+    ----------
+    job : SeenJob
+    cores : iterable of int, optional
+        The numbers of the cores that it gets; None: the allocator chooses.
+    because : str, optional
+        Why it starts, for people to read: 1 to 200 characters, which stand in the table of jobs (``started_because``).
+    """
+
+    job: SeenJob
+    cores: Iterable[int] | None = None
+    because: str | None = None
 
 
 class AnswerError(PluginError):
@@ -73,12 +104,19 @@ def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:
         raise AnswerError(f"placed job {job.job_id} {named}; it asks for {job.cores}")
 
 
-def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores]:
-    """A job and the cores on which a policy places it.
+def reason_text(reason: object) -> str | None:
+    """A reason in one line, as it is kept; None if it is no text of 1 to ``LONGEST_REASON`` characters."""
+    if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= LONGEST_REASON:
+        return None
+    return printable(reason.strip())
+
+
+def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores | None, str]:
+    """A job, the cores on which a policy places it, None where it does not, and why it starts, which may be empty.
 
     Parameters
     ----------
-    given : tuple of SeenJob and iterable of int
+    given : tuple of SeenJob and iterable of int, or Start
         What ``decide()`` gave that is no job.
     n_cores : int
         Cores of the machine.
@@ -88,15 +126,22 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
     Raises
     ------
     AnswerError
-        If it is no such thing, or a core is none of the machine's, is named twice, or there are more or fewer than the
-        job asks for. What else a job needs is found out as it starts (``bls.engine.named_cores``).
+        If it is no such thing, the reason is none, or a core is none of the machine's, is named twice, or there are more or
+        fewer than the job asks for. What else a job needs is found out as it starts (``bls.engine.named_cores``).
     """
-    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], SeenJob)):
-        raise AnswerError(f"gave {shown(given)}; allowed: jobs of view.waiting, or pairs of one and its cores")
-    job, named = given
+    if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
+        allowed = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
+        raise AnswerError(f"gave {shown(given)}; allowed: {allowed}")
+    job, named, *why = given
+    because = "" if not why or why[0] is None else reason_text(why[0])
+    if because is None:
+        allowed = f"a text of 1 to {LONGEST_REASON} characters"
+        raise AnswerError(f"gave job {job.job_id} with the reason {shown(why[0])}; allowed: {allowed}")
+    if why and named is None:
+        return job, None, because
     cores = _intervals(job, named, n_cores)
     _check_number(job, cores, whole_hosts)
-    return job, cores
+    return job, cores, because
 
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:

@@ -86,6 +86,21 @@ class JobFacts:
         windows = self._around.windows
         return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
 
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs the workload has: rows from here on are later attempts."""
+        return len(self._workload)
+
+    @property
+    def deadlines_ns(self) -> Array:
+        """The instants of all deadlines."""
+        return self._deadline_ns
+
+    def columns(self, name: str) -> Array:
+        """What the workload says of all jobs; not for run times, which no scheduler knows."""
+        found: Array = getattr(self._workload, name)
+        return found
+
     def column(self, name: str, origin: int) -> int:
         """What the workload says of a job when it is submitted."""
         return int(getattr(self._workload, name)[origin])
@@ -140,8 +155,9 @@ class SeenJob(NamedTuple):
     submit_ns, eligible_ns : int
         When it was submitted, and when it joined the queue; -1 while it waits for another job.
     estimate_ns : int
-        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another. With ``application`` that
-        of a running job is what its application has promised.
+        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another: of a job that waits what
+        its predictor said as it joined the queue. That of a running job which has outlasted it is corrected by now; with
+        ``application`` it is what its application has promised.
     cores : int
         Requested cores.
     user, group, queue, partition, qos : int
@@ -174,7 +190,8 @@ class SeenJob(NamedTuple):
 
     @property
     def expected_end_ns(self) -> int:
-        """When a running job will have run for its estimate."""
+        """When a running job will have run for its estimate, as this is corrected by now: beyond the present instant, unless it
+        has run for all that it asked for."""
         return self.start_ns + self.estimate_ns
 
     @property

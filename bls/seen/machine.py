@@ -62,8 +62,8 @@ class Present:
         return read_only(np.maximum(until[:n_hosts], until[n_hosts:]))
 
     @cached_property
-    def _held(self) -> tuple[Array, Array, Array]:
-        # For each running job on each of its hosts: row, host, how many of the host's cores it holds.
+    def held(self) -> tuple[Array, Array, Array]:
+        """For each running job on each of its hosts: row, host, how many of the host's cores it holds; by (row, host)."""
         state = self._state
         rows = np.fromiter(self._running, np.int64, len(self._running))
         count = state.jobs[b.HELD_COUNT, rows]
@@ -90,7 +90,7 @@ class Present:
         platform = self._facts.platform
         left = platform.host_resources.copy()
         if self._facts.asks and len(self._running):
-            row, host, cores = self._held
+            row, host, cores = self.held
             units = cores // self._state.jobs[b.UNIT, row]
             np.subtract.at(left, host, units[:, None] * self._state.needs[: left.shape[1], row].T)
         return read_only(left)

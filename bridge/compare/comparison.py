@@ -15,18 +15,31 @@ from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.tables import CUT_BECAUSE, rows_frame
+from traces.tables import CUT_BECAUSE, STARTED_BECAUSE, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CUT_COLUMNS", "RUNS", "Comparison", "Link", "chain", "compare_jobs", "overtakers", "ranked"]
+__all__ = [
+    "CUT_COLUMNS",
+    "RUNS",
+    "START_COLUMNS",
+    "Comparison",
+    "Link",
+    "chain",
+    "compare_jobs",
+    "overtakers",
+    "ranked",
+]
 
 #: What the two runs are called.
 RUNS = ("A", "B")
 
 #: Columns of the table of delays that are there where some compared row lost all its cores: in A, and in B.
 CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")
+
+#: The same where a policy said of some compared row why it has started it.
+START_COLUMNS = (f"{STARTED_BECAUSE}_a", f"{STARTED_BECAUSE}_b")
 
 #: What the table of jobs needs.
 _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
@@ -130,7 +143,7 @@ def compare_jobs(
         find_causes(sides[0], sides[1], rows[0], rows[1]),
         find_causes(sides[1], sides[0], rows[1], rows[0]),
     )
-    columns = _delay_columns(sides, rows, causes) | _cuts(sides, rows)
+    columns = _delay_columns(sides, rows, causes) | _reasons(sides, rows)
     delta = columns["start_delta_ns"]
     counts = {
         "compared": len(delta),
@@ -247,11 +260,15 @@ def _delay_columns(
     }
 
 
-def _cuts(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
-    """Why the compared rows were cut whose cores were lost, in each run; nothing where none was."""
-    because = [side.cut_because[row] for side, row in zip(sides, rows, strict=True)]
-    names = CUT_COLUMNS if any((column != "").any() for column in because) else ()
-    return dict(zip(names, because, strict=False))
+def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
+    """Why the compared rows were cut whose cores were lost, and why a policy has started rows, in each run; nothing where that
+    is of none."""
+    found: dict[str, Array] = {}
+    for name, columns in ((CUT_BECAUSE, CUT_COLUMNS), (STARTED_BECAUSE, START_COLUMNS)):
+        because = [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
+        if any((column != "").any() for column in because):
+            found |= dict(zip(columns, because, strict=True))
+    return found
 
 
 def _order(link: Array, start: list[Array], end: list[Array], late: int) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import CUT_BECAUSE
+from traces.tables import CUT_BECAUSE, STARTED_BECAUSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +52,8 @@ class StartedJobs:
         Whether it was as they wished for fewer.
     cut_because : ndarray of str, shape (n,)
         How all cores of a row were lost, and which was the last; empty where they were not, by default everywhere.
+    started_because : ndarray of str, shape (n,)
+        Why its policy has started a row; empty where it did not say, by default everywhere.
     """
 
     job_id: Array
@@ -72,6 +74,7 @@ class StartedJobs:
     asked_core: Array
     wished: bool
     cut_because: Array
+    started_because: Array
 
     @classmethod
     def of(
@@ -111,9 +114,10 @@ class StartedJobs:
             asked_row=place[asked[change < 0]],
             asked_core=asked_core[change < 0],
             wished=bool((change == 0).any()),
-            cut_because=started[CUT_BECAUSE].to_numpy(object)
-            if CUT_BECAUSE in started
-            else np.full(some.sum(), "", object),
+            **{
+                name: started[name].to_numpy(object) if name in started else np.full(some.sum(), "", object)
+                for name in (CUT_BECAUSE, STARTED_BECAUSE)
+            },
         )
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bridge.compare.comparison import CUT_COLUMNS, RUNS, Comparison, Link, chain, overtakers, ranked
+from bridge.compare.comparison import CUT_COLUMNS, RUNS, START_COLUMNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
@@ -89,11 +89,20 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
 
 def _cut(compared: Comparison, row: int) -> str:
     """In which run all cores of a compared job were lost, and how; empty where that was so in neither, or in both alike."""
+    return _in_each(compared, row, CUT_COLUMNS, "cut in")
+
+
+def _said(compared: Comparison, row: int) -> str:
+    """Why the policy of each run has started a compared job, as it says; empty where none does, or both the same."""
+    return _in_each(compared, row, START_COLUMNS, "the policy says in")
+
+
+def _in_each(compared: Comparison, row: int, columns: tuple[str, str], words: str) -> str:
     delays = compared.delays
-    said = [str(delays[name].iloc[row]) if name in delays else "" for name in CUT_COLUMNS]
+    said = [str(delays[name].iloc[row]) if name in delays else "" for name in columns]
     if said[0] == said[1]:
         return ""
-    return ", ".join(f"cut in {run}: {because}" for run, because in zip(RUNS, said, strict=True) if because)
+    return ", ".join(f"{words} {run}: {because}" for run, because in zip(RUNS, said, strict=True) if because)
 
 
 def _cut_before(compared: Comparison, link: Link) -> str:
@@ -153,10 +162,8 @@ def _told(compared: Comparison, row: int) -> str:
         moved = root.start_delta_ns
         when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
         text += f"; the first, {job_name(root.job_id, root.attempt)}, started {when}"
-    passed = _overtaken(compared, first, run)
-    return (
-        f"job {job_name(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}{passed and '; '}{passed}"
-    )
+    text = "; ".join(part for part in (text, _overtaken(compared, first, run), _said(compared, first.row)) if part)
+    return f"job {job_name(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
 
 
 def _told_rest(links: Sequence[Link]) -> str:
@@ -234,5 +241,7 @@ def chain_table(compared: Comparison, row: int) -> str:
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
         further.append(f"job {before}")
     further += [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
+    of_policy = [(link, _said(compared, link.row)) for link in links]
+    further += [f"job {job_name(link.job_id, link.attempt)}: {words}" for link, words in of_policy if words]
     title = f"chain of job {job_name(links[0].job_id, links[0].attempt)} in {run}, times in s"
     return "\n".join([title, text_table(lines), sums, *further])

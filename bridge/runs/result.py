@@ -42,7 +42,7 @@ class BatchNotes:
     ----------
     decisions : mapping
         What deciding cost (``bls.simulator.BatchSimulator.decisions``).
-    decision_columns : mapping of str to ndarray
+    decision_columns : mapping of str to ndarray or Values
         One row per scheduling pass, where they were kept.
     observations : list of dict
         What observers noted.
@@ -56,25 +56,29 @@ class BatchNotes:
         The run times that were planned with, as of each job's arrival; None where they are the requested ones.
     rejections : mapping of int to str
         Why a policy that decides has rejected jobs, by row.
+    start_reasons : mapping of int to str
+        Why it has started others, as far as it has said so, by row.
     host_states : (instants, hosts, states) or None
         What has become of hosts that were stopped as power was limited; None where none were to be.
     """
 
     decisions: Mapping[str, Any]
-    decision_columns: Mapping[str, Array]
+    decision_columns: Mapping[str, Any]
     observations: list[dict[str, Any]]
     downtime: Downtime
     missing_dependencies: int
     fair_start_ns: Array | None = None
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
+    start_reasons: Mapping[int, str] = field(default_factory=dict)
     host_states: tuple[Array, Array, Array] | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
         further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
-        if self.rejections:
-            further[tables.REJECTED_BECAUSE] = [self.rejections.get(row, "") for row in range(rows)]
+        for name, said in ((tables.REJECTED_BECAUSE, self.rejections), (tables.STARTED_BECAUSE, self.start_reasons)):
+            if said:
+                further[name] = [said.get(row, "") for row in range(rows)]
         return {name: column for name, column in further.items() if column is not None}
 
 
@@ -301,7 +305,7 @@ class Result:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``cut_because``,
+        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
         ``application``, ``chosen`` and ``ahead_chunks`` too where they
         say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)

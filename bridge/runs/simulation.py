@@ -214,6 +214,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
+        start_reasons=simulator.start_reasons,
         host_states=simulator.host_states() if scenario.power is not None and scenario.power.stops else None,
     )
 
@@ -293,6 +294,7 @@ def run(
     prepare_run(applications=scenario.technique is not None)
     if coupling_name != "inline" and peers.command is None:
         prepare_workers()
+    scenario = scenario.for_one_run()
     policy: Any = scenario.policy
     with policy if isinstance(policy, AbstractContextManager) else nullcontext():
         result = _simulated(scenario, couple, coupling_name, keep_tasks, fair_start, peers, watch, like, check)

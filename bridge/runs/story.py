@@ -18,7 +18,16 @@ from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.scale_table import read_scales
-from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, read_hints, read_jobs, read_releases, read_rows, read_widths
+from traces.tables import (
+    CUT_BECAUSE,
+    REJECTED_BECAUSE,
+    STARTED_BECAUSE,
+    read_hints,
+    read_jobs,
+    read_releases,
+    read_rows,
+    read_widths,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,6 +302,8 @@ class _Jobs:
     def _start(self, row: int) -> str:
         start = int(self.start[row])
         text = f"started {_WHY[self.word('why', row)]}"
+        if STARTED_BECAUSE in self.columns and (because := self.word(STARTED_BECAUSE, row)):
+            text += f"; the policy says: {because}"
         gave = np.flatnonzero(self.started & (self.end == start) & (self.start < start))
         released = np.flatnonzero(self.released == start)
         released = released[self.released_row[released] != row]

@@ -39,6 +39,7 @@ from bls.constraints.options import Surroundings, surround, switch_limit
 from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
+from bls.policies.declared import for_one_run
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import gives_data
 from bls.view import AnyObserver, Observer
@@ -72,7 +73,8 @@ class Options:
     Attributes
     ----------
     bls : str or policy
-        Batch policy: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
+        Batch policy, or the class of one that decides:
+        ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an installed one (``bls.policies``).
     als : str, Technique, Selection or Planner
         Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
         ``select:gss,fac`` (``als.techniques``), or ``recorded``.
@@ -217,6 +219,14 @@ class Scenario:
         """Whether an observer may note something: not all of them only compute additional data."""
         return any(isinstance(one, Observer) for one in self.observers)
 
+    def for_one_run(self) -> Scenario:
+        """The same with a policy whose state is that of one run alone (``bls.policies.declared.for_one_run``)."""
+        given = self.options.bls
+        named = isinstance(given, str)
+        found = policy(given) if isinstance(given, str) and isinstance(self.policy, DecidingPolicy) else self.policy
+        own = for_one_run(given if isinstance(given, type) else found, named)
+        return self if own is self.policy else replace(self, policy=own)
+
     @property
     def bytes_per_gflop(self) -> float:
         """How many bytes a link carries while the slowest core computes a GFLOP."""
@@ -260,7 +270,10 @@ class Scenario:
         if level.resize_ns and options.around.malleable is None:
             raise InputError("--resize-cost: needs --malleable, the jobs whose width may change")
         model = TaskModel(options.variation, options.tasks_per_core, options.seed)
-        chosen = cast(AnyPolicy, _found("bls", options.bls, BatchPolicy, policy, called="Policy"))
+        known_policy: object = options.bls
+        if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
+            known_policy = for_one_run(known_policy)
+        chosen = cast(AnyPolicy, _found("bls", known_policy, BatchPolicy, policy, called="Policy"))
         if not isinstance(chosen, Policy | ScoringPolicy | DecidingPolicy):
             raise PluginError(f"--bls: {chosen.name} has neither keys() nor scored() nor decide()")
         options.rules.check(chosen)

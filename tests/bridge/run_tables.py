@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from traces.tables import CUT_BECAUSE, JOB_COLUMNS
+from traces.tables import CUT_BECAUSE, JOB_COLUMNS, STARTED_BECAUSE
 
 __all__ = ["served", "table"]
 
@@ -16,7 +16,7 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
     """A table as of ``jobs.parquet``: of a row ``job``, ``start``, ``end`` are needed, instants in ns.
 
     ``submit`` is 0, ``eligible`` the submit, ``allocation`` four cores, ``cores`` 4, ``attempt`` 0, ``state`` completed, unless
-    the row says otherwise; there is a column ``cut_because`` if some row has it.
+    the row says otherwise; there are columns ``cut_because`` and ``started_because`` if some row has them.
     """
     made = []
     for row in rows:
@@ -35,8 +35,9 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
         }
         made.append(values)
     found = pd.DataFrame(made, columns=list(JOB_COLUMNS))
-    if any(CUT_BECAUSE in row for row in rows):
-        found[CUT_BECAUSE] = [row.get(CUT_BECAUSE, "") for row in rows]
+    for name in (CUT_BECAUSE, STARTED_BECAUSE):
+        if any(name in row for row in rows):
+            found[name] = [row.get(name, "") for row in rows]
     return found
 
 

@@ -144,3 +144,23 @@ def test_an_attempt_that_only_one_run_has_as_the_one_before_lost_its_cores() -> 
         f"job 2  +5 s: in B it waited for 1 attempt 1, which only B ran, as 1 was cut in B: {LOST}"
     ]
     assert chain_table(compared, 1).splitlines()[-1] == f"job 1 was cut in B: {LOST}"
+
+
+def test_what_a_policy_says_of_a_start_is_told_where_the_runs_differ() -> None:
+    a = runs({"job": 1, "start": 1, "end": 2}, {"job": 2, "start": 3, "end": 4, "started_because": "planned"})
+    b = runs(
+        {"job": 1, "start": 61, "end": 62, "started_because": "went past 2"},
+        {"job": 2, "start": 64, "end": 65, "started_because": "planned"},
+    )
+    compared = compare_jobs(a, b)
+    assert delay_lines(compared, 5, later=True) == [
+        "job 2  +61 s: no job ended as it started in B",
+        "job 1  +60 s: no job ended as it started in B; the policy says in B: went past 2",
+    ]
+    assert compared.delays.started_because_a.tolist() == ["", "planned"]
+    assert compared.delays.started_because_b.tolist() == ["went past 2", "planned"]
+    assert chain_table(compared, 0).splitlines()[-1] == "job 1: the policy says in B: went past 2"
+    assert (
+        "started_because_a"
+        not in compare_jobs(a.drop(columns="started_because"), a.drop(columns="started_because")).delays
+    )

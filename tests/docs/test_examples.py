@@ -128,11 +128,12 @@ def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRe
 
 def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
-    assert sorted(files) == ["greedy.py", "mine.py", "packs.py", "power.py", "slowdown.py", "watch.py", "yields.py"]
+    known = ("explains", "greedy", "mine", "packs", "power", "slowdown", "watch", "yields")
+    assert sorted(files) == [f"{name}.py" for name in known]
     for name, text in files.items():
         (desk / name).write_text(text, encoding="utf-8")
     import bridge
-    from bls import HostGroup, Platform
+    from bls import HostGroup, Platform, Rules
 
     # Job 3 fits beside job 1 and delays job 2; job 4 has waited for longer than job 5 for what it asks.
     jobs = Workload.from_jobs(
@@ -148,6 +149,12 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     packed = bridge.simulate(jobs, machine, bls="packs.py:Packs", als="recorded").jobs
     assert packed.state.tolist() == ["rejected", "rejected", "completed", "rejected", "rejected"]
     assert packed.rejected_because.tolist()[:3] == ["wider than half of the machine"] * 2 + [""]
+    explained = bridge.simulate(
+        jobs, machine, bls="explains.py:Explains", als="recorded", rules=Rules(keep_decisions=True)
+    )
+    assert (explained.ledger.jobs.start_ns // 10**9).tolist() == [0, 22, 2, 27, 32]
+    assert explained.jobs.started_because.tolist() == ["", "", "went past 2", "", ""]
+    assert explained.decisions.z_exact.tolist()[:4] == ["0", "0", "1/5", "2/5"]
     within = bridge.simulate(jobs, machine, bls="power.py:Within", observers=["power.py:Power"], als="recorded")
     assert (within.ledger.jobs.start_ns // 10**9).tolist() == starts("fcfs", "none") == [0, 10, 15, 35, 40]
     # 180 of the 256 cores take 780 W with the hosts, so that job 3 has to wait; job 4 needs more than there is, and runs alone.

@@ -49,8 +49,12 @@ def _put(state: BatchState, k: int, job: int) -> int:
 
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order."""
-    clock, sizes = state.clock, state.sizes
+    """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order.
+
+    With ``MAY_NOT_FIT`` a job for which it has named no cores, and which cannot start now, waits.
+    """
+    clock, sizes, waits = state.clock, state.sizes, state.settings[b.MAY_NOT_FIT] == 1
+    before = clock[b.DID_NOT_FIT]
     for k in range(sizes[b.N_CHOSEN]):
         job = state.chosen[k]
         if job < 0:
@@ -59,10 +63,17 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         clock[b.DUE_JOB] = job
         count = _put(state, k, job)
         if count < 0:
-            return BatchStatus.CHOICE_FAULT
+            named = sizes[b.N_NAMED] > 0 and state.chosen_first[k] < state.chosen_first[k + 1]
+            if named or not waits:
+                return BatchStatus.CHOICE_FAULT
+            clock[b.REFUSED] = 0
+            clock[b.DID_NOT_FIT] += 1
+            continue
         head = queue_next(state.queue_words, state.queue_starts, 0)
         why = b.BY_HEAD if state.by_rank[head] == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
     sizes[b.N_CHOSEN] = sizes[b.N_NAMED] = 0
+    if state.decisions.shape[0] > 4 and state.decisions.shape[1] > 0:
+        state.decisions[4, sizes[b.N_DECISIONS]] = clock[b.DID_NOT_FIT] - before
     return BatchStatus.RUNNING

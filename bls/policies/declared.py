@@ -1,0 +1,115 @@
+"""What a policy that decides declares of itself, as attributes of its class; and the object that decides in a run.
+
+``may_not_fit``
+    True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
+``decision_columns``
+    What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
+``for_run()``
+    Gives the object that decides in one run, of an object that stands for many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from bls.policies.contract import BatchPolicy, DecidingPolicy
+from traces.base.errors import PluginError, blamed_on, shown
+
+__all__ = ["EXACT", "NOTED", "PASS_COLUMNS", "columns_declared", "for_one_run", "may_not_fit"]
+
+#: The types of what a policy notes of a decision.
+NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
+_TYPES = ", ".join(one.__name__ for one in NOTED)
+
+#: A fraction has a column of its name with the nearest float, and one with this behind the name that has it exactly, as a text.
+EXACT: Final = "_exact"
+
+#: The columns that every table of decisions has; and the one of those whose policy has ``may_not_fit``.
+PASS_COLUMNS: Final = ("now_ns", "waiting", "started", "decision_ns", "did_not_fit")
+
+_LONGEST_NAME = 60
+
+
+def may_not_fit(policy: object) -> bool:
+    """Whether jobs that a policy starts may turn out to have no place, and wait then.
+
+    Raises
+    ------
+    PluginError
+        If its attribute ``may_not_fit`` is neither True nor False.
+    """
+    said = getattr(policy, "may_not_fit", False)
+    if not isinstance(policy, DecidingPolicy):
+        return False
+    if not isinstance(said, bool):
+        raise PluginError(f"batch policy {policy.name}: may_not_fit: {shown(said)}; allowed: True, False")
+    return said
+
+
+def columns_declared(policy: object) -> dict[str, type]:
+    """What a policy notes of its decisions: the names of columns, and their types; nothing of one that does not decide.
+
+    Raises
+    ------
+    PluginError
+        If its attribute ``decision_columns`` is no mapping of names to :data:`NOTED`, or two columns would have one name.
+    """
+    said = getattr(policy, "decision_columns", None)
+    if said is None or not isinstance(policy, DecidingPolicy):
+        return {}
+    where = f"batch policy {policy.name}: decision_columns"
+    if not isinstance(said, Mapping):
+        raise PluginError(f"{where}: {shown(said)}; allowed: a mapping of names to {_TYPES}")
+    taken = set(PASS_COLUMNS)
+    for name, kind in said.items():
+        if not isinstance(name, str) or not name.isidentifier() or len(name) > _LONGEST_NAME:
+            raise PluginError(
+                f"{where}: {shown(name)}; allowed: names of up to {_LONGEST_NAME} characters, as in Python"
+            )
+        if kind not in NOTED:
+            raise PluginError(f"{where}: {name}: {shown(kind)}; allowed: {_TYPES}")
+        for column in (name, name + EXACT) if kind is Fraction else (name,):
+            if column in taken:
+                raise PluginError(f"{where}: {shown(name)}: there is a column {column} already")
+            taken.add(column)
+    return dict(said)
+
+
+def for_one_run(given: object, named: bool = False) -> Any:
+    """The policy of one run, whose state is that run's alone.
+
+    A class stands for what it makes without arguments, for every run anew. Of an object that decides and has ``for_run()``
+    it is what that gives, and of one of a dataclass that was found by its name another one with the same parameters. Any
+    other object is itself: whoever gives it has it for as many runs as they like, and may look into it afterwards.
+
+    Parameters
+    ----------
+    given : policy or type
+    named : bool
+        Whether it was found by its name, and is nobody's own.
+
+    Raises
+    ------
+    PluginError
+        If it cannot be made, or is no policy that decides though ``for_run()`` should give one.
+    """
+    if isinstance(given, type):
+        with blamed_on(f"batch policy {given.__name__}() cannot be made"):
+            given = given()
+    if not isinstance(given, DecidingPolicy):
+        return given
+    name, make = given.name, getattr(given, "for_run", None)
+    if callable(make):
+        where = f"batch policy {name}: for_run()"
+        with blamed_on(f"{where} failed"):
+            made: object = make()
+        if not isinstance(made, BatchPolicy) or not isinstance(made, DecidingPolicy):
+            raise PluginError(f"{where} gave {shown(made)}; allowed: a policy with a name and decide(view)")
+        return made
+    if named and is_dataclass(type(given)):
+        with blamed_on(f"batch policy {name}: another of it cannot be made"):
+            return replace(given)  # type: ignore[type-var]
+    return given

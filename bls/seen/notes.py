@@ -1,0 +1,93 @@
+"""What a policy notes of its decisions: values of columns that it has declared, a row for each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, Final
+
+from bls.policies.declared import EXACT
+from traces.base.errors import PluginError, one_of, shown
+from traces.base.printable import printable
+from traces.tables import ColumnKind, Values
+
+__all__ = ["DecisionNotes"]
+
+#: The longest text, and the largest numerator or denominator of a fraction, in bits.
+_LONGEST, _MOST_BITS = 200, 4096
+
+_KINDS: Final[Mapping[type, ColumnKind]] = {int: "whole", float: "real", str: "text"}
+
+
+class DecisionNotes:
+    """The notes of a run.
+
+    Parameters
+    ----------
+    columns : mapping of str to type
+        What may be noted, of ``bls.policies.declared.NOTED``.
+    keeps : bool
+        Whether there will be a table of decisions; notes are checked in any case.
+    """
+
+    def __init__(self, columns: Mapping[str, type], keeps: bool) -> None:
+        self._columns, self._keeps = dict(columns), keeps
+        self._rows: dict[int, dict[str, Any]] = {}  # by the number of the pass
+
+    def note(self, decision: int, values: Mapping[str, Any]) -> None:
+        """Note values of one decision; what is noted of it again replaces what was.
+
+        Raises
+        ------
+        PluginError
+            If one is of no column that was declared, or is not of its type.
+        """
+        if not self._columns and values:
+            raise PluginError("note() is for a batch policy with decision_columns, a mapping of names to types")
+        row: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in self._columns:
+                raise PluginError(f"note(): {one_of('column', name, self._columns)}")
+            if value is not None:
+                row |= _checked(name, self._columns[name], value)
+            elif self._keeps:
+                row |= dict.fromkeys((name, name + EXACT) if self._columns[name] is Fraction else (name,))
+        if self._keeps:
+            self._rows.setdefault(decision, {}).update(row)
+
+    def columns(self, decisions: int) -> dict[str, Values]:
+        """The columns of so many decisions; None where nothing was noted."""
+        kinds: dict[str, ColumnKind] = {}
+        for name, kind in self._columns.items():
+            kinds |= {name: "real", name + EXACT: "text"} if kind is Fraction else {name: _KINDS[kind]}
+        rows = [self._rows.get(k, {}) for k in range(decisions)]
+        return {name: Values([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+
+
+def _checked(name: str, kind: type, value: object) -> dict[str, Any]:
+    # The values of the columns of one value.
+    if isinstance(value, bool):
+        pass
+    elif kind is int and isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
+        return {name: int(value)}
+    elif kind is float and isinstance(value, Real):
+        try:
+            return {name: float(value)}
+        except OverflowError:
+            pass
+    elif kind is str and isinstance(value, str) and len(value) <= _LONGEST:
+        return {name: printable(str(value))}
+    elif kind is Fraction and isinstance(value, Rational):
+        exact = Fraction(value)
+        if max(abs(exact.numerator), exact.denominator).bit_length() <= _MOST_BITS:
+            return {name: _nearest(exact), name + EXACT: str(exact)}
+    allowed = {int: "int64", float: "float", str: f"str of up to {_LONGEST} characters", Fraction: "Fraction or int"}
+    raise PluginError(f"note(): {name}={shown(value)}; allowed: {allowed[kind]}")
+
+
+def _nearest(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")

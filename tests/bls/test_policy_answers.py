@@ -1,0 +1,409 @@
+"""What a policy in Python may say beside which jobs start: why, what it has found, and that who does not fit waits; and that
+each run has a policy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+import bridge
+from bls import Platform, Rules, SeenJob, Start, Surroundings, View
+from bls.machine.platform import HostGroup
+from bls.policies import POLICIES
+from bls.policies.declared import for_one_run
+from bls.workloads.workload import Workload
+from bridge.scenarios.scenario import Options, Scenario
+from traces.base.errors import PluginError
+from traces.checks.ledger import check_ledger
+
+S = 10**9
+MACHINE = Platform((HostGroup(2, 2, 2.0),))
+JOBS = [(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10), (4, 2, 10, 4, 10), (5, 2, 5, 1, 5)]
+
+
+def simulated(order: Any, jobs: list[Any] = JOBS, platform: Platform = MACHINE, **options: Any) -> bridge.Result:
+    result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=order, als="recorded", **options)
+    check_ledger(result.ledger)
+    return result
+
+
+class Counts:
+    """Starts what fits in the order of arrival, and counts its decisions in its own state."""
+
+    name = "counts"
+
+    def __init__(self) -> None:
+        self.decisions = 0
+
+    def decide(self, view: View) -> Iterator[Any]:
+        free = view.free_cores
+        self.decisions += 1
+        for job in view.waiting:
+            if job.cores <= free:
+                free -= job.cores
+                yield Start(job, because=f"decision {self.decisions}")
+
+
+# ---- state of its own ----
+
+
+def test_a_class_makes_another_policy_for_each_run() -> None:
+    """Also where one scenario is run again."""
+    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=Counts, als="recorded"))  # type: ignore[arg-type]
+    first, second = bridge.run(scenario), bridge.run(scenario)
+    assert first.jobs.equals(second.jobs)
+    assert first.jobs.started_because.tolist()[0] == "decision 1"
+    assert first.scenario.policy is not second.scenario.policy
+    assert first.scenario.policy.decisions == second.scenario.policy.decisions > 1  # type: ignore[union-attr]
+
+
+def test_an_object_is_its_owners() -> None:
+    mine = Counts()
+    before = simulated(mine).jobs
+    after = simulated(mine).jobs
+    assert before.started_because.tolist()[0] == "decision 1"
+    assert after.started_because.tolist()[0] != "decision 1"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Parameters, and a state that no two runs may share."""
+
+    name: str = "registered"
+    least: int = 0
+    seen: list[int] = field(default_factory=list, init=False)
+
+    def decide(self, view: View) -> Iterator[Any]:
+        self.seen.append(view.now_ns)
+        free = view.free_cores
+        for job in view.waiting:
+            if self.least <= job.cores <= free:
+                free -= job.cores
+                yield Start(job, None, f"decision {len(self.seen)} of those from {self.least}")
+
+
+class Maker:
+    """One object for many runs, that says who decides in each."""
+
+    name = "maker"
+
+    def for_run(self) -> Counts:
+        return Counts()
+
+    def decide(self, view: View) -> Any:
+        raise AssertionError("another decides")
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "because"),
+    [
+        (Registered(), "known", "decision 1 of those from 0"),
+        (Registered(), "known:least=1", "decision 1 of those from 1"),
+        (Maker(), "known", "decision 1"),
+    ],
+)
+def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch, found: Any, name: str, because: str) -> None:
+    monkeypatch.setitem(POLICIES, "known", found)
+    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=name, als="recorded"))
+    for result in (bridge.run(scenario), bridge.run(scenario), simulated(name)):
+        assert result.jobs.started_because.tolist()[0] == because
+
+
+def test_an_object_with_for_run_makes_them_too() -> None:
+    mine = Maker()
+    assert simulated(mine).jobs.equals(simulated(mine).jobs)
+
+
+def test_for_run_gives_a_policy_that_decides() -> None:
+    class Wrong(Maker):
+        def for_run(self) -> Any:
+            return 7
+
+    with pytest.raises(PluginError, match=r"^batch policy maker: for_run\(\) gave 7; allowed: a policy with a name"):
+        simulated(Wrong())
+    with pytest.raises(PluginError, match=r"^batch policy Needs\(\) cannot be made: TypeError"):
+        for_one_run(type("Needs", (Counts,), {"__init__": lambda self, more: None}))
+
+
+def test_cells_of_a_study_in_one_process_share_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.py").write_text(
+        "class Narrow:\n    name = 'narrow'\n    def __init__(self):\n        self.seen = 0\n"
+        "    def decide(self, view):\n        self.seen += 1\n        free = view.free_cores\n"
+        "        for job in view.waiting:\n            if job.cores <= free and self.seen < 150:\n"
+        "                free -= job.cores\n                yield job\n            elif self.seen >= 150:\n"
+        "                view.reject(job, 'too much seen')\n"
+    )
+    # Some 120 decisions a run.
+    words = ("grid", "sample", "--select", "first:60", "--bls", "one.py:Narrow", "--seeds", "3", "--als", "recorded")
+    ran = twolevel(*words, "--workers", "1", "--out", "s")
+    assert ran.code == 0, ran.err
+    table = pd.read_parquet("s/results.parquet")
+    assert len(table) == 3
+    assert table.state_rejected.tolist() == [0, 0, 0]
+
+
+# ---- reasons ----
+
+
+def test_the_reason_is_shown(tmp_path: Path) -> None:
+    class Says(Counts):
+        def decide(self, view: View) -> Iterator[Any]:
+            free = view.free_cores
+            for job in view.waiting:
+                if job.cores <= free:
+                    free -= job.cores
+                    if job.job_id == 1:
+                        yield job, [3, 0], "went past nobody"
+                    elif job.job_id == 2:
+                        yield job
+                    elif job.job_id == 3:
+                        yield job, None, " planned\x1b "
+                    else:
+                        yield Start(job, None, "fallback") if job.cores > 1 else Start(job)
+
+    result = simulated(Says)
+    assert result.jobs.started_because.tolist() == ["went past nobody", "", "planned\\x1b", "fallback", ""]
+    assert result.jobs.allocation.tolist()[0] == "0 3"
+    assert "; the policy says: went past nobody" in result.story(1)
+    assert "the policy says" not in result.story(2)
+
+
+def test_without_reasons_there_is_no_such_column() -> None:
+    class Silent(Counts):
+        def decide(self, view: View) -> Iterator[Any]:
+            return (one.job for one in super().decide(view))
+
+    assert "started_because" not in simulated(Silent).jobs
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda job: (job, None, ""), "gave job 1 with the reason ''; allowed: a text of 1 to 200 characters"),
+        (lambda job: (job, None, 7), "gave job 1 with the reason 7; allowed: a text of 1 to 200 characters"),
+        (lambda job: Start(job, None, "x" * 201), "allowed: a text of 1 to 200 characters"),
+        (lambda job: Start(7), "gave Start(job=7"),
+        (lambda job: (job, None), "placed job 1 on None; allowed: the numbers of 2 cores, as [0, 1, 5]"),
+        (lambda job: (job, [0], "one"), "placed job 1 on 1 core, core 0; it asks for 2"),
+        (lambda job: (job, [0, 1], "one", 2), "pairs of one and its cores, or bls.Start(job, cores, because)"),
+    ],
+)
+def test_wrong_answers(answer: Any, message: str) -> None:
+    class Wrong(Counts):
+        def decide(self, view: View) -> Iterator[Any]:
+            yield answer(next(iter(view.waiting)))
+
+    with pytest.raises(PluginError) as caught:
+        simulated(Wrong)
+    assert str(caught.value).startswith("batch policy counts, at 0 ns: decide() ")
+    assert message in str(caught.value)
+
+
+# ---- notes ----
+
+
+class Notes(Counts):
+    decision_columns = {"status": str, "z": Fraction, "bound": float, "modelled": int}  # noqa: RUF012
+
+    def decide(self, view: View) -> Iterator[Any]:
+        chosen = list(super().decide(view))
+        if view.now_ns == 0:
+            view.note(status="x", z=Fraction(1, 3), modelled=view.n_waiting)
+            view.note(status="optimal\x07", bound=np.float64(0.25))
+        elif view.now_ns == 1 * S:
+            view.note(z=2, modelled=np.int64(2**62), bound=None)
+        yield from chosen
+
+
+def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = simulated(Notes, rules=Rules(keep_decisions=True))
+    table = result.decisions
+    assert list(table) == ["now_ns", "waiting", "started", "decision_ns", "status", "z", "z_exact", "bound", "modelled"]
+    assert table.now_ns.tolist()[:3] == [0, 1 * S, 2 * S]
+    assert table.status.tolist()[0] == "optimal\\x07"
+    assert table.status.isna().tolist()[1:] == [True] * (len(table) - 1)
+    assert table.z.tolist()[:2] == [1 / 3, 2.0]
+    assert table.z_exact.tolist()[:2] == ["1/3", "2"]
+    assert table.bound.isna().tolist()[:2] == [False, True]
+    assert table.modelled.tolist()[:2] == [2, 2**62]
+    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
+    assert list(written) == list(table)
+    assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
+    assert written.modelled.tolist()[:2] == [2, 2**62]
+    assert written.z_exact.tolist()[:2] == ["1/3", "2"]
+
+
+def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
+    class Never(Notes):
+        def decide(self, view: View) -> Iterator[Any]:
+            return Counts.decide(self, view)
+
+    result = simulated(Never, rules=Rules(keep_decisions=True))
+    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
+    assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
+    assert written.iloc[:, 4:].isna().all().all()
+
+
+def test_notes_are_checked_where_no_table_is_kept_too() -> None:
+    assert len(simulated(Notes).decisions) == 0
+
+    class Wrong(Notes):
+        def decide(self, view: View) -> Iterator[Any]:
+            view.note(statsu="x")
+            return iter(())
+
+    with pytest.raises(
+        PluginError, match=r"^batch policy counts, at 0 ns: note\(\): unknown column 'statsu'; known: st"
+    ):
+        simulated(Wrong)
+
+
+@pytest.mark.parametrize(
+    ("noted", "message"),
+    [
+        ({"z": 0.5}, "note(): z=0.5; allowed: Fraction or int"),
+        ({"modelled": 1.0}, "note(): modelled=1.0; allowed: int64"),
+        ({"modelled": 2**63}, "allowed: int64"),
+        ({"modelled": True}, "note(): modelled=True; allowed: int64"),
+        ({"bound": "0"}, "note(): bound='0'; allowed: float"),
+        ({"status": "x" * 201}, "allowed: str of up to 200 characters"),
+    ],
+)
+def test_wrong_notes(noted: dict[str, Any], message: str) -> None:
+    class Wrong(Notes):
+        def decide(self, view: View) -> Iterator[Any]:
+            view.note(**noted)
+            return iter(())
+
+    with pytest.raises(PluginError) as caught:
+        simulated(Wrong)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (["status"], "decision_columns: ['status']; allowed: a mapping of names to int, float, str, Fraction"),
+        ({"z": bool}, "decision_columns: z: <class 'bool'>; allowed: int, float, str, Fraction"),
+        ({"waiting": int}, "decision_columns: 'waiting': there is a column waiting already"),
+        ({"z": Fraction, "z_exact": str}, "decision_columns: 'z_exact': there is a column z_exact already"),
+        ({"a b": int}, "decision_columns: 'a b'; allowed: names"),
+    ],
+)
+def test_wrong_columns(declared: Any, message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        simulated(type("Wrong", (Counts,), {"decision_columns": declared}))
+    assert str(caught.value).startswith("batch policy counts: decision_columns: ")
+    assert message in str(caught.value)
+
+
+def test_nobody_else_may_note() -> None:
+    with pytest.raises(PluginError, match="note\\(\\) is for a batch policy with decision_columns"):
+        simulated(type("Plain", (Counts,), {"decide": lambda self, view: [view.note(x=1)]}))
+
+
+# ---- who does not fit waits ----
+
+GPUS = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),))  # type: ignore[arg-type]
+
+
+class Pooled:
+    """Counts cores and cards of the whole machine, and not of its hosts."""
+
+    name = "pooled"
+    may_not_fit = True
+
+    def decide(self, view: View) -> Iterator[SeenJob]:
+        free, cards = view.free_cores, int(view.free_resources.sum())
+        for job in view.waiting:
+            asked = job.request.units * job.request.resources["gpu"]
+            if job.cores <= free and asked <= cards:
+                free, cards = free - job.cores, cards - asked
+                yield job
+
+
+def requests(tmp_path: Path) -> Surroundings:
+    # Jobs of one unit: the first two leave one card on each host, and the third wants both of its on one.
+    table = tmp_path / "r.csv"
+    table.write_text("job_id,unit_cores,gpu\n1,2,1\n2,3,1\n3,1,2\n4,1,0\n")
+    return Surroundings(requests=str(table))
+
+
+SPREAD = [(1, 0, 10, 2, 10), (2, 0, 20, 3, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)]
+
+
+def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
+    around = requests(tmp_path)
+    result = simulated(Pooled, SPREAD, GPUS, surroundings=around, rules=Rules(keep_decisions=True))
+    # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen behind it, starts all the same.
+    assert (result.jobs.start_ns // S).tolist() == [0, 0, 10, 2]
+    table = result.decisions
+    assert table.now_ns.tolist()[:4] == [0, 1 * S, 2 * S, 7 * S]
+    assert table.did_not_fit.tolist()[:4] == [0, 1, 1, 1]
+    assert table.started.tolist()[:3] == [2, 0, 1]
+    assert result.notes.decisions["did_not_fit"] == table.did_not_fit.sum() == 3
+    strict = type("Strict", (Pooled,), {"may_not_fit": False})
+    with pytest.raises(PluginError, match="gave job 3, which does not fit"):
+        simulated(strict, SPREAD, GPUS, surroundings=around)
+    assert "did_not_fit" not in simulated(Counts, rules=Rules(keep_decisions=True)).decisions
+
+
+def test_its_reason_is_that_of_the_pass_in_which_it_starts(tmp_path: Path) -> None:
+    class Says(Pooled):
+        def decide(self, view: View) -> Iterator[Any]:
+            for job in super().decide(view):
+                yield job if view.now_ns == 10 * S else Start(job, None, f"at {view.now_ns // S}")
+
+    result = simulated(Says, SPREAD, GPUS, surroundings=requests(tmp_path))
+    assert result.jobs.started_because.tolist() == ["at 0", "at 0", "", "at 2"]
+
+
+def test_named_cores_that_cannot_be_are_an_error_all_the_same(tmp_path: Path) -> None:
+    class Names(Pooled):
+        def decide(self, view: View) -> Iterator[Any]:
+            for job in super().decide(view):
+                yield (job, [2]) if job.job_id == 3 else job
+
+    with pytest.raises(PluginError, match="placed job 3 on core 2: host 0 has 1 gpu left, and each unit needs 2"):
+        simulated(Names, SPREAD, GPUS, surroundings=requests(tmp_path))
+
+
+def test_more_than_are_free_wait_too() -> None:
+    class Everybody(Pooled):
+        def decide(self, view: View) -> Iterator[SeenJob]:
+            return iter(list(view.waiting))
+
+    # As backfilling without any reservation: who fits starts, in the order of arrival.
+    everybody, greedy = simulated(Everybody).jobs, simulated(Counts).jobs
+    assert everybody.start_ns.tolist() == greedy.start_ns.tolist()
+
+
+def test_waking_up_for_who_never_fits_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
+
+    class Restless(Pooled):
+        def decide(self, view: View) -> Iterator[SeenJob]:
+            view.wake_after(S)
+            return iter([job for job in view.waiting if job.job_id == 3])
+
+    failures = tmp_path / "f.csv"
+    failures.write_text("host,down_s,up_s\n0,0,900000000\n1,0,900000000\n")
+    around = Surroundings(requests=requests(tmp_path).requests, failures=str(failures))
+    with pytest.raises(PluginError, match="was woken 50 times in a row"):
+        simulated(Restless, SPREAD, GPUS, surroundings=around)
+
+
+def test_may_not_fit_is_true_or_false() -> None:
+    with pytest.raises(PluginError, match=r"^batch policy pooled: may_not_fit: 'yes'; allowed: True, False"):
+        simulated(type("Wrong", (Pooled,), {"may_not_fit": "yes"}))
