@@ -168,7 +168,7 @@ def given_for(
     if around.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
         given.columns[b.MIN_CORES], given.columns[b.MAX_CORES] = around.widths.min_cores, around.widths.max_cores
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
-    _add_history(given, workload, rules)
+    _add_history(given, workload, rules, around)
     _add_constraints(given, workload, platform, around)
     if limits is not None:
         given.power, given.stops = limits.state(), limits.stop_state()
@@ -337,11 +337,16 @@ def _check_resizing(
             raise InputError(f"--resize {rules.resize}: not with {what}; allowed: none")
 
 
-def _add_history(given: Given, workload: Workload, rules: Rules) -> None:
+def _add_history(given: Given, workload: Workload, rules: Rules, around: JobConstraints) -> None:
     # What estimates are predicted from, where they come later.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
-        given.history_group, n_groups = groups(found, workload)
+        if found.by_name and not workload.names:
+            raise InputError(
+                f"--estimates {found.name}: {workload.source or 'the log'} does not name its jobs; allowed: profile, which "
+                "goes by what else it says, or other estimates"
+            )
+        given.history_group, n_groups = groups(found, workload, around.requests)
         given.history_least = np.full(len(found.levels), found.least)
         given.history = np.zeros((n_groups, 1 + found.mean_of), np.int64)
         given.settings[b.SHORTEST] = found.shortest_ns

@@ -106,7 +106,8 @@ KILL_AT_WALLTIME = Option(
 )
 ESTIMATES = Option(
     name="--estimates", panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
-    help="How long the scheduler thinks jobs run: requested, exact, within:X%, last-two, profile, application or FILE.py:NAME",
+    help="How long the scheduler thinks jobs run: requested, exact, within:X%, last-two, profile, data-driven, application "
+    "or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
     name="--on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),

@@ -15,7 +15,7 @@ from bls.estimates.contract import (
     groups,
     planned_ns,
 )
-from bls.estimates.history import LAST_TWO, PROFILE
+from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE, last_two
 from bls.estimates.knowing import EXACT, PROMISED, REQUESTED, Promised, Within, within
 from traces.base.errors import PluginError
 from traces.base.plugins import resolve
@@ -39,6 +39,7 @@ ESTIMATORS: dict[str, AnyEstimator] = {
     "exact": EXACT,
     "last-two": LAST_TWO,
     "profile": PROFILE,
+    "data-driven": DATA_DRIVEN,
     "application": PROMISED,
 }
 
@@ -49,7 +50,8 @@ def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEst
     Parameters
     ----------
     name : str or estimator
-        One of :data:`ESTIMATORS`, ``within:X%``, an installed package's, or ``FILE.py:NAME``. An estimator is itself.
+        One of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed package's, or ``FILE.py:NAME``. An
+        estimator is itself.
     where : str
         The option it was given in.
 
@@ -65,7 +67,9 @@ def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEst
     kind, colon, text = name.partition(":")
     if colon and kind == "within":
         return within(text, where)
-    also = ("within:X%",)
+    if colon and kind == "last-two":
+        return last_two(text, where)
+    also = ("within:X%", "last-two:least=1")
     found: object = resolve("estimator", name, dict(ESTIMATORS), "twolevel.estimators", object, where, also=also)
     return _checked(found, name, where)
 

@@ -12,8 +12,10 @@ its deadline follows from it. What is predicted from history never exceeds it; n
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -24,10 +26,36 @@ from traces.base.ranges import whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["ALIKE", "CORRECTIONS_NS", "AnyEstimator", "HistoryEstimator", "KnowingEstimator", "groups", "planned_ns"]
+if TYPE_CHECKING:
+    from bls.constraints.resource_requests import Requests
 
-#: What the jobs of a group may have in common.
-ALIKE = ("user", "group", "queue", "partition", "qos", "application", "cores", "estimate_ns")
+__all__ = [
+    "ALIKE",
+    "BY_NAME",
+    "CORRECTIONS_NS",
+    "AnyEstimator",
+    "HistoryEstimator",
+    "KnowingEstimator",
+    "alike_in",
+    "groups",
+    "name_prefix",
+    "planned_ns",
+]
+
+#: What the jobs of a group may have in common: columns of the workload, and what is made of them (:func:`alike_in`).
+ALIKE = (
+    "user", "group", "queue", "partition", "qos", "application", "cores", "estimate_ns",
+    "name", "name_prefix", "queues", "resources",
+)  # fmt: skip
+
+#: Those of them that only a log which names its jobs tells.
+BY_NAME = ("name", "name_prefix")
+
+#: What at the end of a name is no part of its prefix: a number, and what sets it apart.
+_NUMBER_AT_END = re.compile(r"[\s_.:#\-]*[0-9]+$")
+
+#: Further columns of logs that say what a job asked for.
+_ASKED = ("nodes", "gpus", "gpu", "unit_cores")
 
 _MINUTE_NS = 60 * 10**9
 
@@ -75,6 +103,11 @@ class HistoryEstimator:
     least: int = 1
     shortest_ns: int = NS_PER_S
 
+    @property
+    def by_name(self) -> bool:
+        """Whether it tells nothing of jobs without names."""
+        return all(any(column in BY_NAME for column in level) for level in self.levels)
+
     def __post_init__(self) -> None:
         for level in self.levels:
             for column in level:
@@ -106,8 +139,53 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     return found.astype(np.int64)
 
 
-def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]:
+def _together(columns: Sequence[Array]) -> Array:
+    # A number for each combination of values; which one stands for nothing.
+    n = len(columns[0])
+    found = np.zeros(n, np.int64)
+    for column in columns:
+        # Both numbers are below n: no two pairs are made one, and n² fits.
+        found = distinct(found * n + distinct(column)[1])[1]
+    return found
+
+
+def name_prefix(name: str) -> str:
+    """A job's name without the number at its end, as users give to jobs of one kind: ``relax`` of ``relax_017``.
+
+    Empty where a name is nothing but a number.
+    """
+    return _NUMBER_AT_END.sub("", name)
+
+
+def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
+    """A column of :data:`ALIKE`: int64 (n,), equal where jobs are alike in it, -1 where it is not known.
+
+    ``name``: what the log calls a job; ``name_prefix``: that without a number at its end. ``queues``: the queue and the
+    partition, of which one or both may be unknown. ``resources``: all that a job asks for: cores, units and what each needs
+    (``asked``), the log's memory, nodes and cards.
+    """
+    if column in BY_NAME:
+        told = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
+        place = {text: k for k, text in enumerate(dict.fromkeys(told.values()))}
+        numbers, row = distinct(workload.application)
+        known = [place[told[number]] if told.get(number) else -1 for number in numbers.tolist()]
+        return np.array(known, np.int64)[row]
+    if column == "queues":
+        return _together([workload.queue, workload.partition])
+    if column == "resources":
+        columns = [workload.cores, workload.memory_kb]
+        columns += [workload.extras[name] for name in _ASKED if name in workload.extras]
+        if asked is not None:
+            columns += [asked.unit_cores, asked.switches, *asked.per_unit.T, *asked.licences.T]
+        return _together(columns)
+    found: Array = getattr(workload, column)
+    return found
+
+
+def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> tuple[Array, int]:
     """Which group of each level a job is in: int64 (levels, n), and how many groups there are in all.
+
+    ``asked`` is what the jobs ask for beside cores.
 
     A group's number stands for nothing: it tells who is alike, and not what becomes of anybody. A job of which a level's
     column is not known is in no group of that level.
@@ -115,11 +193,12 @@ def groups(estimator: HistoryEstimator, workload: Workload) -> tuple[Array, int]
     n = len(workload)
     found = np.full((len(estimator.levels), n), -1, np.int64)
     count = 0
-    values = {column: distinct(getattr(workload, column))[1] for level in estimator.levels for column in level}
+    columns = {column: alike_in(column, workload, asked) for level in estimator.levels for column in level}
+    values = {name: distinct(column)[1] for name, column in columns.items()}
     for place, level in enumerate(estimator.levels):
         known = np.ones(n, bool)
         for column in level:
-            known &= getattr(workload, column) >= 0
+            known &= columns[column] >= 0
         if not known.any():
             continue
         alike = np.zeros(int(known.sum()), np.int64)

@@ -133,6 +133,10 @@ class JobFacts:
             switches=int(asked.switches[origin]),
         )
 
+    def name(self, origin: int) -> str | None:
+        """What the log calls the job."""
+        return self._workload.job_name(origin)
+
     def extras(self, origin: int) -> Mapping[str, int]:
         """The workload's further columns."""
         return MappingProxyType({name: int(column[origin]) for name, column in self._workload.extras.items()})
@@ -239,6 +243,11 @@ class SeenJob(NamedTuple):
     def application(self) -> int:
         """Number that the log gives the program that it runs, -1 unknown."""
         return self.facts.column("application", self.origin)
+
+    @property
+    def name(self) -> str | None:
+        """What the log calls it, None where it does not: the name of which ``application`` is the number."""
+        return self.facts.name(self.origin)
 
     @property
     def memory_kb(self) -> int:

@@ -25,6 +25,7 @@ __all__ = [
     "ends",
     "further_column",
     "kept_column",
+    "kept_names",
     "packed",
     "taken_rows",
 ]
@@ -104,3 +105,13 @@ def further_column(name: object, column: Any, n: int, source: str) -> Array:
     if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64):
         raise InputError(f"{source}: column {name} is of type {values.dtype}; allowed: int64")
     return kept_column(values, n, True, f"{source}: column {name}")
+
+
+def kept_names(names: Mapping[int, str], source: str) -> Mapping[int, str]:
+    """The names of numbers, checked, as nobody else can write to."""
+    if isinstance(names, MappingProxyType):
+        return names  # as another workload has them
+    for number, name in names.items():
+        if not isinstance(number, int) or number < 0 or not isinstance(name, str) or not name:
+            raise InputError(f"{source}: names: {shown(number)}: {shown(name)}; allowed: a text for a number from 0")
+    return MappingProxyType(dict(names))

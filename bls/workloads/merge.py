@@ -71,6 +71,11 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
     parts: list[dict[str, Array]] = []  # of each log
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
+    names: dict[int, str] = {}
+    for workload, part in zip(workloads, parts, strict=True):
+        known = int(np.argmax(workload.application))  # where it is moved, all of it is
+        shift = int(part["application"][known] - workload.application[known])
+        names |= {number + shift: name for number, name in workload.names.items()}
     # By (submit, line): the rows of each log are so, and the lines of a log are above those of the logs before it.
     order = np.argsort(np.concatenate([part["submit_ns"] for part in parts]), kind="stable")
     columns = {name: _joined([part.pop(name) for part in parts], order) for name in list(parts[0])}
@@ -88,6 +93,7 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
         source=" + ".join(log_name(workload) for workload in workloads),
         n_lines=sum(workload.n_lines for workload in workloads),
         extras=extras,
+        names=names,
     )
 
 

@@ -12,7 +12,7 @@ from bls.workloads.columns import CANCELLED, FAILED, OPTIONAL
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["job_row"]
+__all__ = ["job_row", "numbered"]
 
 _KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
 _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
@@ -30,7 +30,7 @@ def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ..
     if isinstance(job, Mapping):
         for key in job:
             if key not in _KEYS and key not in _OPTIONAL_KEYS:
-                raise one_of("key", key, (*_KEYS, *_OPTIONAL_KEYS), where)
+                raise one_of("key", key, (*_KEYS, *_OPTIONAL_KEYS, "name"), where)
         for key in _KEYS[:4]:
             if key not in job:
                 raise InputError(f"{where}: {key}: missing")
@@ -49,6 +49,27 @@ def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ..
     )
     asked = 0 if estimate is None else _number(estimate, NS_PER_S, -MAX_NS, f"{where}: estimate_s")
     return (*row, asked if asked > 0 else row[2], *extra)
+
+
+def numbered(job: Any, names: dict[str, int], where: str) -> Any:
+    """The job with the number of its name, from 1, for its ``name``; names that are new get the next.
+
+    Raises
+    ------
+    InputError
+        If it has a number, too, or its name is none.
+    """
+    if not isinstance(job, Mapping) or "name" not in job:
+        return job
+    rest = {key: value for key, value in job.items() if key != "name"}
+    name = job["name"]
+    if name is None:
+        return rest
+    if rest.get("application") is not None:
+        raise InputError(f"{where}: name: beside application; allowed: one of them")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: name: {shown(name)}; allowed: a text")
+    return {**rest, "application": names.setdefault(name, len(names) + 1)}
 
 
 def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:

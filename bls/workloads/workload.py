@@ -22,10 +22,11 @@ from bls.workloads.columns import (
     ends,
     further_column,
     kept_column,
+    kept_names,
     packed,
     taken_rows,
 )
-from bls.workloads.plain_jobs import job_row
+from bls.workloads.plain_jobs import job_row, numbered
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
@@ -108,6 +109,9 @@ class Workload:
     extras : mapping of str to ndarray of int64, shape (n,)
         Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
         with their jobs.
+    names : mapping of int to str
+        What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
+        numbers. The names of one log are kept once, whichever of its jobs are taken.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -144,6 +148,7 @@ class Workload:
     preset: Array = field(default_factory=_zero)
     application: Array = field(default_factory=_unknown)
     extras: Mapping[str, Array] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -154,6 +159,7 @@ class Workload:
             raise InputError(f"{self.source}: a workload needs at least one job")
         extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
+        object.__setattr__(self, "names", kept_names(self.names, self.source))
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -207,7 +213,11 @@ class Workload:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values |= {name: packed(values[name]) for name in OPTIONAL}
         values["extras"] = {name: packed(column) for name, column in self.extras.items()}
-        return Workload, tuple((values | {"rejects": dict(self.rejects)}).values())
+        return Workload, tuple((values | {"rejects": dict(self.rejects), "names": dict(self.names)}).values())
+
+    def job_name(self, row: int) -> str | None:
+        """What the log calls the job of a row; None where it does not."""
+        return self.names.get(int(self.application[row]))
 
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.
@@ -242,6 +252,7 @@ class Workload:
         n_lines: int,
         extra: Mapping[str, Array] | None = None,
         extras: Mapping[str, Array] | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -258,6 +269,8 @@ class Workload:
             Any of the columns of :data:`bls.workloads.columns.OPTIONAL`, as long as the others or one number for all rows.
         extras : mapping of str to ndarray, optional
             Further columns of the log, by name, as long as the others or one number for all rows.
+        names : mapping of int to str, optional
+            What the numbers of ``application`` stand for.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
 
@@ -297,6 +310,7 @@ class Workload:
             source=source,
             n_lines=n_lines,
             extras=others,
+            names=names or {},
         )
 
     @classmethod
@@ -309,7 +323,8 @@ class Workload:
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
             ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
-            ``wait_s``, ``status``, ``preset`` and ``application``. A ``run_s`` of None, with an estimate and
+            ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
+            there is a number then. A ``run_s`` of None, with an estimate and
             ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
         source : str
             A name for messages.
@@ -325,13 +340,17 @@ class Workload:
         >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
         2
         """
-        rows = [job_row(job, f"{source}[{place}]") for place, job in enumerate(jobs)]
+        names: dict[str, int] = {}
+        rows = [job_row(numbered(job, names, f"{source}[{n}]"), f"{source}[{n}]") for n, job in enumerate(jobs)]
         if not rows:
             raise InputError(f"{source}: a workload needs at least one job")
         table = np.array(rows, dtype=np.int64).T.copy()
         columns = [*table[:5], np.arange(1, len(rows) + 1)]
         extra = dict(zip(OPTIONAL, table[5:], strict=True))
-        made = cls.from_lines(columns, header=(), rejects={}, source=source, n_lines=len(rows), extra=extra)
+        known = {number: name for name, number in names.items()}
+        made = cls.from_lines(
+            columns, header=(), rejects={}, source=source, n_lines=len(rows), extra=extra, names=known
+        )
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made

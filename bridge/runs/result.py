@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,8 @@ class BatchNotes:
         Why a policy that decides has rejected jobs, by row.
     start_reasons : mapping of int to str
         Why it has started others, as far as it has said so, by row.
+    names : sequence of str or None
+        What the log calls each row's job, empty where it does not; None where it names none.
     host_states : (instants, hosts, states) or None
         What has become of hosts that were stopped as power was limited; None where none were to be.
     """
@@ -71,11 +73,13 @@ class BatchNotes:
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)
     start_reasons: Mapping[int, str] = field(default_factory=dict)
+    names: Sequence[str] | None = None
     host_states: tuple[Array, Array, Array] | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
-        further: dict[str, Any] = {tables.FAIR_START: self.fair_start_ns, tables.PLANNED: self.planned_ns}
+        further: dict[str, Any] = {tables.NAME: self.names, tables.FAIR_START: self.fair_start_ns}
+        further[tables.PLANNED] = self.planned_ns
         for name, said in ((tables.REJECTED_BECAUSE, self.rejections), (tables.STARTED_BECAUSE, self.start_reasons)):
             if said:
                 further[name] = [said.get(row, "") for row in range(rows)]
@@ -305,7 +309,7 @@ class Result:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
+        ``name``, ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
         ``application``, ``chosen`` and ``ahead_chunks`` too where they
         say something."""
         return tables.jobs_frame(self.ledger, self.further_columns)

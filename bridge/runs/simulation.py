@@ -204,7 +204,8 @@ def batch_simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    dependencies = scenario.circumstances.dependencies
+    dependencies, names = scenario.circumstances.dependencies, scenario.workload.names
+    application = scenario.workload.application[simulator.columns().origin]
     return BatchNotes(
         decisions=simulator.decisions(),
         decision_columns=simulator.decision_columns(),
@@ -215,6 +216,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
+        names=[names.get(number, "") for number in application.tolist()] if names else None,
         host_states=simulator.host_states() if scenario.power is not None and scenario.power.stops else None,
     )
 

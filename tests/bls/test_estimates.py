@@ -291,7 +291,7 @@ ROWS = st.lists(
 @settings(max_examples=120)
 @given(
     rows=ROWS,
-    name=st.sampled_from(["last-two", "profile"]),
+    name=st.sampled_from(["last-two", "last-two:least=1", "profile", "data-driven"]),
     bls=st.sampled_from(["fcfs", "sjf", "saf", "wfp3"]),
     backfill=st.sampled_from(["none", "easy", "conservative"]),
     kills=st.booleans(),
@@ -300,6 +300,10 @@ ROWS = st.lists(
 def test_a_predictor_never_sees_the_future(
     rows: list[dict[str, Any]], name: str, bls: str, backfill: str, kills: bool, data: st.DataObject
 ) -> None:
+    if name == "data-driven":
+        rows = [
+            {**row, "name": f"a{row['application'] // 2}_{row['application']}", "application": None} for row in rows
+        ]
     t = data.draw(st.integers(0, 40))
     later = data.draw(st.lists(st.integers(1, 20), min_size=len(rows), max_size=len(rows)))
     sees_no_future(name, rows, t, later, bls, backfill=backfill, kill_at_walltime=kills)

@@ -64,6 +64,8 @@ def test_a_dump_drawn_by_hand(read: Read) -> None:
     assert found.partition.tolist() == [2, 1, 2]
     assert found.qos.tolist() == [1, 1, 2]
     assert found.application.tolist() == [2, 1, 1]
+    assert found.names == {1: "a.sh", 2: "b.sh"}
+    assert [found.job_name(row) for row in range(3)] == ["b.sh", "a.sh", "a.sh"]
     assert found.memory_kb.tolist() == [100 * 1024, 512 * 1024, -1]
     assert {name: column.tolist() for name, column in found.extras.items()} == {
         "account": [1, 1, 2],

@@ -164,6 +164,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
             "planned_ns",
             "rejected_because",
             "started_because",
+            "name",
             "cut_because",
         }
     )

@@ -125,6 +125,7 @@ def generate_like(
         source=f"generated like {PurePath(source.source).name}",
         header=_header(source, calendar, before, machine, method, seed),
         extras={"unit_cores": requests.unit_cores, "gpu": requests.gpus} if machine.cards else None,
+        names=source.names,
     )
 
 

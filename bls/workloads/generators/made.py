@@ -22,8 +22,9 @@ def made_workload(
     source: str,
     header: Iterable[str],
     extras: Mapping[str, Array] | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> Workload:
-    """The workload of these columns, submits ascending; ``extra`` and ``extras`` as in ``Workload.from_lines``."""
+    """The workload of these columns, submits ascending; ``extra``, ``extras`` and ``names`` as in ``Workload.from_lines``."""
     n = len(submit_ns)
     number = np.arange(1, n + 1)
     counts = (f"; MaxJobs: {n}", f"; MaxRecords: {n}")
@@ -35,4 +36,5 @@ def made_workload(
         n_lines=n,
         extra=extra,
         extras=extras,
+        names=names,
     )

@@ -18,7 +18,7 @@ field GWF's name              here
 11    Status                  ``status``
 12    UserID                  ``user``, a name
 13    GroupID                 ``group``, a name
-14    ExecutableID            ``application``, a name
+14    ExecutableID            ``application``, a name, which ``names`` has
 15    QueueID                 ``queue``, a name
 16    PartitionID             ``partition``, a name
 17    OrigSiteID              ``extras["orig_site"]``, a name
@@ -139,6 +139,6 @@ class _Reader:
     def workload(self) -> Workload:
         start_s = self._earliest // NS_PER_S
         if not len(self._rows) or start_s < _SINCE_1970_S:
-            return self._rows.workload()
+            return self._rows.workload(names=self._names["application"][0])
         self._rows.header.append(f"; UnixStartTime: {start_s}")
-        return self._rows.workload(start_s * NS_PER_S)
+        return self._rows.workload(start_s * NS_PER_S, self._names["application"][0])

@@ -139,8 +139,8 @@ class JobRows:
         if name in self._others:
             self._others[name] = array("q", (value - by if value >= by else -1 for value in self._others[name]))
 
-    def workload(self, start_ns: int = 0) -> Workload:
-        """The workload, its time 0 being ``start_ns`` of the instants that were added.
+    def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
+        """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of applications.
 
         Raises
         ------
@@ -162,4 +162,5 @@ class JobRows:
             n_lines=self.n_lines,
             extra={name: column for name, column in others.items() if name in OPTIONAL},
             extras={name: column for name, column in others.items() if name in self._further},
+            names=None if names is None else {number: name for name, number in names.known.items()},
         )

@@ -20,7 +20,7 @@ User, UID                           ``user``
 Group, GID, Account                 ``group``
 Partition                           ``partition``
 QOS                                 ``qos``
-JobName                             ``application``
+JobName                             ``application``; the names themselves are ``names``
 Account                             ``extras["account"]``, where ``group`` is another column
 AllocNodes, NNodes, ReqNodes        ``extras["nodes"]``
 AllocTRES, ReqTRES (gres/gpu=)      ``extras["gpus"]``
@@ -190,7 +190,7 @@ class _Reader:
         self._rows.header += [f"; {comment.lstrip('# ')}" for comment in header]
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
         self._rows.shift_further("eligible_s", start_s)
-        return self._rows.workload(start_s * NS_PER_S)
+        return self._rows.workload(start_s * NS_PER_S, self._names["application"])
 
 
 def job_number(word: str) -> int | None:

@@ -1,0 +1,312 @@
+"""Predictions by the names of jobs: each rule by hand, all of them against a slow reference, and where names come from."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+import bridge
+from bls import Platform, Rules, Surroundings, View, read_workload
+from bls.estimates import ESTIMATORS, HistoryEstimator
+from bls.estimates.contract import alike_in, name_prefix
+from bls.machine.platform import HostGroup
+from bls.workloads.merge import merge
+from bls.workloads.workload import Workload
+from bls.workloads.writers.swf import write_swf
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+
+WIDE = Platform((HostGroup(16, 64, 64.0, {"gpu": 4}),))  # type: ignore[arg-type]
+ALIKE = {"user": 1, "name": "relax_7", "queue": 2, "partition": 3, "cores": 4, "estimate_s": 500}
+
+
+def log(*rows: Mapping[str, Any]) -> Workload:
+    return Workload.from_jobs([{"job_id": number, **row} for number, row in enumerate(rows, 1)])
+
+
+def planned_s(workload: Workload, estimates: Any = "data-driven", **options: Any) -> list[float]:
+    result = bridge.simulate(workload, WIDE, als="recorded", estimates=estimates, **options)
+    return (result.jobs.planned_ns / NS_PER_S).tolist()
+
+
+# ---- the rules ----
+
+
+@pytest.mark.parametrize(
+    ("other", "planned"),
+    [
+        ({}, 50),  # the same again
+        ({"name": "relax_8"}, 50),  # the same but for the number at the name's end
+        ({"name": "relax"}, 50),
+        ({"cores": 3}, 50),  # other resources
+        ({"memory_kb": 9}, 50),
+        ({"name": "relax_8", "cores": 3}, 50),
+        ({"estimate_s": 400}, 50),  # nothing but the name
+        ({"queue": 5, "cores": 2}, 50),
+        ({"partition": -1, "name": "relax_8"}, 50),  # nothing but its prefix
+        ({"name": "relaxed_7"}, 500),
+        ({"name": "7"}, 500),
+        ({"name": None}, 500),
+        ({"user": 2}, 500),
+        ({"user": -1}, 500),
+        ({"estimate_s": 20}, 20),  # at most the request
+    ],
+)
+def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> None:
+    first = {**ALIKE, "submit_s": 0, "run_s": 50}
+    assert planned_s(log(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
+
+
+def test_a_closer_rule_tells_before_a_later_job() -> None:
+    """Seven jobs end one after the other, each less like the one that asks; from the first it is asked of ever fewer."""
+    less = (
+        {},
+        {"name": "relax_8"},
+        {"cores": 3},
+        {"name": "relax_8", "cores": 3},
+        {"estimate_s": 400},
+        {"name": "relax_8", "estimate_s": 400},
+        {"name": "other"},
+    )
+    for left_out in range(len(less)):
+        rows = [{**ALIKE, **one, "submit_s": k, "run_s": 10 * (k + 1)} for k, one in enumerate(less) if k >= left_out]
+        expected = 10 * (left_out + 1) if left_out < 6 else 500
+        assert planned_s(log(*rows, {**ALIKE, "submit_s": 200, "run_s": 1}))[-1] == expected, left_out
+
+
+def test_the_latest_that_ended_tells() -> None:
+    rows = [{**ALIKE, "submit_s": 0, "run_s": 90}, {**ALIKE, "submit_s": 1, "run_s": 20}]
+    assert planned_s(log(*rows, {**ALIKE, "submit_s": 50, "run_s": 1}, {**ALIKE, "submit_s": 95, "run_s": 1}))[2:] == [
+        20,
+        90,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("job12", "job"), ("job_12", "job"), ("run-2.7", "run-2"), ("a.1", "a"), ("a b 3", "a b"), ("x#4", "x"), ("12", ""),
+        ("_7", ""), ("7a", "7a"), ("a", "a"), ("v2run", "v2run"), ("größe9", "größe"),
+    ],
+)  # fmt: skip
+def test_prefixes(name: str, prefix: str) -> None:
+    assert name_prefix(name) == prefix
+
+
+def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
+    rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
+    workload = log(*rows)
+    found: dict[str, Any] = {}
+
+    class Estimator:
+        name = "looks"
+
+        def planned_ns(self, workload: Workload, seed: int) -> Any:
+            return workload.estimate_ns
+
+    scenario = bridge.Scenario.of(
+        workload, WIDE, bridge.Options(als="recorded", around=Surroundings(requests=str(tmp_path / "r.csv")))
+    )
+    found["asked"] = alike_in("resources", scenario.workload, scenario.circumstances.requests).tolist()
+    found["cores"] = alike_in("resources", scenario.workload, None).tolist()
+    same = {kind: [one == numbers[0] for one in numbers] for kind, numbers in found.items()}
+    assert same == {"asked": [True, True, False, False, False], "cores": [True, True, True, True, False]}
+
+
+# ---- against a slow reference ----
+
+
+def slow(job: Mapping[str, Any], ended: list[tuple[Mapping[str, Any], int]]) -> int:
+    """The rules as they are written: the run time of the last that ended of the first that finds any."""
+
+    def prefix(name: str) -> str:
+        found = re.fullmatch(r"(.*?)[\s_.:#-]*[0-9]+", name)
+        return found[1] if found else name
+
+    def same(other: Mapping[str, Any], *keys: str) -> bool:
+        return all(other[key] == job[key] for key in keys)
+
+    def named(other: Mapping[str, Any]) -> bool:
+        return other["name"] is not None and other["name"] == job["name"]
+
+    def begins(other: Mapping[str, Any]) -> bool:
+        if other["name"] is None or job["name"] is None:
+            return False
+        return prefix(other["name"]) == prefix(job["name"]) != ""
+
+    where, what = ("queue", "partition", "estimate_s"), ("cores", "memory_kb")
+    rules = (
+        lambda other: named(other) and same(other, *where, *what),
+        lambda other: begins(other) and same(other, *where, *what),
+        lambda other: named(other) and same(other, *where),
+        lambda other: begins(other) and same(other, *where),
+        named,
+        begins,
+    )
+    for rule in rules:
+        runs = [ran for other, ran in ended if job["user"] >= 0 and same(other, "user") and rule(other)]
+        if runs:
+            return min(max(runs[-1], NS_PER_S), job["estimate_s"] * NS_PER_S)
+    return int(job["estimate_s"] * NS_PER_S)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_a_slow_reference(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = []
+    for number in range(120):
+        rows.append(
+            {
+                "job_id": number, "submit_s": rng.randint(0, 600), "run_s": rng.choice([0.5, rng.randint(1, 60)]),
+                "cores": rng.choice([1, 4]), "estimate_s": rng.choice([30, 90]), "user": rng.randint(-1, 1),
+                "queue": rng.randint(-1, 0), "partition": rng.randint(-1, 0), "memory_kb": rng.choice([-1, 9]),
+                "name": rng.choice([None, "a", "a1", "a_2", "b 1", "b2", "77"]),
+                "cancel_s": rng.choice([-1] * 9 + [700]),
+            }
+        )  # fmt: skip
+    rows.sort(key=lambda row: row["submit_s"])
+    kills = bool(seed % 2)
+    workload = Workload.from_jobs(rows)
+    small = Platform((HostGroup(1, 16, 16.0),))
+    rules = Rules(estimates="data-driven", backfill="easy", kill_at_walltime=kills)
+    table = bridge.simulate(workload, small, als="recorded", rules=rules).jobs
+    by_id = {row["job_id"]: row for row in rows}
+    done = table[table.state.isin(["completed", "killed"])]
+    order = np.lexsort((done.index.to_numpy(), done.end_ns.to_numpy()))
+    history = [(int(done.end_ns.iloc[k]), int(done.index[k])) for k in order.tolist()]
+    told = 0
+    for row in table.index.tolist():
+        if table.eligible_ns[row] < 0:
+            continue
+        before = [k for end, k in history if end <= table.eligible_ns[row]]
+        ended = [(by_id[table.job_id[k]], int(table.end_ns[k] - table.start_ns[k])) for k in before]
+        expected = slow(by_id[table.job_id[row]], ended)
+        assert table.planned_ns[row] == expected, row
+        told += expected != table.estimate_ns[row]
+    assert told > 20
+    assert table.name.tolist() == [by_id[number]["name"] or "" for number in table.job_id.tolist()]
+
+
+# ---- names ----
+
+
+def test_a_log_without_names_is_refused_in_one_line() -> None:
+    with pytest.raises(
+        InputError, match=r"^estimates='data-driven': jobs does not name its jobs; allowed: profile, which goes"
+    ):
+        planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "application": 3}))
+    mine = HistoryEstimator("mine", (("name",), ("user",)))
+    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9}), mine) == [9]
+
+
+def test_names_go_with_their_jobs() -> None:
+    rows = [{**ALIKE, "submit_s": k, "run_s": 5, "name": name} for k, name in enumerate(["b", "a", None, "b"])]
+    workload = log(*rows)
+    assert workload.application.tolist() == [1, 2, -1, 1]
+    assert workload.names == {1: "b", 2: "a"}
+    again = pickle.loads(pickle.dumps(workload.take(np.array([1, 3]))))
+    assert [again.job_name(row) for row in range(2)] == ["a", "b"]
+    both = merge([workload, log({"submit_s": 0, "run_s": 5, "cores": 1, "name": "b"})], align="start")
+    assert sorted((int(number), both.names[number]) for number in both.application.tolist() if number >= 0) == [
+        (1, "b"), (1, "b"), (2, "a"), (3, "b"),
+    ]  # fmt: skip
+    assert len({both.names[number] for number in both.names}) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"name": "a", "application": 2}, "jobs[0]: name: beside application; allowed: one of them"),
+        ({"name": ""}, "jobs[0]: name: ''; allowed: a text"),
+        ({"name": 7}, "jobs[0]: name: 7; allowed: a text"),
+    ],
+)
+def test_wrong_names(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        log({"submit_s": 0, "run_s": 5, "cores": 1, **row})
+    assert str(caught.value) == message
+
+
+def test_a_policy_sees_the_name() -> None:
+    seen: list[Any] = []
+
+    class Looks:
+        name = "looks"
+
+        def decide(self, view: View) -> Any:
+            seen.extend(job.name for job in view.waiting)
+            return list(view.waiting)
+
+    rows = [{"submit_s": k, "run_s": 5, "cores": 1, "name": name} for k, name in enumerate(["x", None])]
+    result = bridge.simulate(log(*rows), WIDE, bls=Looks(), als="recorded")
+    assert seen == ["x", None]
+    assert result.jobs.name.tolist() == ["x", ""]
+    assert "name" not in bridge.simulate(log({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE, als="recorded").jobs
+
+
+def test_from_a_dump_to_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ["JobID|User|Partition|JobName|Submit|ElapsedRaw|AllocCPUS|TimelimitRaw|State"]
+    for number, (submit, run, name) in enumerate(
+        [(0, 60, "sim_1"), (100, 90, "sim_2"), (300, 5, "sim_3"), (300, 5, "x")]
+    ):
+        lines.append(f"{number + 1}|ann|fat|{name}|{1700000000 + submit}|{run}|4|10|COMPLETED")
+    Path("log.sacct").write_text("\n".join(lines) + "\n")
+    workload = read_workload("log.sacct")
+    assert workload.names == {1: "sim_1", 2: "sim_2", 3: "sim_3", 4: "x"}
+    words = ("run", "log.sacct", "--als", "recorded", "--no-trace", "--backfill", "easy", "--estimates", "data-driven")
+    assert (ran := twolevel(*words, "--out", "r")).code == 0, ran.err
+    table = pd.read_parquet("r/jobs.parquet")
+    assert table.name.tolist() == ["sim_1", "sim_2", "sim_3", "x"]
+    assert (table.planned_ns // NS_PER_S).tolist() == [600, 60, 90, 600]
+    assert (ran := twolevel("run", "sample", *words[2:], "--out", "s")).code == 2
+    assert "--estimates data-driven: " in ran.err
+    assert "does not name its jobs; allowed: profile" in ran.err
+
+
+# ---- the last two, or the last one ----
+
+
+@pytest.mark.parametrize(("name", "planned"), [("last-two", [1000, 1000, 75]), ("last-two:least=1", [1000, 100, 75])])
+def test_the_last_two_once_there_is_one(name: str, planned: list[float]) -> None:
+    usual = {"cores": 1, "estimate_s": 1000, "user": 1}
+    rows = [{"submit_s": 0, "run_s": 100}, {"submit_s": 150, "run_s": 50}, {"submit_s": 300, "run_s": 1}]
+    workload = log(*({**usual, **row} for row in rows))
+    assert planned_s(workload, name) == planned
+    assert Rules(estimates=name).names()["estimates"] == name
+
+
+@pytest.mark.parametrize("text", ["", "least", "least=0", "least=3", "mean_of=3", "least=1,least=2"])
+def test_other_parameters_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^--estimates: last-two:.*; allowed: least=1, least=2$"):
+        Rules(estimates=f"last-two:{text}")
+
+
+def test_its_levels_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "batch-estimates.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `data-driven` |"))
+    levels = row.split("of which one has: ")[1].removesuffix(" |").split("; ")
+    words = {
+        "user": "user", "queues": "queues", "name": "name", "name_prefix": "prefix", "resources": "resources",
+        "estimate_ns": "request",
+    }  # fmt: skip
+    found = ESTIMATORS["data-driven"]
+    assert isinstance(found, HistoryEstimator)
+    told = [re.split(r", | and ", level.replace("the same ", "")) for level in levels]
+    assert [[words[column] for column in level] for level in found.levels] == told
+
+
+def test_swf_has_no_place_for_names(tmp_path: Path) -> None:
+    workload = log({"submit_s": 0, "run_s": 5, "cores": 1, "name": "x"})
+    assert write_swf(workload, tmp_path / "w.swf") == ("names",)
+    assert read_workload(tmp_path / "w.swf").application.tolist() == [1]
