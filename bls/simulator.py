@@ -45,7 +45,7 @@ from bls.policies.contract import (
     no_decision,
     no_score,
 )
-from bls.policies.declared import PASS_COLUMNS
+from bls.policies.declared import PASS_COLUMNS, policy_totals
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
@@ -558,7 +558,8 @@ class BatchSimulator(RunningJobs):
         return instant.copy(), host.copy(), what.copy()
 
     def decisions(self) -> dict[str, Any]:
-        """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns."""
+        """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals
+        that a policy in Python gives of itself (``bls.policies.declared``)."""
         clock = self.state.clock
         passes, total = int(clock[b.PASSES]), int(clock[b.DECIDE_NS])
         found = {
@@ -569,7 +570,7 @@ class BatchSimulator(RunningJobs):
         }
         if self.state.settings[b.MAY_NOT_FIT]:
             found["did_not_fit"] = int(clock[b.DID_NOT_FIT])
-        return found
+        return found | policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
         """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns; how many

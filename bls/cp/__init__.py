@@ -7,9 +7,6 @@ Source: Galleguillos, Kiziltan and Soto, "A Constraint Programming-based Job Dis
 Applications", arXiv:2009.10348 (2020).
 """
 
-from bls.cp.dispatch import dispatch
-from bls.cp.instance import Instance, Queue, Running
-from bls.cp.parameters import MODELS, Parameters
-from bls.cp.plan import Plan, Start
+import lazy_loader
 
-__all__ = ["MODELS", "Instance", "Parameters", "Plan", "Queue", "Running", "Start", "dispatch"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -73,7 +73,8 @@ def dispatch(
     """
     if model not in MODELS:
         raise one_of("model", model, MODELS, "constraint programming")
-    cp_model()  # it is said at once if it is not there
+    if parameters.search != "list":
+        cp_model()  # it is said at once if it is not there
     place = select(instance, parameters.queue if queue is None else queue, parameters.which)
     problem = problem_of(instance, place)
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue)[place].any()
@@ -116,6 +117,8 @@ def plan(
     chosen = listed
     if not listed.start_s.any():  # nothing is better than to start all
         found = replace(found, status="optimal", source="planned")
+    elif parameters.search == "list":
+        found = replace(found, status="feasible", source="planned")
     elif room == NODES and count_variables(problem) > parameters.most_variables:
         found = replace(found, status="too-large")
     else:

@@ -16,8 +16,8 @@ MODELS: Final = ("hcp19", "pcp19", "pcp20")
 #: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
 WHICH: Final = ("all", "fits")
 
-#: CP-SAT's own search, which begins at the list's plan, or that of section 3 of the paper.
-SEARCHES: Final = ("hinted", "paper")
+#: CP-SAT's own search, which begins at the list's plan; that of section 3 of the paper; or none: the list decides.
+SEARCHES: Final = ("hinted", "paper", "list")
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class Parameters:
         The most jobs that are modelled, of highest priority; at least 1.
     which : {"all", "fits"}
         Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
-    search : {"hinted", "paper"}
-        Where the search begins.
+    search : {"hinted", "paper", "list"}
+        Where the search begins; with ``list`` there is none, and the list's plan is the plan: what the solver adds to it is what
+        others have more.
     limit_s : float
         Of the first solve, deterministic s, above 0.
     more_s, tries : float, int

@@ -31,6 +31,7 @@ from bls.policies.expr import expression
 from bls.policies.fcfs import Fcfs
 from bls.policies.job_size import LJF, SAF, SJF
 from bls.policies.multifactor.priority import multifactor
+from bls.policies.planning import HCP19, PCP19, PCP20
 from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
 from bls.policies.waited import UNICEF, WFP3
@@ -74,6 +75,9 @@ POLICIES: dict[str, AnyPolicy] = {
     "f4": F4,
     "multifactor": multifactor(),
     "reject": Reject(),
+    "hcp19": HCP19,
+    "pcp19": PCP19,
+    "pcp20": PCP20,
 }
 
 #: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).

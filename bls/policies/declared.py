@@ -4,6 +4,8 @@
     True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
 ``decision_columns``
     What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
+``totals()``
+    Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str; they stand in ``run.json``.
 ``for_run()``
     Gives the object that decides in one run, of an object that stands for many.
 """
@@ -18,7 +20,7 @@ from typing import Any, Final
 from bls.policies.contract import BatchPolicy, DecidingPolicy
 from traces.base.errors import PluginError, blamed_on, shown
 
-__all__ = ["EXACT", "NOTED", "PASS_COLUMNS", "columns_declared", "for_one_run", "may_not_fit"]
+__all__ = ["EXACT", "NOTED", "PASS_COLUMNS", "columns_declared", "for_one_run", "may_not_fit", "policy_totals"]
 
 #: The types of what a policy notes of a decision.
 NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
@@ -76,6 +78,28 @@ def columns_declared(policy: object) -> dict[str, type]:
                 raise PluginError(f"{where}: {shown(name)}: there is a column {column} already")
             taken.add(column)
     return dict(said)
+
+
+def policy_totals(policy: object) -> dict[str, Any]:
+    """What a policy that decides has counted in its run, as ``{"policy": …}``; nothing of one that has no ``totals()``.
+
+    Raises
+    ------
+    PluginError
+        If it fails, or gives something else than names and plain values.
+    """
+    total = getattr(policy, "totals", None)
+    if not isinstance(policy, DecidingPolicy) or not callable(total):
+        return {}
+    where = f"batch policy {policy.name}: totals()"
+    with blamed_on(f"{where} failed"):
+        given: object = total()
+    if not isinstance(given, Mapping) or not all(
+        isinstance(name, str) and name.isidentifier() and isinstance(value, int | float | str)
+        for name, value in given.items()
+    ):
+        raise PluginError(f"{where} gave {shown(given)}; allowed: names with values that are int, float, bool or str")
+    return {"policy": dict(given)}
 
 
 def for_one_run(given: object, named: bool = False) -> Any:

@@ -1,0 +1,66 @@
+"""What may be chosen of a policy that plans with constraint programming. What plans is made, and imported, for a run.
+
+Source: C. Galleguillos, Z. Kiziltan, R. Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
+Applications", arXiv:2009.10348 (2020); HCP'19 and PCP'19 are of C. Galleguillos, Z. Kiziltan, A. Sîrbu, Ö. Babaoglu,
+"Constraint Programming-Based Job Dispatching for Modern HPC Applications", CP 2019, doi:10.1007/978-3-030-30048-7_26.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from bls.cp.parameters import Parameters
+
+if TYPE_CHECKING:
+    from bls.policies.planning.run import PlannedRun
+    from bls.view import View
+
+__all__ = ["HCP19", "PCP19", "PCP20", "Planner"]
+
+
+@dataclass(frozen=True)
+class Planner(Parameters):
+    """One of the three dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
+    them.
+
+    Attributes
+    ----------
+    name : str
+        ``hcp19``, ``pcp19`` or ``pcp20``.
+    """
+
+    which: str = "fits"
+    name: str = "pcp20"
+
+    @property
+    def parameters(self) -> Parameters:
+        """The choices alone."""
+        return Parameters(**{entry.name: getattr(self, entry.name) for entry in fields(Parameters)})
+
+    def for_run(self) -> PlannedRun:
+        """The policy of one run; OR-Tools is imported now.
+
+        Raises
+        ------
+        InputError
+            If it is not installed.
+        """
+        from bls.policies.planning.run import PlannedRun
+
+        return PlannedRun(self.name, self.parameters)
+
+    def decide(self, view: View) -> Iterable[Any]:
+        """Who starts now: a decision that knows of none before it."""
+        return self.for_run().decide(view)
+
+
+#: Pooled resources, and then best fit by node.
+HCP19 = Planner(name="hcp19")
+
+#: A variable for each unit on each node that can hold it.
+PCP19 = Planner(name="pcp19")
+
+#: A position for each unit on an axis of all nodes.
+PCP20 = Planner(name="pcp20")

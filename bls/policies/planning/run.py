@@ -1,0 +1,206 @@
+"""A dispatcher in a run: it tells ``bls.cp`` of every instant what the view shows, and answers with jobs, their cores and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from bls.cp.dispatch import dispatch
+from bls.cp.instance import Instance
+from bls.cp.parameters import Parameters
+from bls.cp.plan import Plan
+from bls.cp.solver import cp_model
+from bls.seen.answers import Start
+from bls.seen.columns import RunningColumns, WaitingColumns
+from bls.view import View
+from traces.base.errors import InputError
+from traces.compiled import Array
+
+__all__ = ["PlannedRun"]
+
+#: So many of the jobs that a start goes past are named.
+_NAMED = 8
+
+#: A fraction whose parts are longer than that is rounded to this denominator where it is kept.
+_BITS, _DENOMINATOR = 4096, 2**64
+
+
+class PlannedRun:
+    """The dispatcher of one run.
+
+    Parameters
+    ----------
+    name : {"hcp19", "pcp19", "pcp20"}
+    parameters : bls.cp.parameters.Parameters
+
+    Raises
+    ------
+    InputError
+        If OR-Tools is needed and not installed.
+    """
+
+    decision_columns: ClassVar = {
+        "status": str, "source": str, "z": Fraction, "list_z": Fraction, "bound": Fraction, "list_order": str,
+        "modelled": int, "variables": int, "solves": int, "list_ns": int, "build_ns": int, "solve_ns": int,
+    }  # fmt: skip
+
+    def __init__(self, name: str, parameters: Parameters) -> None:
+        if parameters.search != "list":
+            cp_model()
+        self.name, self.parameters = name, parameters
+        self._queue = parameters.queue
+        self._machine: _Machine | None = None
+        self._passes = self._fallbacks = self._stopped = 0
+
+    def decide(self, view: View) -> Iterator[Start]:
+        """The jobs that the plan of this instant starts now."""
+        if self._machine is None:
+            self._machine = _Machine(view, self.name)
+        waiting = view.waiting_columns
+        self._machine.check(view, waiting)
+        if not len(waiting) or not view.free_cores:
+            return
+        running = view.running_columns
+        instance = self._machine.instance(view, waiting, running)
+        found = dispatch(instance, self.name, self.parameters, queue=self._queue, clock_ns=time.perf_counter_ns)
+        self._note(view, found)
+        if found.status == "nothing":
+            return
+        self._queue = self.parameters.next_queue(found.modelled, solved=found.is_solved)
+        self._passes += 1
+        self._fallbacks += found.source == "fallback"
+        self._stopped += not found.is_repeatable
+        past = _gone_past(found, waiting)
+        is_free = np.array(view.is_free, bool)
+        for start in found.starts:
+            cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
+            because = ", ".join(filter(None, (found.source, past.get(start.place))))
+            yield Start(waiting.jobs[start.place], cores, because)
+
+    def totals(self) -> dict[str, int | bool]:
+        """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""
+        return {
+            "planned_passes": self._passes,
+            "fallback_passes": self._fallbacks,
+            "stopped_passes": self._stopped,
+            "repeatable": self._stopped == 0,
+        }
+
+    @staticmethod
+    def _note(view: View, found: Plan) -> None:
+        view.note(
+            status=found.status,
+            source=found.source if found.status != "nothing" else None,
+            z=_kept(found.value),
+            list_z=_kept(found.list_value),
+            bound=_kept(found.bound),
+            list_order=found.list_order or None,
+            modelled=found.modelled,
+            variables=found.variables,
+            solves=found.solves,
+            list_ns=found.list_ns,
+            build_ns=found.build_ns,
+            solve_ns=found.solve_ns,
+        )
+
+
+def _kept(value: Fraction | None) -> Fraction | None:
+    if value is None or max(value.numerator.bit_length(), value.denominator.bit_length()) <= _BITS:
+        return value
+    return Fraction(round(value * _DENOMINATOR), _DENOMINATOR)
+
+
+def _gone_past(found: Plan, waiting: WaitingColumns) -> dict[int, str]:
+    """Of starts that go past jobs of a higher priority which wait on: these, by the start's place in the queue."""
+    assert found.place is not None
+    starting = {start.place for start in found.starts}
+    passed: list[int] = []
+    words: dict[int, str] = {}
+    for place in found.place.tolist():
+        if place not in starting:
+            passed.append(place)
+        elif passed:
+            named = " ".join(str(int(waiting.job_id[other])) for other in passed[:_NAMED])
+            more = f" and {len(passed) - _NAMED} more" if len(passed) > _NAMED else ""
+            words[place] = f"went past {named}{more}"
+    return words
+
+
+class _Machine:
+    """The machine as the models know it: hosts with cores and other resources, and nothing else."""
+
+    def __init__(self, view: View, name: str) -> None:
+        platform, self._name = view.platform, name
+        if view.allocator.whole_hosts:
+            self._refuse(f"--allocator {view.allocator.name}", "units that share hosts, as with first-fit")
+        if view.windows:
+            self._refuse("reservations and maintenance", "a machine that all jobs may use at any time")
+        limits = [one.limits for one in view.partitions]
+        if len(limits) > 1 or any(_limits(one) for one in limits):
+            self._refuse("partitions and their limits", "one partition without limits")
+        hosts = view.hosts
+        self._first = np.array([host.cores.start for host in hosts])
+        self._stop = np.array([host.cores.stop for host in hosts])
+        self.resources = ("cores", *platform.resource_names)
+        own = [self._stop - self._first, *np.asarray(platform.host_resources, np.int64).T]
+        self._capacity = np.stack(own, axis=1).astype(np.int64)
+
+    def check(self, view: View, waiting: WaitingColumns) -> None:
+        """That nothing counts now which the models do not know."""
+        if view.power_limit_w is not None:
+            self._refuse("a limit to power", "no --limits, or --fallback none")
+        for what, asked in (("licences", waiting.licences.any(axis=1)), ("few switches", waiting.switches > 0)):
+            if asked.any():
+                job = int(waiting.job_id[int(np.argmax(asked))])
+                self._refuse(f"job {job} asks for {what}", "cores and resources of hosts")
+
+    def _refuse(self, what: str, allowed: str) -> None:
+        raise InputError(f"--bls {self._name}: {what}: its model does not know of that; allowed: {allowed}")
+
+    def instance(self, view: View, waiting: WaitingColumns, running: RunningColumns) -> Instance:
+        """This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis."""
+        capacity = self._capacity
+        if view.down:
+            capacity = capacity.copy()
+            capacity[view.down] = 0
+        order = np.argsort(-running.expected_end_ns, kind="stable")
+        count = np.diff(running.host_first)[order]
+        begin = running.host_first[:-1][order]
+        place_job = np.repeat(np.arange(len(order)), count)
+        at = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+        return Instance.at(
+            view.now_ns,
+            resources=self.resources,
+            capacity=capacity,
+            expected_end_ns=running.expected_end_ns[order],
+            held_per_unit=_per_unit(running)[order],
+            places=(place_job, running.host[at], running.host_units[at]),
+            row=waiting.rows,
+            submit_ns=waiting.submit_ns,
+            estimate_ns=waiting.estimate_ns,
+            units=waiting.units,
+            per_unit=_per_unit(waiting),
+        )
+
+    def cores(self, is_free: Array, units_on: dict[int, int], unit_cores: int) -> list[int]:
+        """The lowest free cores of each node for its units; they are free no more."""
+        found: list[int] = []
+        for node, units in units_on.items():
+            first = int(self._first[node])
+            free = first + np.flatnonzero(is_free[first : int(self._stop[node])])[: units * unit_cores]
+            is_free[free] = False
+            found += free.tolist()
+        return found
+
+
+def _limits(one: object) -> bool:
+    names = ("max_cores", "min_cores", "max_time_ns", "max_running_jobs", "max_running_cores")
+    return any(getattr(one, name) is not None for name in (*names, "max_jobs_per_user", "max_cores_per_user"))
+
+
+def _per_unit(columns: WaitingColumns | RunningColumns) -> Array:
+    return np.concatenate([columns.unit_cores[:, np.newaxis], columns.resources], axis=1)
