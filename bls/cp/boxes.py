@@ -9,9 +9,9 @@ introduced; that running jobs are boxes at fixed positions, and that these are p
 Said in other ways:
 
 - On which node a position is, an ``element`` constraint in the paper: a box lies within a node as its position has a
-  domain with gaps, or, where there are many nodes or several resources, is capacity × node + offset, of variables for the
-  node and the offset; a unit that asks for all of a node has no offset. Only where a unit of several resources may be on
-  nodes of several sizes, a table is looked up, as in the paper.
+  domain with gaps, or, where there are many nodes or several resources, as it is from 0 to capacity - request above
+  capacity × node, a variable; of a unit that asks for all of a node that is all. Only where a unit of several resources
+  may be on nodes of several sizes, a table is looked up, as in the paper.
 - Units of a job are alike: their positions ascend, which implies the paper's ``alldifferent``.
 - Of its two implied cumulative constraints the one in time is in the scheduling model; the one in space (demand: time,
   capacity: eoh) hardly binds, as eoh is about the sum of all durations, and is left out.
@@ -35,9 +35,6 @@ __all__ = ["BoxesModel"]
 
 #: So many nodes are told apart by gaps in the domain of a position; of more, variables are quicker than gaps.
 _MOST_GAPS: Final = 128
-
-#: What a variable of a place stands for.
-_NODE, _OFFSET, _POSITION = range(3)
 
 
 class _Kind(NamedTuple):
@@ -100,8 +97,8 @@ class BoxesModel:
         self._where: list[list[Any]] = [[] for _ in kinds]
         self._requests: dict[tuple[int, ...], _Request] = {}
         self._positions: list[_Position] = []
-        #: Every variable of a place, of which unit and kind, and what it stands for: the node, the offset in it, the position.
-        self._meant: list[tuple[Any, int, int, int]] = []
+        #: Every variable of a place: of which unit, and of which kind the position; -1: it is the node.
+        self._meant: list[tuple[Any, int, int]] = []
         self._running_boxes()
         for job, units in enumerate(problem.units.tolist()):
             request, first = self._request(job), len(self._positions)
@@ -167,13 +164,13 @@ class BoxesModel:
         model, node = self._model, None
         if request.nodes is not None:
             node = model.new_int_var_from_domain(request.nodes, "")
-            self._meant.append((node, unit, 0, _NODE))
+            self._meant.append((node, unit, -1))
         for kind, asked, domain, scale, shift in request.kinds:
             if domain is None:
                 position = _Position(unit, kind, node, scale, shift)
             else:
                 position = _Position(unit, kind, model.new_int_var_from_domain(domain, ""), 1, 0)
-                self._meant.append((position.variable, unit, kind, _POSITION))
+                self._meant.append((position.variable, unit, kind))
                 if node is not None:
                     self._tie(position, node, asked, scale, shift)
             self._positions.append(position)
@@ -183,9 +180,7 @@ class BoxesModel:
     def _tie(self, position: _Position, node: Any, asked: int, scale: int, shift: int) -> None:
         """Have a position lie on a node."""
         if scale:
-            offset = self._model.new_int_var(0, scale - asked, "")
-            self._meant.append((offset, position.unit, position.kind, _OFFSET))
-            self._model.add(position.variable == scale * node + offset + shift)
+            self._model.add_linear_constraint(position.variable - scale * node, shift, shift + scale - asked)
         else:
             capacity = self._problem.capacity[:, position.kind]
             self._model.add_element(position.variable, np.repeat(np.arange(len(capacity)), capacity).tolist(), node)
@@ -196,9 +191,8 @@ class BoxesModel:
         for variable, start in zip(self.scheduling.starts, plan.start_s.tolist(), strict=True):
             model.add_hint(variable, start)
         position = (self._problem.base[node] + low).tolist()
-        values = {_NODE: [[number] for number in node.tolist()], _OFFSET: low.tolist(), _POSITION: position}
-        for variable, unit, kind, what in self._meant:
-            model.add_hint(variable, values[what][unit][kind])
+        for variable, unit, kind in self._meant:
+            model.add_hint(variable, int(node[unit]) if kind < 0 else position[unit][kind])
 
     def schedule(self, values: list[int]) -> Schedule:
         """The plan of the variables' values."""

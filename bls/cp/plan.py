@@ -70,8 +70,8 @@ class Plan:
     place : int64 (modelled,)
         The jobs, by their places in the queue, the highest priority first.
     schedule : Schedule or None
-        When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody who
-        does not start at t is promised anything.
+        When the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody
+        who does not start at t is promised anything.
     starts : tuple of Start
         Who starts now, by priority.
     unplaced : tuple of int

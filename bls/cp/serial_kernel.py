@@ -245,12 +245,38 @@ def _hold(room: Room, job: int, first: int, stop: int) -> None:
             room.used[k, kind] += room.units[job] * room.per_unit[job, kind]
 
 
+@compiled(inner=True)
+def _not_before(room: Room, place: int) -> int:
+    """When the job at a place of the order can start at the earliest: not before one that was placed and asks for no more.
+
+    That one could not start any earlier, and since then there is less room.
+    """
+    job = room.order[place]
+    found = 0
+    for k in range(place):
+        other = room.order[k]
+        if (
+            room.start_s[other] > found
+            and room.duration_s[other] <= room.duration_s[job]
+            and room.units[other] <= room.units[job]
+        ):
+            kind = 0
+            while kind < room.total.size and room.per_unit[other, kind] <= room.per_unit[job, kind]:
+                kind += 1
+            if kind == room.total.size:
+                found = room.start_s[other]
+    return found
+
+
 @compiled()
 def generate(room: Room) -> int:
     """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
     for place in range(room.order.size):
         job = room.order[place]
+        earliest = _not_before(room, place)
         k = 0
+        while room.slice_s[k] < earliest:
+            k += 1
         while True:
             if k >= room.n_slices[0]:
                 return 1

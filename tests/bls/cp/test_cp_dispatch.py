@@ -19,8 +19,6 @@ from bls.cp.problem import problem_of
 from bls.cp.ranking import select
 from traces.base.errors import InputError
 
-pytest.importorskip("ortools")
-
 LONG = Parameters(limit_s=5.0)
 
 
