@@ -93,6 +93,8 @@ def plan(
 ) -> Plan:
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
     kind, room = _KINDS[model]
+    if _places_never_matter(problem):
+        kind = PooledModel
     began = clock_ns()
     where: Array | None = None
     if room == BOXES:
@@ -138,6 +140,8 @@ def plan(
             search.run()
             if search.schedule is not None:
                 chosen = _better(search.schedule, listed, objective, generation, parameters.search)
+                if kind is PooledModel and room != POOL:
+                    chosen = generation(np.argsort(chosen.start_s, kind="stable"))  # nobody later, and all have places
             found = replace(
                 found,
                 status=search.status,
@@ -154,6 +158,12 @@ def plan(
     starts, unplaced = (starts_of(problem, chosen, row), ()) if room != POOL else _placed(problem, chosen, row)
     value = objective.value(chosen.start_s)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
+
+
+def _places_never_matter(problem: Problem) -> bool:
+    """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
+    where there are pieces enough there are places, and the pooled model has the plans of all three."""
+    return bool((problem.per_unit.sum(axis=1) == 1).all())
 
 
 def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:

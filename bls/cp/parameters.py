@@ -35,8 +35,8 @@ class Parameters:
     which : {"all", "fits"}
         Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
     search : {"hinted", "paper", "list"}
-        Where the search begins; with ``list`` there is none, and the list's plan is the plan: what the solver adds to it is what
-        others have more.
+        Where the search begins; with ``list`` there is none, and the list's plan is the plan: what others have more is
+        what the solver adds.
     limit_s : float
         Of the first solve, deterministic s, above 0.
     more_s, tries : float, int

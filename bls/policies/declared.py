@@ -5,7 +5,7 @@
 ``decision_columns``
     What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
 ``totals()``
-    Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str; they stand in ``run.json``.
+    Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
 ``for_run()``
     Gives the object that decides in one run, of an object that stands for many.
 """

@@ -1,4 +1,4 @@
-"""A dispatcher in a run: it tells ``bls.cp`` of every instant what the view shows, and answers with jobs, their cores and why."""
+"""A dispatcher in a run: it tells ``bls.cp`` what the view shows, and answers with jobs, their cores, and why."""
 
 from __future__ import annotations
 

@@ -130,10 +130,29 @@ def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equ
 
 
 def test_a_model_that_is_too_large_is_not_made() -> None:
-    found = dispatch(instance_of(CROWD), "pcp19", Parameters(most_variables=17))
+    pairs = Case(
+        ((4,), (4,)),
+        (Busy(4, {0: 2}, (2,)), Busy(7, {1: 1}, (2,))),
+        tuple(Waiting(k, 2 + k, 1, (2,)) for k in range(6)),
+    )
+    found = dispatch(instance_of(pairs), "pcp19", Parameters(most_variables=17))
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
     # 6 starts, and of each job a unit on either node.
-    assert dispatch(instance_of(CROWD), "pcp19", Parameters(most_variables=18)).variables == 18
+    assert dispatch(instance_of(pairs), "pcp19", Parameters(most_variables=18)).variables == 18
+
+
+def test_where_units_are_single_pieces_the_pooled_model_plans_for_all_three() -> None:
+    case = Case(
+        ((2,), (2,)),
+        (Busy(2, {0: 1}, (1,)),),
+        tuple(Waiting(3 * k % 5, 2 + 3 * k % 5, 1 + k % 3, (1,)) for k in range(6)),
+    )
+    instance = instance_of(case)
+    plans = [planned(instance, model) for model in MODELS]
+    assert {one.status for one in plans} == {"optimal"}
+    assert len({one.value for one in plans}) == 1
+    assert len({one.variables for one in plans}) == 1
+    assert [faults(case, one, instance) for one in plans] == [[], [], []]
 
 
 def test_hcp19_places_by_best_fit_and_who_does_not_fit_waits() -> None:
