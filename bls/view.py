@@ -352,9 +352,11 @@ class View:
         state, decision = self._simulator.state, self._decision
         if state.settings.item(b.POWERED) != b.UNPOWERED:
             raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
-        whole_hosts = self._simulator.allocator.whole_hosts
-        goes_on = lambda: self._deciding and self._decision == decision  # noqa: E731
-        return Trial(state, self._waiting, self._n_cores, whole_hosts, goes_on)
+
+        def goes_on() -> bool:
+            return self._deciding and self._decision == decision
+
+        return Trial(state, self._waiting, self._n_cores, self._simulator.allocator.whole_hosts, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: a waiting job leaves the queue in this pass, and never runs.

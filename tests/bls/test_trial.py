@@ -11,7 +11,9 @@ from test_view_columns import PLATFORM, drawn
 
 import bridge
 from bls import Partition, Platform, SeenJob, Surroundings, View
+from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup
+from bls.power.options import PowerOptions
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 
@@ -187,3 +189,21 @@ def test_a_trial_is_over_when_the_policy_has_answered() -> None:
         PluginError, match=r"at 1000000000 ns: trial: place\(\) after decide\(\); allowed: while it decides"
     ):
         simulated(decide)
+
+
+def test_a_trial_is_for_a_policy_that_decides_and_not_under_limits_to_power() -> None:
+    class Looks:
+        name, every_ns = "looks", None
+
+        def look(self, view: View) -> None:
+            view.trial()
+
+    with pytest.raises(
+        PluginError, match=r"^observer looks, at 0 ns: trial\(\) is for a batch policy while it decides"
+    ):
+        simulated(lambda _, view: list(view.waiting)[: view.free_cores // 3], observers=[Looks()])
+    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold")
+    machine = Platform((HostGroup(2, 2, 2.0, power=HostPower(1, [(1, 4)])),))
+    order = type("Mine", (), {"name": "mine", "decide": lambda _, view: [view.trial()]})()
+    with pytest.raises(PluginError, match=r"trial\(\) is not for runs under a limit to power"):
+        bridge.simulate(Workload.from_jobs([(1, 0, 10, 2, 10)]), machine, bls=order, als="recorded", power=power)

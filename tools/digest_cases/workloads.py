@@ -69,7 +69,7 @@ def workload(name: str) -> Workload:
         submit_s += draw.choice((0, draw.randrange(2 * gap_s), draw.randrange(4 * gap_s)))
         jobs.append(_job(draw, k, submit_s, longest_s, widest, withdrawn))
     if name == "named":
-        jobs = [{**job, "name": _name(job.pop("application"), k)} for k, job in enumerate(jobs)]
+        jobs = [{**job, "application": None, "name": _name(job["application"], k)} for k, job in enumerate(jobs)]
     return Workload.from_jobs(jobs, source=name)
 
 
