@@ -67,6 +67,24 @@ def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str
     assert chain == sorted(chain)
 
 
+@settings(max_examples=40)
+@given(cases(nodes=4, jobs=4))
+def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
+    small = instance_of(case)
+    pieces = np.ones(len(small.resources), np.int64)
+    pieces[-1] = 10**7  # too many for a loop, or a table
+    fine = replace(
+        small,
+        capacity=small.capacity * pieces,
+        running=replace(small.running, per_unit=small.running.per_unit * pieces),
+        queue=replace(small.queue, per_unit=small.queue.per_unit * pieces),
+    )
+    for model in MODELS:
+        few, many = planned(small, model), planned(fine, model)
+        if few.status == many.status == "optimal":
+            assert few.value == many.value
+
+
 @settings(max_examples=60)
 @given(cases(nodes=4, jobs=9), st.sampled_from(MODELS), st.integers(0, 3))
 def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatable(
