@@ -44,6 +44,7 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.seen.trial import Trial
     from bls.simulator import BatchSimulator
 
 __all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "Start", "View"]
@@ -84,6 +85,7 @@ class View:
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._corrections = Corrections() if simulator.estimates_differ else None
         self._deciding = False
+        self._decision = 0
         follows = simulator.is_followed
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
         self._n_cores = simulator.platform.n_cores
@@ -336,6 +338,26 @@ class View:
         except InputError as error:
             raise PluginError(str(error)) from None
 
+    def trial(self) -> Trial:
+        """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, or under a limit to power.
+        """
+        self._of_a_policy("trial")
+        from bls.seen.trial import Trial  # which few policies need
+
+        state, decision = self._simulator.state, self._decision
+        if state.settings.item(b.POWERED) != b.UNPOWERED:
+            raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
+
+        def goes_on() -> bool:
+            return self._deciding and self._decision == decision
+
+        return Trial(state, self._waiting, self._n_cores, self._simulator.allocator.whole_hosts, goes_on)
+
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: a waiting job leaves the queue in this pass, and never runs.
 
@@ -550,6 +572,7 @@ class View:
 
     def _let_decide(self) -> None:
         self._deciding = True
+        self._decision += 1
 
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.

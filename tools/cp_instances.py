@@ -65,10 +65,17 @@ def _of_kit(draw: random.Random) -> _Request:
     return units, (draw.choice([1, 2, 5, 10, 20, 20, 20, 20]),)
 
 
+def _of_kit_with_memory(draw: random.Random) -> _Request:
+    units, (cores,) = _of_kit(draw)
+    return units, (cores, draw.choice([1, 1, 2, 3]) * cores)
+
+
+#: By name; memory is in GB.
 MACHINES: Final = {
     "eurora": Machine(("core", "gpu", "mic"), ((32, (16, 2, 0)), (32, (16, 0, 2))), _of_eurora),
     "kit": Machine(("core",), ((1152, (20,)),), _of_kit),
     "kit-fat": Machine(("core",), ((1152, (20,)), (21, (48,))), _of_kit),
+    "kit-memory": Machine(("core", "memory"), ((1152, (20, 64)), (21, (48, 1024))), _of_kit_with_memory),
 }
 
 

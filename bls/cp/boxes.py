@@ -10,8 +10,8 @@ Said in other ways:
 
 - On which node a position is, an ``element`` constraint in the paper: a box lies within a node as its position has a
   domain with gaps, or, where there are many nodes or several resources, as it is from 0 to capacity - request above
-  capacity × node, a variable; of a unit that asks for all of a node that is all. Only where a unit of several resources
-  may be on nodes of several sizes, a table is looked up, as in the paper.
+  capacity × node, a variable; of a unit that asks for all of a node that is all. Where nodes are of several sizes a literal
+  says of which the unit's node is. None of this is longer where nodes have more pieces, as tables of positions are.
 - Units of a job are alike: their positions ascend, which implies the paper's ``alldifferent``.
 - Of its two implied cumulative constraints the one in time is in the scheduling model; the one in space (demand: time,
   capacity: eoh) hardly binds, as eoh is about the sum of all durations, and is left out.
@@ -29,7 +29,6 @@ from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 from bls.cp.solver import cp_model
-from traces.compiled import Array
 
 __all__ = ["BoxesModel"]
 
@@ -45,22 +44,30 @@ class _Kind(NamedTuple):
     kind, asked : int
     domain : Domain or None
         Of positions; None where the node alone says the position.
-    scale, shift : int
-        A node begins at scale × its number + shift, and has ``scale`` of it; 0, 0 where this is not so of all that may
-        host it.
+    lines : list of (int, int)
+        By class of nodes, scale and shift: one begins at scale × its number + shift, and has ``scale`` of it.
     """
 
     kind: int
     asked: int
     domain: Any
-    scale: int
-    shift: int
+    lines: list[tuple[int, int]]
 
 
 class _Request(NamedTuple):
-    """Where units of a request may be: the domain of a variable for the node, None if none is needed; and its resources."""
+    """Where units of a request may be.
+
+    Attributes
+    ----------
+    nodes : Domain or None
+        Of a variable for the node; None if none is needed.
+    classes : list of (Domain, int, int)
+        Nodes that are alike and side by side: their numbers, the first and the last.
+    kinds : list of _Kind
+    """
 
     nodes: Any
+    classes: list[tuple[Any, int, int]]
     kinds: list[_Kind]
 
 
@@ -99,6 +106,8 @@ class BoxesModel:
         self._positions: list[_Position] = []
         #: Every variable of a place: of which unit, and of which kind the position; -1: it is the node.
         self._meant: list[tuple[Any, int, int]] = []
+        #: Whether a unit's node is one from a first to a last.
+        self._of_class: list[tuple[Any, int, int, int]] = []
         self._running_boxes()
         for job, units in enumerate(problem.units.tolist()):
             request, first = self._request(job), len(self._positions)
@@ -138,52 +147,62 @@ class BoxesModel:
         """What is the same for all units of all jobs that ask for the same."""
         key = tuple(self._problem.per_unit[job].tolist())
         if key not in self._requests:
-            problem, library = self._problem, cp_model()
+            problem, domain = self._problem, cp_model().Domain
             hosts = np.flatnonzero(problem.units_on(job, problem.capacity))
-            wanted = [kind for kind, asked in enumerate(key) if asked]
-            affine = [self._affine(kind, hosts) for kind in wanted]
-            by_node = len(wanted) > 1 or (len(hosts) > _MOST_GAPS and key[wanted[0]] > 1 and affine[0][0] > 0)
+            wanted = np.flatnonzero(problem.per_unit[job])
+            asked = problem.per_unit[job, wanted]
+            capacity, base = problem.capacity[np.ix_(hosts, wanted)], problem.base[np.ix_(hosts, wanted)]
+            lines = np.concatenate((capacity, base - capacity * hosts[:, np.newaxis]), axis=1)
+            first = np.flatnonzero(np.concatenate((np.ones(1, bool), (lines[1:] != lines[:-1]).any(axis=1))))
+            numbers = [run.tolist() for run in np.split(hosts, first[1:])]
+            by_node = len(wanted) > 1 or (len(hosts) > _MOST_GAPS and asked[0] > 1)
             kinds = []
-            for kind, (scale, shift) in zip(wanted, affine, strict=True):
-                low = problem.base[hosts, kind]
-                gaps = np.stack((low, low + problem.capacity[hosts, kind] - key[kind]), axis=1).ravel()
-                tied = by_node and scale > 0
-                domain = library.Domain.from_flat_intervals((gaps[[0, -1]] if tied else gaps).tolist())
-                kinds.append(_Kind(kind, key[kind], None if tied and scale == key[kind] else domain, scale, shift))
-            nodes = library.Domain.from_values(hosts.tolist()) if by_node else None
-            self._requests[key] = _Request(nodes, kinds)
+            for k, kind in enumerate(wanted.tolist()):
+                of_classes = lines[first][:, [k, k + len(wanted)]].tolist()
+                gaps = np.stack((base[:, k], base[:, k] + capacity[:, k] - asked[k]), axis=1).ravel()
+                positions = domain.from_flat_intervals((gaps[[0, -1]] if by_node else gaps).tolist())
+                if by_node and len(first) == 1 and of_classes[0][0] == asked[k]:
+                    positions = None
+                kinds.append(_Kind(kind, int(asked[k]), positions, [(scale, shift) for scale, shift in of_classes]))
+            classes = [(domain.from_values(run), run[0], run[-1]) for run in numbers]
+            nodes = domain.from_values(hosts.tolist()) if by_node else None
+            self._requests[key] = _Request(nodes, classes, kinds)
         return self._requests[key]
-
-    def _affine(self, kind: int, hosts: Array) -> tuple[int, int]:
-        capacities, bases = self._problem.capacity[hosts, kind], self._problem.base[hosts, kind]
-        scale = int(capacities[0])
-        shift = int(bases[0]) - scale * int(hosts[0])
-        return (scale, shift) if (capacities == scale).all() and (bases - shift == scale * hosts).all() else (0, 0)
 
     def _unit_boxes(self, job: int, unit: int, request: _Request) -> None:
         model, node = self._model, None
+        of_class: list[Any] = []
         if request.nodes is not None:
             node = model.new_int_var_from_domain(request.nodes, "")
             self._meant.append((node, unit, -1))
-        for kind, asked, domain, scale, shift in request.kinds:
+            of_class = self._classes(unit, node, request)
+        for kind, asked, domain, lines in request.kinds:
             if domain is None:
-                position = _Position(unit, kind, node, scale, shift)
+                position = _Position(unit, kind, node, *lines[0])
             else:
                 position = _Position(unit, kind, model.new_int_var_from_domain(domain, ""), 1, 0)
                 self._meant.append((position.variable, unit, kind))
-                if node is not None:
-                    self._tie(position, node, asked, scale, shift)
+                for k, (scale, shift) in enumerate(lines if node is not None else ()):
+                    offset = position.variable - scale * node
+                    lies = model.add_linear_constraint(offset, shift, shift + scale - asked)
+                    if of_class:
+                        lies.only_enforce_if(of_class[k])
             self._positions.append(position)
             self._when[kind].append(self.scheduling.intervals[job])
             self._where[kind].append(model.new_fixed_size_interval_var(position.term, asked, ""))
 
-    def _tie(self, position: _Position, node: Any, asked: int, scale: int, shift: int) -> None:
-        """Have a position lie on a node."""
-        if scale:
-            self._model.add_linear_constraint(position.variable - scale * node, shift, shift + scale - asked)
-        else:
-            capacity = self._problem.capacity[:, position.kind]
-            self._model.add_element(position.variable, np.repeat(np.arange(len(capacity)), capacity).tolist(), node)
+    def _classes(self, unit: int, node: Any, request: _Request) -> list[Any]:
+        """Literals that say of which class a unit's node is; none where there is one class only."""
+        if len(request.classes) == 1:
+            return []
+        found = []
+        for numbers, first, last in request.classes:
+            literal = self._model.new_bool_var("")
+            self._model.add_linear_expression_in_domain(node, numbers).only_enforce_if(literal)
+            self._of_class.append((literal, unit, first, last))
+            found.append(literal)
+        self._model.add_exactly_one(found)
+        return found
 
     def hint(self, plan: Schedule) -> None:
         """Have the search begin at a plan; every variable is given its value."""
@@ -193,6 +212,8 @@ class BoxesModel:
         position = (self._problem.base[node] + low).tolist()
         for variable, unit, kind in self._meant:
             model.add_hint(variable, int(node[unit]) if kind < 0 else position[unit][kind])
+        for literal, unit, first, last in self._of_class:
+            model.add_hint(literal, int(first <= node[unit] <= last))
 
     def schedule(self, values: list[int]) -> Schedule:
         """The plan of the variables' values."""

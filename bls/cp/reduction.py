@@ -10,6 +10,7 @@ to those who need it.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from traces.kernels.signatures import Ints, Ints2
 
 __all__ = ["reduced"]
 
-#: A position that a node does not have is free then.
-_NEVER = 2**62
+#: Nodes of more positions, as of memory in small pieces, are not compared.
+_MOST_POSITIONS: Final = 4096
 
 
 @compiled()
@@ -47,10 +48,13 @@ def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
 
 
 def _profiles(problem: Problem) -> Array:
-    """When each position of each node is free for good, s after t, kind by kind: int64 (nodes, positions of the widest)."""
+    """When each position of each node is free for good, s after t, kind by kind: int64 (nodes, positions of the widest).
+
+    Positions that a node does not have are free later than any other.
+    """
     held, widest = problem.held, problem.capacity.max(axis=0)
     starts = np.cumsum(widest) - widest
-    free = np.full((len(problem.capacity), int(widest.sum())), _NEVER, np.int64)
+    free = np.full((len(problem.capacity), int(widest.sum())), held.left_s.max(initial=0) + 1)
     for kind, start in enumerate(starts.tolist()):
         positions = np.arange(widest[kind])
         free[:, start : start + len(positions)][positions < problem.capacity[:, kind, np.newaxis]] = 0
@@ -73,22 +77,24 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
     ndarray of int64
         The number that each of its nodes has in the given problem.
     """
-    profiles, which, times = np.unique(_profiles(problem), axis=0, return_inverse=True, return_counts=True)
-    which = which.ravel()
-    # As floats: who is as good is never behind, as rounding is monotone; of equal sums the rows' order decides.
-    order = np.lexsort((*profiles.T[::-1], profiles.sum(axis=1, dtype=np.float64)))
-    kept = np.zeros(len(times), np.int64)
-    _keep(np.ascontiguousarray(profiles[order]), times[order], int(problem.units.sum()), kept)
-    of_profile = np.empty_like(kept)
-    of_profile[order] = kept
+    if int(problem.capacity.max(axis=0).sum()) > _MOST_POSITIONS:
+        return problem, np.arange(len(problem.capacity))
+    profiles = _profiles(problem)
+    seen: dict[bytes, int] = {}
+    which = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in profiles], np.int64)
+    times = np.bincount(which)
     by_profile = np.argsort(which, kind="stable")
     first = np.cumsum(times) - times
-    place = np.empty(len(which), np.int64)
-    place[by_profile] = np.arange(len(which)) - np.repeat(first, times)
-    nodes = np.flatnonzero(place < of_profile[which])
-    size = [column[nodes] for column in problem.capacity.T]
-    rank = np.empty_like(kept)
+    profiles = profiles[by_profile[first]]
+    order = np.argsort(profiles.sum(axis=1), kind="stable")  # who is as good has a smaller sum
+    kept = np.zeros(len(times), np.int64)
+    _keep(profiles[order], times[order], int(problem.units.sum()), kept)
+    rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
+    place = np.empty_like(which)
+    place[by_profile] = np.arange(len(which)) - np.repeat(first, times)
+    nodes = np.flatnonzero(place < kept[rank[which]])
+    size = [column[nodes] for column in problem.capacity.T]
     nodes = nodes[np.lexsort((nodes, -rank[which[nodes]], *size))]
     return replace(problem, capacity=problem.capacity[nodes], held=_held_on(problem, nodes)), nodes
 

@@ -95,7 +95,7 @@ class SerialGeneration:
             self._head, before = _chains(held, n_nodes, kinds)
             n_held = len(held)
         n_boxes = n_held + n_units * kinds
-        widest = int(problem.capacity.max(initial=0)) if room == BOXES else 0
+        widest = int(problem.units.max(initial=0)) if room == BOXES else 0
 
         def more(column: Array | None) -> Array:
             longer = np.zeros(n_boxes, np.int64)
@@ -123,7 +123,6 @@ class SerialGeneration:
             stop_s=more(held.left_s),
             low=more(held.low),
             size=more(held.size),
-            row=np.zeros(widest, np.int64),
             spot=np.zeros((kinds, widest), np.int64),
             start_s=np.zeros(jobs, np.int64),
             unit_node=np.zeros(n_units, np.int64),

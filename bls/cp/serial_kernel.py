@@ -42,9 +42,7 @@ class Room(State):
         The last box of each node and kind, -1 if it has none.
     before, begin_s, stop_s, low, size : int64
         Of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or how many.
-    row : int64
-        Positions of a node, for the kernel.
-    spot : int64 (c, positions)
+    spot : int64 (c, units of the widest job)
         Where on a node units may begin, for the kernel.
     start_s : int64 (k,)
         What is found: starts,
@@ -70,7 +68,6 @@ class Room(State):
     stop_s: Ints
     low: Ints
     size: Ints
-    row: Ints
     spot: Ints2
     start_s: Ints
     unit_node: Ints
@@ -135,25 +132,27 @@ def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int,
         box = room.before[box]
     if capacity - held < length:
         return 0
-    row = room.row
-    for position in range(capacity):
-        row[position] = 0
-    box = room.head[node, kind]
-    while box >= 0:
-        if room.begin_s[box] < stop and room.stop_s[box] > begin:
-            for position in range(room.low[box], room.low[box] + room.size[box]):
-                row[position] = 1
-        box = room.before[box]
     found = 0
-    free = 0
-    for position in range(capacity):
-        free = 0 if row[position] else free + 1
-        if free == length:
-            room.spot[kind, found] = position + 1 - length
+    position = 0
+    while found < wanted and position + length <= capacity:
+        # Wherever from here to the end of a box that is in the way a run began, it would be in the way.
+        after = 0
+        box = room.head[node, kind]
+        while box >= 0:
+            if (
+                room.low[box] < position + length
+                and room.low[box] + room.size[box] > position
+                and room.begin_s[box] < stop
+                and room.stop_s[box] > begin
+            ):
+                after = max(after, room.low[box] + room.size[box])
+            box = room.before[box]
+        if after > 0:
+            position = after
+        else:
+            room.spot[kind, found] = position
             found += 1
-            free = 0
-            if found == wanted:
-                return found
+            position += length
     return found
 
 

@@ -187,6 +187,15 @@ def summary_rows(
     return rows
 
 
+def _policy_rows(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
+    # What a policy in Python has counted (``totals()``): truths by their names, or with "not" before them.
+    words = [
+        ("" if value else "not ") + name if isinstance(value, bool) else f"{name} {value}"
+        for name, value in ((name.replace("_", " "), value) for name, value in totals.items())
+    ]
+    return [("the policy's totals", ", ".join(words))] if words else []
+
+
 def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
     # What went over the bridge, where applications had processes of their own.
     if "processes" not in coupling:
@@ -475,6 +484,7 @@ class Result:
         """The figures that a person looks at first: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
+        rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 import bridge
 from bls.allocators import ALLOCATORS
 from bls.machine.platform import HostGroup, Platform
-from bls.policies import POLICIES
+from bls.policies import POLICIES, DecidingPolicy
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
@@ -93,7 +93,9 @@ def case_of(result: bridge.Result) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("backfill", BACKFILL)
-@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "reject"])
+@pytest.mark.parametrize(
+    "policy", [name for name, one in POLICIES.items() if name != "reject" and not isinstance(one, DecidingPolicy)]
+)
 def test_all_jobs_run_once_and_the_records_are_sound(policy: str, backfill: str) -> None:
     """With every allocator, on cases of their own; and the same again gives the same."""
     for place, allocator in enumerate(ALLOCATORS):
@@ -102,6 +104,15 @@ def test_all_jobs_run_once_and_the_records_are_sound(policy: str, backfill: str)
             check(result, allocator, backfill)
             if seed % 100 == 50:
                 assert records(simulated(policy, BACKFILL[backfill], allocator, seed)) == records(result)
+
+
+@pytest.mark.parametrize("policy", [name for name, one in POLICIES.items() if isinstance(one, DecidingPolicy)])
+def test_so_they_do_where_the_policy_decides(policy: str) -> None:
+    """It backfills, and places, by itself."""
+    for seed in range(12):
+        result = simulated(policy, Rules(), "first-fit", seed)
+        check(result, "first-fit", "by the policy")
+        assert records(simulated(policy, Rules(), "first-fit", seed)) == records(result)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)

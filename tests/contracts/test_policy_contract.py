@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenarios import Case, cases, done
 
-from bls.policies import POLICIES, KnownJobs, Policy, ScoringPolicy, policy, ranks, scoring
+from bls.policies import POLICIES, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, policy, ranks, scoring
+from bls.policies.declared import columns_declared, for_one_run, may_not_fit
 
 STATIC = [name for name, kept in POLICIES.items() if isinstance(kept, Policy)]
 DYNAMIC = [name for name, kept in POLICIES.items() if isinstance(kept, ScoringPolicy)]
+DECIDING = [name for name, kept in POLICIES.items() if isinstance(kept, DecidingPolicy)]
 
 #: (submit, estimate, slack × estimate, cores, user), in units of TICK_NS
 rows = st.lists(
@@ -40,7 +42,16 @@ def columns_of(jobs: KnownJobs) -> list[np.ndarray]:
 
 
 def test_every_policy_is_of_a_kind() -> None:
-    assert sorted(STATIC + DYNAMIC) == sorted(POLICIES)
+    assert sorted(STATIC + DYNAMIC + DECIDING) == sorted(POLICIES)
+
+
+def test_those_that_decide_have_a_state_of_their_own_in_each_run_and_declare_what_can_be() -> None:
+    for name in DECIDING:
+        kept = policy(name)
+        assert for_one_run(kept, named=True) is not kept
+        assert for_one_run(kept, named=True).name == name
+        columns_declared(kept)
+        may_not_fit(kept)
 
 
 @pytest.mark.parametrize("name", POLICIES)

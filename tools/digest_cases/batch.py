@@ -47,7 +47,9 @@ _ESTIMATORS = (
     "exact",
     "within:30%",
     "last-two",
+    "last-two:least=1",
     "profile",
+    "data-driven",
     "application",
     f"{PLUGINS}:LAST_THREE",
     f"{PLUGINS}:Half",
@@ -139,7 +141,13 @@ def _estimates() -> Iterator[Case]:
             rules = {**BACKFILLING.get(name, {"backfill": name}), "kill_at_walltime": killed}
             title = f"estimates {estimator} × {policy} × {name}".replace(f"{PLUGINS}:", "plugins.py:")
             yield run(
-                title, workload="busy", platform="plain.toml", bls=policy, estimates=estimator, rules=rules, seed=9
+                title,
+                workload="named" if estimator == "data-driven" else "busy",
+                platform="plain.toml",
+                bls=policy,
+                estimates=estimator,
+                rules=rules,
+                seed=9,
             )
 
 

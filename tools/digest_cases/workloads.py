@@ -56,19 +56,25 @@ def _job(draw: random.Random, k: int, submit_s: int, longest_s: int, widest: int
 
 @cache
 def workload(name: str) -> Workload:
-    """A workload by its name: ``sample``, ``given`` (jobs of as many cores as the cases ask for by number), or one of
-    :data:`SPECS`."""
+    """A workload by its name: ``sample``, ``given`` (jobs of as many cores as the cases ask for by number), ``named``
+    (``busy``, whose jobs have names), or one of :data:`SPECS`."""
     if name == "sample":
         return read_workload(sample_path())
     if name == "given":
         return Workload.from_jobs([(10 + 3 * k, 40 * k, 300 - 7 * k, 4 + 1 + k % 3, 400) for k in range(14)], name)
-    seed, n, widest, gap_s, longest_s, withdrawn = SPECS[name]
+    seed, n, widest, gap_s, longest_s, withdrawn = SPECS["busy" if name == "named" else name]
     draw, submit_s, jobs = random.Random(seed), 0, []
     for k in range(n):
         # Some come together.
         submit_s += draw.choice((0, draw.randrange(2 * gap_s), draw.randrange(4 * gap_s)))
         jobs.append(_job(draw, k, submit_s, longest_s, widest, withdrawn))
+    if name == "named":
+        jobs = [{**job, "application": None, "name": _name(job["application"], k)} for k, job in enumerate(jobs)]
     return Workload.from_jobs(jobs, source=name)
+
+
+def _name(application: int, k: int) -> str | None:
+    return None if application == 1 else f"{'abcd'[application - 2]}_{k % 3}"
 
 
 def withdrawn_swf() -> str:

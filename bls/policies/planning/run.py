@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
 from bls.cp.plan import Plan
 from bls.cp.solver import cp_model
-from bls.seen.answers import Start
-from bls.seen.columns import RunningColumns, WaitingColumns
-from bls.view import View
 from traces.base.errors import InputError
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.seen.columns import RunningColumns, WaitingColumns
+    from bls.view import View
 
 __all__ = ["PlannedRun"]
 
@@ -56,8 +57,8 @@ class PlannedRun:
         self._machine: _Machine | None = None
         self._passes = self._fallbacks = self._stopped = 0
 
-    def decide(self, view: View) -> Iterator[Start]:
-        """The jobs that the plan of this instant starts now."""
+    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+        """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
         if self._machine is None:
             self._machine = _Machine(view, self.name)
         waiting = view.waiting_columns
@@ -79,7 +80,7 @@ class PlannedRun:
         for start in found.starts:
             cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
-            yield Start(waiting.jobs[start.place], cores, because)
+            yield waiting.jobs[start.place], cores, because
 
     def totals(self) -> dict[str, int | bool]:
         """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""

@@ -29,6 +29,21 @@ CASES: dict[str, tuple[Case, tuple[str, str, str]]] = {
         Case(((4,),), tuple(Busy(left, {0: 1}, (1,)) for left in (2, 9, 2, 9)), (Waiting(0, 3, 1, (2,)),)),
         ("5/3", "5/3", "4"),
     ),
+    # The last position of one node and the first ones of the next are free: side by side on the axis, and no place for a unit.
+    "across": (
+        Case(((3,), (3,)), (Busy(9, {0: 2}, (1,)),), (Waiting(0, 4, 1, (2,)), Waiting(0, 4, 1, (2,)))),
+        ("2", "3", "3"),
+    ),
+    # The same, with a GPU of either node for the unit.
+    "across with GPUs": (
+        Case(((3, 1), (3, 1)), (Busy(9, {0: 2}, (1, 0)),), (Waiting(0, 4, 1, (2, 1)), Waiting(0, 4, 1, (2, 1)))),
+        ("2", "3", "3"),
+    ),
+    # Neighbours that end at different times: the second job has the core that is free at 2.
+    "ends": (
+        Case(((3,),), (Busy(2, {0: 1}, (1,)), Busy(9, {0: 1}, (1,))), (Waiting(0, 5, 1, (1,)), Waiting(0, 5, 1, (1,)))),
+        ("12/5", "12/5", "12/5"),
+    ),
     # A core is free on one node and a GPU on the other until 3; the pool has both.
     "scarce": (Case(((1, 1), (1, 0)), (Busy(3, {0: 1}, (1, 0)),), (Waiting(0, 3, 1, (1, 1)),)), ("1", "2", "2")),
     # The last job first, then the first one at 1: two cores of node 0 and the one of node 1. So the second has to wait until 3.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, least_z
 
-from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch
+from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch, solver
 from bls.cp.dispatch import plan
 from bls.cp.objective import Objective
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
+from bls.cp.solver import Solved, solve
 from traces.base.errors import InputError
 
 LONG = Parameters(limit_s=5.0)
+
+#: The module, which the package hides behind the function of its name.
+of_dispatch = import_module("bls.cp.dispatch")
 
 
 def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Plan:
@@ -28,10 +35,12 @@ def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Pl
     return plan(problem, model, parameters, row=instance.queue.row)
 
 
+@pytest.mark.parametrize("gaps", [0, 128])  # as on a large machine, and as on a small one
 @pytest.mark.parametrize("search", ["hinted", "paper"])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", CASES)
-def test_cases_by_hand(name: str, model: str, search: str) -> None:
+def test_cases_by_hand(name: str, model: str, search: str, gaps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "_MOST_GAPS", gaps)
     case, values = CASES[name]
     wanted = Fraction(values[MODELS.index(model)])
     assert least_z(case, CELLS[model]) == wanted
@@ -49,13 +58,31 @@ def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str
     chain = []
     for model in MODELS:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(boxes, "_MOST_GAPS", gaps)  # as on a small machine, and as on a large one
+            patch.setattr(boxes, "_MOST_GAPS", gaps)
             found = planned(instance, model, replace(LONG, search=search, presolve=presolve))
         assert found.status == "optimal"
         assert found.value == found.bound == least_z(case, CELLS[model])
         assert faults(case, found, instance) == []
         chain.append(found.value)
     assert chain == sorted(chain)
+
+
+@settings(max_examples=40)
+@given(cases(nodes=4, jobs=4))
+def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
+    small = instance_of(case)
+    pieces = np.ones(len(small.resources), np.int64)
+    pieces[-1] = 10**7  # too many for a loop, or a table
+    fine = replace(
+        small,
+        capacity=small.capacity * pieces,
+        running=replace(small.running, per_unit=small.running.per_unit * pieces),
+        queue=replace(small.queue, per_unit=small.queue.per_unit * pieces),
+    )
+    for model in MODELS:
+        few, many = planned(small, model), planned(fine, model)
+        if few.status == many.status == "optimal":
+            assert few.value == many.value
 
 
 @settings(max_examples=60)
@@ -105,6 +132,76 @@ def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str) -> None:
     assert not found.is_solved
     assert [start.units_on for start in found.starts] == [{1: 1}]
     assert faults(CROWD, found, instance) == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_a_solve_found_before_the_clock_stopped_it_is_not_used(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        of_dispatch, "solve", lambda *a, **b: replace(solve(*a, **b), was_stopped=True, status="feasible")
+    )
+    found = dispatch(instance_of(CROWD), model, Parameters())
+    assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_plan_that_starts_nobody_on_an_empty_machine_is_not_used(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*a: Any, **b: Any) -> Solved:
+        found = solve(*a, **b)
+        return replace(found, status="feasible", values=[value + (k < 6) for k, value in enumerate(found.values)])
+
+    monkeypatch.setattr(of_dispatch, "solve", late)
+    case = Case(((2,),), (), CROWD.waiting)
+    for search, source in (("paper", "fallback"), ("hinted", "planned")):
+        found = dispatch(instance_of(case), model, replace(LONG, search=search))
+        assert (found.source, len(found.starts)) == (source, 2)
+        assert faults(case, found, instance_of(case)) == []
+
+
+def test_what_the_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[SimpleNamespace] = []
+
+    class Solver:
+        response_proto = SimpleNamespace(solution=[7, 8, 9], inner_objective_lower_bound=5, wall_time=0.5)
+
+        def __init__(self) -> None:
+            self.parameters = SimpleNamespace()
+            told.append(self.parameters)
+
+        def solve(self, model: object) -> str:
+            return "FEASIBLE"
+
+        def status_name(self, status: str) -> str:
+            return status
+
+    monkeypatch.setattr(solver, "cp_model", lambda: SimpleNamespace(CpSolver=Solver, FIXED_SEARCH="fixed"))
+    variables = [SimpleNamespace(index=2), SimpleNamespace(index=0)]
+    for fixed, wall_s in ((False, 0.75), (True, 0.5)):
+        found = solve(None, variables, limit_s=0.25, wall_s=wall_s, seed=11, presolve=fixed, fixed=fixed)
+        assert found == Solved("feasible", 5, [9, 7], was_stopped=fixed)
+    first, second = (vars(one) for one in told)
+    same = {"num_workers": 1, "random_seed": 11, "max_deterministic_time": 0.25, "linearization_level": 0}
+    assert first == {**same, "max_time_in_seconds": 0.75, "cp_model_presolve": False}
+    assert second == {**same, "max_time_in_seconds": 0.5, "cp_model_presolve": True, "search_branching": "fixed"}
+
+
+def test_the_papers_search_goes_job_by_job_to_the_earliest_start_and_then_to_the_highest_positions() -> None:
+    problem = problem_of(instance_of(CASES["units"][0]), np.arange(3))
+    made = boxes.BoxesModel(problem, Objective(problem))
+    made.scheduling.search_as_paper()
+    first, first_units, *others = made.scheduling.model.proto.search_strategy
+    library = solver.cp_model()
+    assert (first.variable_selection_strategy, first.domain_reduction_strategy) == (
+        library.CHOOSE_FIRST,
+        library.SELECT_MIN_VALUE,
+    )
+    assert (first_units.variable_selection_strategy, first_units.domain_reduction_strategy) == (
+        library.CHOOSE_MIN_DOMAIN_SIZE,
+        library.SELECT_MAX_VALUE,
+    )
+    variables = [[list(term.vars) for term in strategy.exprs] for strategy in (first, first_units, *others)]
+    assert variables == [[[0]], [[3], [4], [5]], [[1]], [[6], [7]], [[2]], [[8], [9]]]
 
 
 def test_half_the_queue_until_a_dispatch_is_solved() -> None:
@@ -200,7 +297,9 @@ def test_durations_without_a_common_multiple_that_fits() -> None:
     assert not objective.is_exact
     assert min(objective.weights) > 0
     assert sum(objective.weights) * sum(primes) < 2**62
-    assert objective.bound(10**6) <= objective.value(np.full(8, 86_400))
+    for job in range(8):
+        starts = np.where(np.arange(8) == job, 1000, 0)
+        assert objective.bound(1000 * objective.weights[job]) <= objective.value(starts)
     for model in MODELS:
         found = planned(instance, model, Parameters(limit_s=0.1))
         assert not found.is_exact
@@ -252,8 +351,6 @@ def test_the_authors_limits() -> None:
 
 
 def test_without_ortools_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bls.cp import solver
-
     def missing(name: str) -> None:
         raise ImportError(f"No module named '{name}'")
 

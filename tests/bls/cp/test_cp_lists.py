@@ -70,6 +70,40 @@ def test_units_on_a_node_count_what_is_held_at_the_same_time() -> None:
     assert SerialGeneration(problem, NODES)(np.arange(3)).start_s.tolist() == [0, 2, 0]
 
 
+def test_units_on_a_node_count_what_begins_later() -> None:
+    # The first needs all of node 0, from 3 on. Beside what runs there the other one would fit up to then; elsewhere never.
+    busy = (Busy(3, {0: 1}, (2,)), Busy(9, {1: 1, 2: 1}, (1,)))
+    case = Case(((4,), (2,), (2,)), busy, (Waiting(0, 2, 1, (4,)), Waiting(0, 5, 1, (2,))))
+    problem = problem_of(instance_of(case), np.arange(2))
+    for room in (NODES, BOXES):
+        assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("room", [POOL, NODES, BOXES])
+@pytest.mark.parametrize(
+    ("later", "starts"),
+    [
+        (Waiting(0, 2, 1, (1,)), [5, 0]),  # fewer units
+        (Waiting(0, 1, 3, (1,)), [5, 7]),  # shorter, and as many
+        (Waiting(0, 1, 1, (2,)), [5, 0]),  # fewer units, each of more
+    ],
+)
+def test_who_asks_for_less_may_be_earlier_than_who_came_before(room: int, later: Waiting, starts: list[int]) -> None:
+    case = Case(((4,),), (Busy(5, {0: 1}, (2,)),), (Waiting(0, 2, 3, (1,)), later))
+    problem = problem_of(instance_of(case), np.arange(2))
+    assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == starts
+
+
+def test_who_lasts_less_long_may_fit_before_what_was_placed() -> None:
+    # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
+    case = Case(
+        ((2,),), (Busy(4, {0: 1}, (1,)),), (Waiting(0, 3, 2, (1,)), Waiting(0, 9, 1, (1,)), Waiting(0, 3, 1, (1,)))
+    )
+    problem = problem_of(instance_of(case), np.arange(3))
+    for room in (POOL, NODES, BOXES):
+        assert SerialGeneration(problem, room)(np.arange(3)).start_s.tolist() == [4, 7, 0]
+
+
 @settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(0, 2**33), st.integers(1, 2**33), st.integers(1, 3)), min_size=1, max_size=12),

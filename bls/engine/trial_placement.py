@@ -1,0 +1,58 @@
+"""Where jobs would be placed now, one beside the other, on a copy of what is free: nothing of the simulation changes.
+
+As ``bls.engine.features.decided`` starts jobs that a policy has chosen, but that nothing is started. The state is one whose
+columns of what is free and what runs are copies (``bls.seen.trial``); of the jobs' columns those that are written are put back.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.hooks import MOVE_PROFILE, call_hook
+from bls.engine.job_lifecycle import hold_pool, take_cores, tally
+from bls.engine.job_starts import suggest_now
+from bls.engine.named_cores import put_named
+from bls.engine.queue_order import held_back
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["begin_trial", "try_allocator", "try_named"]
+
+
+@compiled()
+def begin_trial(state: BatchState) -> int:
+    """Bring the copied profile to the present instant, as a pass does."""
+    if state.settings[b.BY_CORES] == 1:
+        now = state.clock[b.NOW]
+        call_hook(state.hooks[MOVE_PROFILE], (state, -1, now, now, 0))
+    return 0
+
+
+@compiled(inner=True)
+def _take(state: BatchState, job: int, count: int) -> int:
+    """Take the ``count`` intervals at the end of the pool for a job, on the copies; the intervals, 0 if they cannot be its."""
+    jobs, settings = state.jobs, state.settings
+    first, held, cores = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job], jobs[b.HELD_CORES, job]
+    if take_cores(state, job, state.sizes[b.POOL_USED], count) < 0:
+        return 0
+    if settings[b.BY_CORES] == 1:
+        hold_pool(state, job, state.clock[b.NOW], b.NEVER, -1)
+    if settings[b.LIMITED] == 1:
+        tally(state, job, jobs[b.CORES, job], 1)
+    jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job], jobs[b.HELD_CORES, job] = first, held, cores
+    return count
+
+
+@compiled()
+def try_allocator(state: BatchState, job: int) -> int:
+    """Place a job that waits where the allocator does; the number of its intervals at the end of the pool, 0 if nowhere."""
+    if state.jobs[b.CORES, job] > state.sizes[b.FREE_CORES]:
+        return 0
+    if state.settings[b.LIMITED] == 1 and held_back(state, job):
+        return 0
+    return _take(state, job, suggest_now(state, job))
+
+
+@compiled()
+def try_named(state: BatchState, job: int, count: int) -> int:
+    """Place a job that waits on the first ``count`` intervals of ``chosen_lo, chosen_hi``; 0 if it may not have them."""
+    return _take(state, job, put_named(state, job, 0, count))

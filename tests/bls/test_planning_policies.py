@@ -1,0 +1,229 @@
+"""hcp19, pcp19 and pcp20 in runs: what they are shown, what they answer, and what they leave to be read."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bls import HostGroup, Partition, Platform, Workload
+from bls.constraints.options import Surroundings
+from bls.cp import solver
+from bls.policies import policy
+from bls.policies.planning import PCP20
+from bls.power.options import PowerOptions
+from bls.scheduler_options import Rules
+from traces.base.errors import InputError
+from traces.checks.ledger import check_ledger
+
+MODELS = ("hcp19", "pcp19", "pcp20")
+
+#: Four nodes of 4 cores: two with 2 GPUs, two with a MIC.
+CARDS = Platform((HostGroup(2, 4, 4.0, resources={"gpu": 2}), HostGroup(2, 4, 4.0, resources={"mic": 1})))
+PLAIN = Platform((HostGroup(2, 4, 4.0),))
+
+
+def jobs_with_cards(seed: int, folder: Path, n: int = 30) -> tuple[Workload, Path]:
+    """Jobs of a few units that want cores, and some of them cards; and the file of what they ask for."""
+    chance = np.random.default_rng(seed)
+    rows, asked, t = [], ["job_id,unit_cores,gpu,mic"], 0
+    for number in range(1, n + 1):
+        t += int(chance.choice([0, 1, 4]))
+        units, unit, card = int(chance.integers(1, 4)), int(chance.integers(1, 4)), int(chance.integers(0, 4))
+        units = min(units, 2) if card else units
+        gpu, mic = (int(chance.integers(1, 3)) if card == 1 else 0), int(card == 2)
+        rows.append((number, t, int(chance.integers(1, 12)), units * unit, int(chance.integers(1, 20))))
+        asked.append(f"{number},{unit},{gpu},{mic}")
+    path = folder / f"asked-{seed}.csv"
+    path.write_text("\n".join(asked) + "\n", encoding="utf-8")
+    return Workload.from_jobs(rows), path
+
+
+def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
+    workload, asked = jobs_with_cards(seed, folder)
+    return bridge.simulate(
+        workload,
+        CARDS,
+        bls=bls,
+        als="recorded",
+        rules=Rules(keep_decisions=True, **rules),
+        surroundings=Surroundings(requests=asked),
+    )
+
+
+@pytest.mark.parametrize("search", ["hinted", "paper", "list"])
+@pytest.mark.parametrize("model", MODELS)
+def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str, tmp_path: Path) -> None:
+    for which, seed in (("fits", 1), ("all", 2)):
+        result = simulated(f"{model}:search={search},which={which}", seed, tmp_path)
+        check_ledger(result.ledger)
+        jobs, asked = result.ledger.jobs, result.scenario.circumstances.requests
+        assert (jobs.end_ns > jobs.start_ns).all()
+        for instant in np.unique(jobs.start_ns).tolist():
+            left = CARDS.host_resources.astype(np.int64).copy()
+            for row in np.flatnonzero((jobs.start_ns <= instant) & (instant < jobs.end_ns)).tolist():
+                for lo, hi in jobs.allocation(row):
+                    hosts, cores = np.unique(CARDS.core_host[lo:hi], return_counts=True)
+                    np.subtract.at(left, hosts, (cores / asked.unit_cores[row])[:, None] * asked.per_unit[row])
+            assert (left >= 0).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_same_again_is_the_same_byte_for_byte(model: str, tmp_path: Path) -> None:
+    first, again = (simulated(f"{model}:which=all", 3, tmp_path) for _ in range(2))
+    assert first.jobs.equals(again.jobs)
+    columns = [
+        "now_ns",
+        "status",
+        "source",
+        "z_exact",
+        "bound_exact",
+        "list_z_exact",
+        "modelled",
+        "variables",
+        "solves",
+    ]
+    assert first.decisions[columns].equals(again.decisions[columns])
+
+
+def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
+    result = simulated("pcp20:which=all", 4, tmp_path)
+    passes = result.decisions
+    planned = passes[passes.status.notna() & (passes.status != "nothing")]
+    assert len(planned) > 5
+    assert set(planned.status) <= {"optimal", "feasible"}
+    assert set(planned.source) == {"planned"}
+    assert (planned.z <= planned.list_z).all()
+    assert (planned.bound <= planned.z).all()
+    assert (planned.modelled > 0).all()
+    solved = planned[planned.solves > 0]
+    assert (solved.variables > solved.modelled).all()
+    assert (solved[["list_ns", "build_ns", "solve_ns"]] > 0).all(axis=None)
+    totals = result.notes.decisions["policy"]
+    assert totals == {"planned_passes": len(planned), "fallback_passes": 0, "stopped_passes": 0, "repeatable": True}
+
+
+#: 4 cores: job 1 has 3 of them until 10; job 2 wants all, job 3 fits beside job 1 and ends with it.
+PAST = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 8, 1, 8), (4, 3, 20, 1, 20)])
+
+
+def test_a_job_says_whose_plan_it_is_and_whom_it_goes_past() -> None:
+    for which in ("all", "fits"):
+        result = bridge.simulate(PAST, Platform((HostGroup(1, 4, 4.0),)), bls=f"pcp20:which={which}", als="recorded")
+        because = dict(zip(result.jobs.job_id, result.jobs.started_because, strict=True))
+        assert because[1] == "planned"
+        # Job 2 is not modelled where only those are that fit now: nobody knows that it is gone past, or that it waits.
+        assert because[3] == ("planned, went past 2" if which == "all" else "planned")
+        start = dict(zip(result.jobs.job_id, result.ledger.jobs.start_ns // 10**9, strict=True))
+        assert start[2] == (10 if which == "all" else 23)
+
+
+def test_who_fits_now_alone_protects_nobody_and_all_does() -> None:
+    """A wide job behind narrow ones that keep coming: by `fits` it waits for the last of them."""
+    rows = [(1, 0, 10, 1, 10), (2, 1, 5, 8, 5), *((k, 2 * k, 10, 1, 10) for k in range(3, 30))]
+    starts = {}
+    for which in ("all", "fits"):
+        result = bridge.simulate(Workload.from_jobs(rows), PLAIN, bls=f"hcp19:which={which}", als="recorded")
+        starts[which] = int(result.ledger.jobs.start_ns[1]) // 10**9
+    assert starts["fits"] == 68  # the last narrow job ends
+    assert starts["all"] < 68
+
+
+def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
+    result = simulated("pcp20:which=all,wall_s=1e-9", 5, tmp_path)
+    totals = result.notes.decisions["policy"]
+    assert not totals["repeatable"]
+    assert totals["stopped_passes"] == totals["fallback_passes"] > 0
+    assert "fallback" in " ".join(result.jobs.started_because)
+    assert "not repeatable" in dict(result.summary())["the policy's totals"]
+    # After a pass that was not solved the next model has half as many jobs, until one is.
+    modelled = result.decisions[result.decisions.source == "fallback"].modelled.tolist()
+    assert min(modelled) == 1 < max(modelled)
+
+
+def test_hosts_that_are_down_have_nothing(tmp_path: Path) -> None:
+    failures = tmp_path / "failures.csv"
+    failures.write_text("host,down_s,up_s\n0,1,40\n2,5,60\n", encoding="utf-8")
+    workload, asked = jobs_with_cards(6, tmp_path)
+    for model in MODELS:
+        result = bridge.simulate(
+            workload,
+            CARDS,
+            bls=f"{model}:which=all",
+            als="recorded",
+            surroundings=Surroundings(requests=asked, failures=str(failures)),
+        )
+        check_ledger(result.ledger)
+        assert set(result.jobs.state) <= {"completed", "requeued", "failed"}
+
+
+def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> str:
+    jobs = Workload.from_jobs([(1, 0, 10, 1, 10), (2, 1, 5, 2, 5)])
+    with pytest.raises(InputError) as caught:
+        bridge.simulate(jobs, platform, bls=bls, als="recorded", **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
+    split = Platform((HostGroup(2, 4, 4.0),), partitions=(Partition("small", max_cores=2),))
+    assert "partitions and their limits" in refused(platform=split)
+    assert "--allocator whole-host" in refused(allocator="whole-host")
+    asked = tmp_path / "asked.csv"
+    asked.write_text("job_id,matlab\n2,1\n", encoding="utf-8")
+    licensed = Platform((HostGroup(2, 4, 4.0),), licences={"matlab": 2})
+    assert "job 2 asks for licences" in refused(platform=licensed, surroundings=Surroundings(requests=asked))
+    windows = tmp_path / "windows.csv"
+    windows.write_text("kind,begin_s,end_s,hosts\nmaintenance,5,9,0\n", encoding="utf-8")
+    assert "reservations and maintenance" in refused(surroundings=Surroundings(windows=str(windows)))
+    assert "decides itself which jobs start" in refused(backfill="easy")
+    limits = tmp_path / "limits.csv"
+    limits.write_text("from,to,limit_w\n0s,100s,1000\n", encoding="utf-8")
+    drawing = Platform.from_dict(
+        {"hosts": [{"count": 2, "cores": 4, "speed_gflops": 4.0, "power": {"idle_w": 1, "states": [[1.0, 240]]}}]}
+    )
+    power = PowerOptions(limits=str(limits), fallback="hold")
+    assert "a limit to power" in refused(platform=drawing, power=power)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("queue=0", "allowed: 1 to"),
+        ("which=some", "known: fits, all"),
+        ("search=best", "known: list, paper, hinted"),
+        ("limit_s=0", "allowed: above 0"),
+        ("wall_s=-1", "allowed:"),
+        ("most_variables=0", "allowed: 1 to"),
+        ("seed=-1", "allowed: 0 to"),
+        ("nodes=3", "parameter"),
+    ],
+)
+def test_parameters_that_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        policy(f"pcp20:{text}")
+    assert said in str(caught.value)
+
+
+def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    real = importlib.import_module
+
+    def missing(name: str, *rest: Any) -> Any:
+        if name.startswith("ortools"):
+            raise ImportError("No module named 'ortools'")
+        return real(name, *rest)
+
+    monkeypatch.setattr(solver, "import_module", missing)
+    solver.cp_model.cache_clear()
+    try:
+        with pytest.raises(InputError, match=r'pip install "twolevel\[cp\]"'):
+            PCP20.for_run()
+        assert 'pip install "twolevel[cp]"' in refused()
+        result = simulated("pcp20:search=list", 7, tmp_path)  # which needs none
+        assert (result.jobs.state == "completed").all()
+    finally:
+        solver.cp_model.cache_clear()
