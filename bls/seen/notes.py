@@ -14,8 +14,9 @@ from traces.tables import ColumnKind, Values
 
 __all__ = ["DecisionNotes"]
 
-#: The longest text, and the largest numerator or denominator of a fraction, in bits.
-_LONGEST, _MOST_BITS = 200, 4096
+#: The longest text, and the largest numerator or denominator of a fraction, in bits: what a hundred durations in ns have in
+#: common is below that, and Python writes no numbers of more than 4,300 digits.
+_LONGEST, _MOST_BITS = 200, 14_000
 
 _KINDS: Final[Mapping[type, ColumnKind]] = {int: "whole", float: "real", str: "text"}
 
@@ -82,7 +83,12 @@ def _checked(name: str, kind: type, value: object) -> dict[str, Any]:
         exact = Fraction(value)
         if max(abs(exact.numerator), exact.denominator).bit_length() <= _MOST_BITS:
             return {name: _nearest(exact), name + EXACT: str(exact)}
-    allowed = {int: "int64", float: "float", str: f"str of up to {_LONGEST} characters", Fraction: "Fraction or int"}
+    allowed = {
+        int: "int64",
+        float: "float",
+        str: f"str of up to {_LONGEST} characters",
+        Fraction: f"Fraction or int, of up to {_MOST_BITS} bits",
+    }
     raise PluginError(f"note(): {name}={shown(value)}; allowed: {allowed[kind]}")
 
 

@@ -243,6 +243,20 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert written.z_exact.tolist()[:2] == ["1/3", "2"]
 
 
+def test_the_largest_fractions() -> None:
+    sums = sum((Fraction(1, prime) for prime in (2**43 - 57, 2**43 - 63, 2**43 - 67)), Fraction(0))
+    values = {0: Fraction(2**13_999, 3), 1 * S: -(Fraction(10) ** 400), 2 * S: sums}
+
+    class Large(Notes):
+        def decide(self, view: View) -> Iterator[Any]:
+            view.note(z=values.get(view.now_ns))
+            return Counts.decide(self, view)
+
+    table = simulated(Large, rules=Rules(keep_decisions=True)).decisions
+    assert [Fraction(text) for text in table.z_exact.tolist()[:3]] == list(values.values())
+    assert table.z.tolist()[:3] == [float("inf"), float("-inf"), float(sums)]
+
+
 def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
     class Never(Notes):
         def decide(self, view: View) -> Iterator[Any]:
@@ -272,7 +286,8 @@ def test_notes_are_checked_where_no_table_is_kept_too() -> None:
 @pytest.mark.parametrize(
     ("noted", "message"),
     [
-        ({"z": 0.5}, "note(): z=0.5; allowed: Fraction or int"),
+        ({"z": 0.5}, "note(): z=0.5; allowed: Fraction or int, of up to 14000 bits"),
+        ({"z": Fraction(1, 2**14_000)}, "allowed: Fraction or int, of up to 14000 bits"),
         ({"modelled": 1.0}, "note(): modelled=1.0; allowed: int64"),
         ({"modelled": 2**63}, "allowed: int64"),
         ({"modelled": True}, "note(): modelled=True; allowed: int64"),
