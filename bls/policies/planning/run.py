@@ -27,7 +27,7 @@ __all__ = ["PlannedRun"]
 _NAMED = 8
 
 #: A fraction whose parts are longer than that is rounded to this denominator where it is kept.
-_BITS, _DENOMINATOR = 4096, 2**64
+_BITS, _DENOMINATOR = 14_000, 2**64
 
 
 class PlannedRun:
