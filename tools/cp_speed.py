@@ -64,6 +64,11 @@ def _dispatch(instance: Instance, model: str, modelled: int, which: str, paramet
     chosen = time.process_time_ns()
     found = plan(problem, model, parameters, row=instance.queue.row, clock_ns=time.process_time_ns)
     ended = time.process_time_ns()
+    assert found.value is not None
+    assert found.list_value is not None
+    assert found.bound is not None
+    assert parameters.search == "paper" or found.list_value >= found.value
+    assert found.value >= found.bound
     variables, constant = count_variables(problem), Objective(problem).constant
     return Measured((chosen - began) / 1e6, (ended - began) / 1e6, found, variables, constant)
 
