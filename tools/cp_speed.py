@@ -24,7 +24,7 @@ from bls.cp.by_node import count_variables
 from bls.cp.dispatch import plan
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
-from bls.cp.parameters import MODELS, WHICH, Parameters
+from bls.cp.parameters import MODELS, SEARCHES, WHICH, Parameters
 from bls.cp.plan import Plan
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reader.add_argument("--modelled", nargs="+", type=int, default=[10, 50, 100])
     reader.add_argument("--seeds", type=int, default=5)
     reader.add_argument("--limit", type=float, default=Parameters.limit_s, help="deterministic s of a solve")
-    reader.add_argument("--search", choices=("hinted", "paper"), default="hinted")
+    reader.add_argument("--search", choices=SEARCHES, default="hinted")
     options = reader.parse_args(arguments)
     cp_model()  # importing it, and compiling kernels, are no part of a dispatch
     plan_once = drawn(MACHINES["eurora"], 5, 0)
