@@ -24,7 +24,7 @@ from bls.cp.by_node import count_variables
 from bls.cp.dispatch import plan
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
-from bls.cp.parameters import MODELS, WHICH, Parameters
+from bls.cp.parameters import MODELS, SEARCHES, WHICH, Parameters
 from bls.cp.plan import Plan
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
@@ -64,6 +64,11 @@ def _dispatch(instance: Instance, model: str, modelled: int, which: str, paramet
     chosen = time.process_time_ns()
     found = plan(problem, model, parameters, row=instance.queue.row, clock_ns=time.process_time_ns)
     ended = time.process_time_ns()
+    assert found.value is not None
+    assert found.list_value is not None
+    assert found.bound is not None
+    assert parameters.search == "paper" or found.list_value >= found.value
+    assert found.value >= found.bound
     variables, constant = count_variables(problem), Objective(problem).constant
     return Measured((chosen - began) / 1e6, (ended - began) / 1e6, found, variables, constant)
 
@@ -137,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reader.add_argument("--modelled", nargs="+", type=int, default=[10, 50, 100])
     reader.add_argument("--seeds", type=int, default=5)
     reader.add_argument("--limit", type=float, default=Parameters.limit_s, help="deterministic s of a solve")
-    reader.add_argument("--search", choices=("hinted", "paper"), default="hinted")
+    reader.add_argument("--search", choices=SEARCHES, default="hinted")
     options = reader.parse_args(arguments)
     cp_model()  # importing it, and compiling kernels, are no part of a dispatch
     plan_once = drawn(MACHINES["eurora"], 5, 0)

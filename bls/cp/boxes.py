@@ -170,7 +170,8 @@ class BoxesModel:
         return self._requests[key]
 
     def _unit_boxes(self, job: int, unit: int, request: _Request) -> None:
-        model, node = self._model, None
+        model = self._model
+        node: Any = None
         of_class: list[Any] = []
         if request.nodes is not None:
             node = model.new_int_var_from_domain(request.nodes, "")

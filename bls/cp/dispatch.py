@@ -96,20 +96,19 @@ def plan(
     if _places_never_matter(problem):
         kind = PooledModel
     began = clock_ns()
-    where: Array | None = None
+    whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
     objective = Objective(problem)
     generation = SerialGeneration(problem, room)
     listed, order = best_list(problem, objective, generation)
-    list_value = objective.value(listed.start_s)
+    value = objective.value(listed.start_s)
     found = Plan(
         model,
         "unknown",
         source="fallback",
         is_exact=objective.is_exact,
-        value=list_value,
-        list_value=list_value,
+        list_value=value,
         bound=objective.constant,
         list_order=order,
         modelled=len(problem),
@@ -124,39 +123,22 @@ def plan(
     elif room == NODES and count_variables(problem) > parameters.most_variables:
         found = replace(found, status="too-large")
     else:
-        began = clock_ns()
-        made = kind(problem, objective)
-        variables = made.scheduling.n_variables
-        if variables > parameters.most_variables:
-            found = replace(found, status="too-large", build_ns=clock_ns() - began)
-        else:
-            if parameters.search == "paper":
-                made.scheduling.search_as_paper()
-            else:
-                made.hint(listed)
-            found = replace(found, variables=variables, build_ns=clock_ns() - began)
-            began = clock_ns()
-            search = _Search(made, objective, parameters)
-            search.run()
-            if search.schedule is not None:
-                chosen = _better(search.schedule, listed, objective, generation, parameters.search)
-                if kind is PooledModel and room != POOL:
-                    chosen = generation(np.argsort(chosen.start_s, kind="stable"))  # nobody later, and all have places
-            found = replace(
-                found,
-                status=search.status,
-                source="fallback" if search.schedule is None else "planned",
-                is_repeatable=not search.was_stopped,
-                bound=max(objective.constant, objective.bound(search.weighted_bound)),
-                solves=search.solves,
-                solve_ns=clock_ns() - began,
-            )
-    if not len(problem.held) and chosen.start_s.all():  # the machine is empty, and would stay so
+        solving = _Solving(problem, objective, generation, parameters, clock_ns)
+        hint = listed
+        if parameters.search == "guided" and kind is not PooledModel:
+            found, hint = solving.guided(whole, listed, found)
+        if found.is_repeatable:
+            found, chosen = solving.solved(kind, hint, found)
+            if kind is PooledModel and room != POOL:
+                chosen = generation(np.argsort(chosen.start_s, kind="stable"))  # nobody later, and all have places
+        if found.source == "fallback":
+            chosen = listed
+    if not len(whole.held) and chosen.start_s.all():  # the machine is empty, and would stay so
         chosen, found = listed, replace(found, source="fallback")
+    value = objective.value(chosen.start_s)
     if where is not None:
         chosen = replace(chosen, unit_node=where[chosen.unit_node])
-    starts, unplaced = (starts_of(problem, chosen, row), ()) if room != POOL else _placed(problem, chosen, row)
-    value = objective.value(chosen.start_s)
+    starts, unplaced = (starts_of(whole, chosen, row), ()) if room != POOL else _placed(whole, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
@@ -166,26 +148,84 @@ def _places_never_matter(problem: Problem) -> bool:
     return bool((problem.per_unit.sum(axis=1) == 1).all())
 
 
+@dataclass(frozen=True)
+class _Solving:
+    """How a problem becomes a plan beyond its list."""
+
+    problem: Problem
+    objective: Objective
+    generation: SerialGeneration
+    parameters: Parameters
+    clock_ns: Callable[[], int]
+
+    def guided(self, whole: Problem, listed: Schedule, found: Plan) -> tuple[Plan, Schedule]:
+        """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment.
+
+        What Z is at least in the pool, it is at least with places.
+        """
+        began, objective = self.clock_ns(), Objective(whole)
+        made = PooledModel(whole, objective)
+        generation = SerialGeneration(whole, POOL)
+        made.hint(best_list(whole, objective, generation)[0])
+        search = _Search(made, objective, self.parameters)
+        search.run()
+        best = listed
+        if search.schedule is not None:
+            best = self._best(listed, self.generation(np.argsort(search.schedule.start_s, kind="stable")))
+        return replace(
+            found,
+            is_repeatable=not search.was_stopped,
+            bound=max(objective.constant, objective.bound(search.weighted_bound)),
+            solves=search.solves,
+            solve_ns=self.clock_ns() - began,
+        ), best
+
+    def solved(self, kind: type[_Model], hint: Schedule, found: Plan) -> tuple[Plan, Schedule]:
+        """What the solver makes of a problem, and of a hint.
+
+        It may leave a job later than it could be, as its time was up; and where its weights are rounded, a plan that is better
+        by these may be worse. So the best by exact Z is taken of its plan, the serial schedule in the order of its starts, and
+        the hint. The paper's search is taken as it is.
+        """
+        began, parameters = self.clock_ns(), self.parameters
+        made = kind(self.problem, self.objective)
+        variables = made.scheduling.n_variables
+        if variables > parameters.most_variables:
+            return replace(found, status="too-large", build_ns=self.clock_ns() - began), hint
+        if parameters.search == "paper":
+            made.scheduling.search_as_paper()
+        else:
+            made.hint(hint)
+        built = self.clock_ns()
+        search = _Search(made, self.objective, parameters)
+        search.run()
+        chosen = search.schedule or hint
+        if search.schedule is not None and parameters.search != "paper":
+            again = self.generation(np.argsort(search.schedule.start_s, kind="stable"))
+            chosen = self._best(search.schedule, again, hint)
+        bound = self.objective.bound(search.weighted_bound)
+        return replace(
+            found,
+            status=search.status,
+            source="fallback" if search.schedule is None else "planned",
+            is_repeatable=not search.was_stopped,
+            variables=variables,
+            bound=bound if found.bound is None else max(found.bound, bound),
+            solves=found.solves + search.solves,
+            build_ns=built - began,
+            solve_ns=found.solve_ns + self.clock_ns() - built,
+        ), chosen
+
+    def _best(self, *schedules: Schedule) -> Schedule:
+        return min(schedules, key=lambda schedule: self.objective.sum_of(schedule.start_s))
+
+
 def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
     """HCP'19: who starts now; and, by row, who would if there were nodes that can hold it."""
     placed, without = best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0))
     places = [(int(problem.place[job]), nodes) for job, nodes in placed.items()]
     starts = tuple(Start(place, int(row[place]), nodes, None) for place, nodes in places)
     return starts, tuple(int(row[problem.place[job]]) for job in without)
-
-
-def _better(
-    found: Schedule, listed: Schedule, objective: Objective, generation: SerialGeneration, search: str
-) -> Schedule:
-    """What is best by exact Z: the solver's plan, the serial schedule in the order of its starts, or the list's.
-
-    The solver may leave a job later than it could be, as its time was up; and where its weights are rounded, a plan that
-    is better by these may be worse. The paper's search is taken as it is.
-    """
-    if search == "paper":
-        return found
-    earlier = generation(np.argsort(found.start_s, kind="stable"))
-    return min((found, earlier, listed), key=lambda schedule: objective.sum_of(schedule.start_s))
 
 
 @dataclass
@@ -231,7 +271,7 @@ class _Search:
                 return
             before = value
             limit_s *= 2.0
-            if chosen.search == "hinted":
+            if chosen.search != "paper":
                 self.model.scheduling.model.clear_hints()
                 self.model.hint(self.schedule)
 

@@ -16,8 +16,9 @@ MODELS: Final = ("hcp19", "pcp19", "pcp20")
 #: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
 WHICH: Final = ("all", "fits")
 
-#: CP-SAT's own search, which begins at the list's plan; that of section 3 of the paper; or none: the list decides.
-SEARCHES: Final = ("hinted", "paper", "list")
+#: CP-SAT's own search, which begins at the list's plan, or at what a plan of the pool leads to if that is better; the search of
+#: section 3 of the paper; or none: the list decides.
+SEARCHES: Final = ("hinted", "guided", "paper", "list")
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,12 @@ class Parameters:
         The most jobs that are modelled, of highest priority; at least 1.
     which : {"all", "fits"}
         Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
-    search : {"hinted", "paper", "list"}
-        Where the search begins, and how it goes on. ``paper`` has neither hint nor restarts; of some twenty jobs or more it
-        seldom finds a plan (so the list's is taken), as a job that has no place at its earliest start is tried a second later.
-        With ``list`` there is none, and the list's plan is the plan: what others have more is what the solver adds.
+    search : {"hinted", "guided", "paper", "list"}
+        Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
+        and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
+        restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a job that has no place
+        at its earliest start is tried a second later. With ``list`` there
+        is none, and the list's plan is the plan: what others have more is what the solver adds.
     limit_s : float
         Of the first solve, deterministic s, above 0.
     more_s, tries : float, int

@@ -196,7 +196,7 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
     [
         ("queue=0", "allowed: 1 to"),
         ("which=some", "known: fits, all"),
-        ("search=best", "known: list, paper, hinted"),
+        ("search=best", "known: "),
         ("limit_s=0", "allowed: above 0"),
         ("wall_s=-1", "allowed:"),
         ("most_variables=0", "allowed: 1 to"),

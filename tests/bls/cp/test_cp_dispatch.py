@@ -18,10 +18,14 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z
 from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch, solver
 from bls.cp.dispatch import plan
 from bls.cp.objective import Objective
+from bls.cp.parameters import SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
 from bls.cp.solver import Solved, solve
 from traces.base.errors import InputError
+
+#: Those with a solver.
+SOLVED = tuple(one for one in SEARCHES if one != "list")
 
 LONG = Parameters(limit_s=5.0)
 
@@ -36,7 +40,7 @@ def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Pl
 
 
 @pytest.mark.parametrize("gaps", [0, 128])  # as on a large machine, and as on a small one
-@pytest.mark.parametrize("search", ["hinted", "paper"])
+@pytest.mark.parametrize("search", SOLVED)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", CASES)
 def test_cases_by_hand(name: str, model: str, search: str, gaps: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +56,7 @@ def test_cases_by_hand(name: str, model: str, search: str, gaps: int, monkeypatc
 
 
 @settings(max_examples=120)
-@given(cases(), st.sampled_from(["hinted", "paper"]), st.booleans(), st.sampled_from([0, 128]))
+@given(cases(), st.sampled_from(SOLVED), st.booleans(), st.sampled_from([0, 128]))
 def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str, presolve: bool, gaps: int) -> None:
     instance = instance_of(case)
     chain = []
@@ -86,12 +90,12 @@ def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
 
 
 @settings(max_examples=60)
-@given(cases(nodes=4, jobs=9), st.sampled_from(MODELS), st.integers(0, 3))
+@given(cases(nodes=4, jobs=9), st.sampled_from(MODELS), st.sampled_from(["hinted", "guided"]), st.integers(0, 3))
 def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatable(
-    case: Case, model: str, seed: int
+    case: Case, model: str, search: str, seed: int
 ) -> None:
     instance = instance_of(case)
-    hasty = Parameters(limit_s=1e-6, seed=seed)
+    hasty = Parameters(limit_s=1e-6, search=search, seed=seed)
     found = planned(instance, model, hasty)
     assert faults(case, found, instance) == []
     assert found.list_value is not None
@@ -108,7 +112,7 @@ def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatab
 
 
 @settings(max_examples=60)
-@given(cases(nodes=4, jobs=6), st.sampled_from(MODELS), st.sampled_from(["hinted", "paper"]))
+@given(cases(nodes=4, jobs=6), st.sampled_from(MODELS), st.sampled_from(SOLVED))
 def test_nobody_is_left_on_an_empty_machine(case: Case, model: str, search: str) -> None:
     empty = replace(case, busy=())
     for parameters in (Parameters(limit_s=1e-6, search=search), Parameters(wall_s=1e-9, search=search)):
@@ -122,11 +126,19 @@ CROWD = Case(
     ((2,), (2,)), (Busy(4, {0: 2}, (1,)), Busy(7, {1: 1}, (1,))), tuple(Waiting(k, 2 + k, 1, (1,)) for k in range(6))
 )
 
+#: The same with units of two pieces, so that places matter.
+PAIRS = Case(
+    ((4,), (4,)),
+    (Busy(4, {0: 2}, (2,)), Busy(7, {1: 1}, (2,))),
+    tuple(Waiting(k, 2 + k, 1, (2,)) for k in range(6)),
+)
 
+
+@pytest.mark.parametrize("search", SOLVED)
 @pytest.mark.parametrize("model", MODELS)
-def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str) -> None:
+def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str, search: str) -> None:
     instance = instance_of(CROWD)
-    found = dispatch(instance, model, Parameters(wall_s=1e-9))
+    found = dispatch(instance, model, Parameters(wall_s=1e-9, search=search))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
     assert found.value == found.list_value
     assert not found.is_solved
@@ -152,7 +164,7 @@ def test_a_plan_that_starts_nobody_on_an_empty_machine_is_not_used(model: str, m
         return replace(found, status="feasible", values=[value + (k < 6) for k, value in enumerate(found.values)])
 
     monkeypatch.setattr(of_dispatch, "solve", late)
-    case = Case(((2,),), (), CROWD.waiting)
+    case = Case(((4,),), (), PAIRS.waiting)
     for search, source in (("paper", "fallback"), ("hinted", "planned")):
         found = dispatch(instance_of(case), model, replace(LONG, search=search))
         assert (found.source, len(found.starts)) == (source, 2)
@@ -184,6 +196,19 @@ def test_what_the_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {"num_workers": 1, "random_seed": 11, "max_deterministic_time": 0.25, "linearization_level": 0}
     assert first == {**same, "max_time_in_seconds": 0.75, "cp_model_presolve": False}
     assert second == {**same, "max_time_in_seconds": 0.5, "cp_model_presolve": True, "search_branching": "fixed"}
+
+
+def test_a_plan_of_the_pool_guides_a_search_that_would_not_find_anything_better() -> None:
+    waiting = tuple(Waiting(k, 2 + 7 * k % 11, 1 + k % 2, (1 + k % 2,)) for k in range(20))
+    case = Case(((4,), (3,)), (Busy(3, {0: 1}, (2,)),), waiting)
+    instance = instance_of(case)
+    found = {
+        search: planned(instance, "pcp20", Parameters(limit_s=0.0002, search=search)) for search in ("hinted", "guided")
+    }
+    assert (found["hinted"].solves, found["guided"].solves) == (1, 2)
+    assert found["guided"].value < found["hinted"].value == found["hinted"].list_value  # type: ignore[operator]
+    assert found["guided"].bound >= found["hinted"].bound  # type: ignore[operator]
+    assert faults(case, found["guided"], instance) == []
 
 
 def test_the_papers_search_goes_job_by_job_to_the_earliest_start_and_then_to_the_highest_positions() -> None:
@@ -227,15 +252,10 @@ def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equ
 
 
 def test_a_model_that_is_too_large_is_not_made() -> None:
-    pairs = Case(
-        ((4,), (4,)),
-        (Busy(4, {0: 2}, (2,)), Busy(7, {1: 1}, (2,))),
-        tuple(Waiting(k, 2 + k, 1, (2,)) for k in range(6)),
-    )
-    found = dispatch(instance_of(pairs), "pcp19", Parameters(most_variables=17))
+    found = dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=17))
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
     # 6 starts, and of each job a unit on either node.
-    assert dispatch(instance_of(pairs), "pcp19", Parameters(most_variables=18)).variables == 18
+    assert dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=18)).variables == 18
 
 
 def test_where_units_are_single_pieces_the_pooled_model_plans_for_all_three() -> None:
