@@ -256,13 +256,9 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
     # What cannot be under limits to power.
     if plan.options.stretch_walltime and not rules.kill_at_walltime:
         raise InputError("--stretch-walltime: needs --kill-at-walltime, as nobody is killed otherwise")
-    maintained = around.windows is not None and bool((around.windows.is_reservation == 0).any())
     # What each is not with, and the fallbacks that it is with.
-    no_stops = "none, hold, submit:state=1 or dvfs, under which no host is stopped"
     unslowed = "none, hold, stop:idle or stop:off, under which nobody is slowed"
     for there, what, instead in (
-        (plan.stops and around.outages is not None, "--failures", no_stops),
-        (plan.stops and maintained, "windows of maintenance", no_stops),
         (
             not plan.stops and rules.charge_decisions,
             "--charge-decisions, as jobs would start later than was decided",

@@ -156,7 +156,8 @@ LEVEL = 28  # at which running jobs are that may be slowed
 AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed, and the others rest
 NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
-CLOCK = 32
+STOPS_ANEW = 32  # 1 where other hosts may have to be stopped, as some went down or came back
+CLOCK = 33
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -389,6 +390,8 @@ class StopState(State):
         mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``.
     saves_mw : int64 (H,)
         By how much less a host draws that is out of service, and idle or off, than one whose cores all work.
+    down_saves_mw : int64 (H,)
+        And one that is down.
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
     host : int64 (3, H)
@@ -400,6 +403,7 @@ class StopState(State):
     first: Ints
     stairs: Ints2
     saves_mw: Ints
+    down_saves_mw: Ints
     passages: Ints2
     host: Ints2
     log: Ints2

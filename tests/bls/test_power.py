@@ -13,14 +13,15 @@ import pytest
 from reference import application
 from reference.drawing import task_lengths
 from reference.energy import used_pj
-from reference.power import Case, Job, Limit, Machine, Outcome, run
+from reference.power import Case, Down, Job, Limit, Machine, Outcome, run
 
 import bridge
-from bls import HostGroup, Platform, Workload
+from bls import HostGroup, Platform, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions, PowerPlan
+from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 
 S = 10**9
@@ -51,13 +52,33 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         allowed=allowed,
     )
     said = {"als": "recorded", "backfill": "easy" if case.easy else "none", "power": power} | options
+    if case.downs:
+        said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def surroundings(case: Case, folder: Path) -> Surroundings:
+    """Failures and maintenance of hosts, in files."""
+    failures, windows = folder / "failures.csv", folder / "windows.toml"
+    unforeseen = [one for one in case.downs if not one.foreseen]
+    failures.write_text(
+        "host,down_s,up_s\n" + "".join(f"{one.host},{one.begin // S},{one.end // S}\n" for one in unforeseen)
+    )
+    windows.write_text(
+        "".join(
+            f'[[maintenance]]\nname = "m{k}"\nbegin = {one.begin // S}\nend = {one.end // S}\nhosts = "{one.host}"\n'
+            for k, one in enumerate(case.downs)
+            if one.foreseen
+        )
+    )
+    foreseen = len(unforeseen) < len(case.downs)
+    return Surroundings(failures=str(failures) if unforeseen else None, windows=windows if foreseen else None)
 
 
 def assert_as(expected: Outcome, found: bridge.Result) -> None:
     jobs = found.ledger.jobs
-    assert dict(enumerate(jobs.start_ns.tolist())) == expected.start
-    assert dict(enumerate(jobs.end_ns.tolist())) == expected.end
+    ran = sorted(zip((jobs.job_id - 1).tolist(), jobs.start_ns.tolist(), jobs.end_ns.tolist(), strict=True))
+    assert ran == sorted(expected.attempts)
     assert found.power is not None
     series = found.power.series
     begin, until = int(series.instant_ns[0]), series.until_ns
@@ -108,6 +129,80 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
             assert_as(expected, simulated(case, tmp_path))
             met += 1
     assert met > 20
+
+
+def with_downs(case: Case, seed: int) -> Case:
+    """Hosts go down, unforeseen or foreseen, one host several times and for both reasons at once."""
+    chance, downs = random.Random(f"{seed} downs"), dict[tuple[int, bool], list[Down]]()
+    for _ in range(chance.randint(1, 6)):
+        host, foreseen, begin = chance.randrange(case.machine.hosts), chance.random() < 0.4, chance.randint(0, 130) * S
+        one = Down(host, begin, begin + chance.randint(1, 50) * S, foreseen)
+        mine = downs.setdefault((host, foreseen), [])
+        if all(one.end < other.begin or other.end < one.begin for other in mine):
+            mine.append(one)
+    return replace(case, downs=tuple(one for mine in downs.values() for one in mine))
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS)
+def test_beside_failures_and_maintenance_as_the_slow_reference(
+    fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = cut = 0
+    for seed in range(80):
+        case = with_downs(drawn(seed, fallback), seed)
+        expected = run(case)
+        if expected is not None:
+            found = simulated(case, tmp_path)
+            assert_as(expected, found)
+            met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
+    assert met > 50
+    assert cut > 20
+
+
+@pytest.mark.parametrize("fallback", ["stop:idle", "stop:off"])
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+def test_stopped_hosts_that_go_down_are_planned_with(
+    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's state, its plan among it, is checked at each step; what was drawn is counted again core by core."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = 0
+    for seed in range(30):
+        case = with_downs(drawn(seed, fallback), seed)
+        if run(case) is None:
+            continue
+        found = simulated(case, tmp_path, backfill=backfill)
+        assert found.power is not None
+        assert (found.power.accounts.jobs.pj_each(), found.power.series.energy_pj()) == used_pj(found)
+        met += 1
+    assert met > 15
+
+
+def test_a_host_that_fails_makes_room_for_another_by_hand(tmp_path: Path) -> None:
+    """Three hosts of 200 W, 100 W idle and 10 W down; of 450 W one may work, or two while the third is down.
+
+    At 10 s host 2 is stopped, host 1 is at work. At 20 s host 0 fails: host 2 is back at once, and has job 1. At 40 s host 0
+    is back, and it and host 1, which is idle, are stopped at that instant.
+    """
+    machine = Machine(3, 2, 50_000, TWO.states, off=10_000)
+    jobs = (Job(0, 2, 30 * S, True), Job(0, 2, 30 * S, True))
+    case = Case(machine, jobs, (Limit(10 * S, 100 * S, 450_000),), "stop:idle", downs=(Down(0, 20 * S, 40 * S),))
+    result = simulated(case, tmp_path)
+    assert result.jobs.start_ns.tolist() == [0, 0, 20 * S]
+    assert result.jobs.end_ns.tolist() == [20 * S, 30 * S, 50 * S]
+    columns = ["instant_ns", "power_mw", "hosts_up", "hosts_out", "hosts_down"]
+    assert result.power_over_time[columns].to_numpy().tolist() == [
+        [0, 500_000, 3, 0, 0],
+        [10 * S, 500_000, 2, 1, 0],
+        [20 * S, 410_000, 2, 0, 1],
+        [30 * S, 310_000, 2, 0, 1],
+        [40 * S, 400_000, 1, 2, 0],
+    ]
+    assert result.power is not None
+    assert [(one.begin_ns // S, one.end_ns // S, one.reason) for one in result.power.excesses] == [(10, 20, "running")]
 
 
 TECHNIQUES = ("static", "ss", "gss", "tss", "fac", "awf-b", "awf-c", "awf-d", "awf-e", "af")

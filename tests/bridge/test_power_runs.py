@@ -343,20 +343,13 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        ({"fallback": "stop:off", "surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, "failures", "dvfs"),
-        ({"fallback": "stop:idle", "surroundings": "maintenance"}, "windows of maintenance", "hold"),
         ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
         ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
         ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),
     ],
 )
-def test_what_is_not_with_a_fallback_is_with_others(
-    said: dict[str, Any], what: str, instead: str, tmp_path: Path
-) -> None:
+def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
     """The line names them, and what it names is possible."""
-    if said.get("surroundings") == "maintenance":
-        (tmp_path / "windows.toml").write_text('[[maintenance]]\nname = "m"\nbegin = "1h"\nend = "2h"\nhosts = "0"\n')
-        said = said | {"surroundings": Surroundings(windows=tmp_path / "windows.toml")}
     rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
     with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
         run_small(rows, **said)

@@ -2,7 +2,8 @@
 
 One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
 before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the
-lowest free ones are taken. It shares no code with the engine, and does not look like it.
+lowest free ones are taken. Without backfilling hosts may go down; jobs on them are tried again. It shares no code with the
+engine, and does not look like it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,16 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Down:
+    """A host is down in [begin, end); ``foreseen``: for maintenance, which no job is planned into."""
+
+    host: int
+    begin: int
+    end: int
+    foreseen: bool = False
+
+
+@dataclass(frozen=True)
 class Machine:
     """``states``: (speed, mW of a core) each; the last four are of a host: mW off, and (ns, mW) of its passages."""
 
@@ -61,13 +72,16 @@ class Case:
     reaction: int = 0
     easy: bool = False
     slow: int = 1
+    downs: tuple[Down, ...] = ()
     end_of: EndOf | None = None
 
 
 @dataclass
 class Outcome:
-    """Starts and ends by job; and power over time, as (instant, mW), neighbours differ."""
+    """Starts and ends by job, of its last attempt; all attempts, (job, start, end); and power over time, as (instant, mW),
+    neighbours differ."""
 
+    attempts: list[tuple[int, int, int]] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     end: dict[int, int] = field(default_factory=dict)
     power: list[tuple[int, int]] = field(default_factory=list)
@@ -133,6 +147,9 @@ class _World:
             state = min(state, self.level)
         return ceil(self.case.jobs[job].run / self.speed(state))
 
+    def down(self, now: int) -> set[int]:
+        return {one.host for one in self.case.downs if one.begin <= now < one.end}
+
     def host_power(self, host: int) -> int:
         machine, what = self.machine, self.hosts[host]
         if what == "off":
@@ -154,18 +171,32 @@ class _World:
         runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
         return self.power([*runs, (self.case.jobs[job].cores, self.planned(job))]) <= limit
 
-    def free(self) -> list[int]:
-        taken = {core for one in self.running for core in one.cores}
+    def free(self, job: int, now: int) -> list[int]:
+        """The cores that a job could have now; none that is planned to be away before it ends."""
+        taken, until = {core for one in self.running for core in one.cores}, now + self.length(job)
+        away = {one.host for one in self.case.downs if one.foreseen and now < one.end and one.begin < until}
+        away |= self.down(now) | {host for host, what in enumerate(self.hosts) if what != "up"}
         n = self.machine.cores
-        return [c for c in range(n * self.machine.hosts) if c not in taken and self.hosts[c // n] == "up"]
+        return [core for core in range(n * self.machine.hosts) if core not in taken and core // n not in away]
 
     def start(self, job: int, now: int) -> None:
         one = self.case.jobs[job]
-        cores = frozenset(self.free()[: one.cores])
+        cores = frozenset(self.free(job, now)[: one.cores])
         length, end_of = self.length(job), self.case.end_of
         self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + length, now, end_of))
         self.queue.remove(job)
         self.out.start[job] = now
+
+    def lose_hosts(self, now: int) -> None:
+        """Hosts that go down: jobs on them are cut, and none is stopped any more."""
+        down, n = self.down(now), self.machine.cores
+        for one in [one for one in self.running if any(core // n in down for core in one.cores)]:
+            self.running.remove(one)
+            self.out.attempts.append((one.job, one.start, now))
+            self.queue.append(one.job)
+        for host in down:
+            self.hosts[host] = "up"
+            self.passage.pop(host, None)
 
     def move_hosts(self, now: int) -> None:
         machine, stops = self.machine, self.case.fallback.startswith("stop:")
@@ -173,16 +204,17 @@ class _World:
             del self.passage[host]
             self.hosts[host] = "off" if self.hosts[host] == "down" else "up"
         limit, off = self.limit(now), self.case.fallback == "stop:off"
-        wanted = 0
+        wanted, down = 0, self.down(now)
+        up = machine.hosts - len(down)
         full, stopped = machine.cores * machine.states[0][1], machine.off if off else machine.cores * machine.idle
-        while stops and limit is not None and wanted < machine.hosts:
-            if (machine.hosts - wanted) * full + wanted * stopped <= limit:
+        while stops and limit is not None and wanted < up:
+            if (up - wanted) * full + wanted * stopped + len(down) * machine.off <= limit:
                 break
             wanted += 1
         busy = {core // machine.cores for one in self.running for core in one.cores}
         away = sum(what in ("out", "off", "down") for what in self.hosts)
         for host in reversed(range(machine.hosts)):
-            if away < wanted and self.hosts[host] == "up" and host not in busy:
+            if away < wanted and self.hosts[host] == "up" and host not in busy | down:
                 away += 1
                 self.hosts[host] = "down" if off else "out"
                 if off:
@@ -195,14 +227,17 @@ class _World:
                     self.passage[host] = now + machine.boot[0]
 
     def starts(self, now: int) -> None:
-        while self.queue and self.case.jobs[self.queue[0]].cores <= len(self.free()) and self.fits(self.queue[0], now):
+        self.queue.sort()
+        while self.queue and self.here(self.queue[0], now):
             self.start(self.queue[0], now)
         if self.case.easy and self.queue:
             slot = self.slot(now, None)
             for job in self.queue[1:]:
-                here = self.case.jobs[job].cores <= len(self.free()) and self.fits(job, now)
-                if here and self.slot(now, job) <= slot:
+                if self.here(job, now) and self.slot(now, job) <= slot:
                     self.start(job, now)
+
+    def here(self, job: int, now: int) -> bool:
+        return self.case.jobs[job].cores <= len(self.free(job, now)) and self.fits(job, now)
 
     def slot(self, now: int, beside: int | None) -> int:
         """When the head could start by what is expected, perhaps with another job started now."""
@@ -252,6 +287,7 @@ class _World:
         for one in self.case.limits:
             yield from (one.begin, min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)
+        yield from (instant for one in self.case.downs for instant in (one.begin, one.end))
         yield from self.passage.values()
         yield from (one.submit for one in self.case.jobs)
 
@@ -263,6 +299,8 @@ def run(case: Case) -> Outcome | None:
         for one in [one for one in world.running if one.due(world.speed) == now]:
             world.running.remove(one)
             world.out.end[one.job] = now
+            world.out.attempts.append((one.job, one.start, now))
+        world.lose_hosts(now)
         world.move_hosts(now)
         world.queue += [job for job, one in enumerate(case.jobs) if one.submit == now]
         try:
@@ -271,6 +309,7 @@ def run(case: Case) -> Outcome | None:
             return None
         world.set_states(now)
         drawn = world.power([(len(one.cores), one.state) for one in world.running])
+        drawn += len(world.down(now)) * (case.machine.off - case.machine.cores * case.machine.idle)
         if not world.out.power or world.out.power[-1][1] != drawn:
             world.out.power.append((now, drawn))
         later = [instant for instant in world.instants() if instant > now]
