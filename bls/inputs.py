@@ -264,7 +264,12 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
             "--charge-decisions, as jobs would start later than was decided",
             "none, stop:idle or stop:off",
         ),
-        (rules.molds, f"--resize {rules.resize}, as nobody looks for a width that fits the limit", "none"),
+        (
+            rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike),
+            f"--resize {rules.resize} beside several reservations, or where cores draw differently, as nobody looks for a "
+            "width that fits the limit there",
+            "none, stop:idle or stop:off",
+        ),
         (
             plan.slows and "speeds" in directs(policy),
             f"batch policy {policy.name}, which scales the speeds of running jobs itself",

@@ -16,7 +16,7 @@ from reference.energy import used_pj
 from reference.power import Case, Down, Job, Limit, Machine, Outcome, run
 
 import bridge
-from bls import HostGroup, Platform, Surroundings, Workload
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J
 from bls.power.host_accounts import HostIntervals
@@ -51,7 +51,8 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
         allowed=allowed,
     )
-    said = {"als": "recorded", "backfill": "easy" if case.easy else "none", "power": power} | options
+    backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
+    said = {"als": "recorded", "power": power} | backfill | options
     if case.downs:
         said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
@@ -218,20 +219,20 @@ class Loops:
         self.variation, self.tasks_per_core = variation, tasks_per_core
         #: Each job as it ran with all that it was told.
         self.ran: dict[int, application.Run] = {}
-        self.known: dict[tuple[int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
+        self.known: dict[tuple[int, int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
 
-    def end_of(self, job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
-        """When a job ends, told so."""
-        one, key = self.case.jobs[job], (job, start, told)
+    def end_of(self, job: int, start: int, cores: int, told: tuple[tuple[int, Fraction], ...]) -> int:
+        """When a job ends on so many cores, told so."""
+        one, key = self.case.jobs[job], (job, start, cores, told)
         if key not in self.known:
             drawing = self.seed, job + 1, one.cores, one.run, 1.0, self.variation, self.tasks_per_core
             self.known[key] = application.run(
                 task_lengths(*drawing),
-                [1.0] * one.cores,
+                [1.0] * cores,
                 self.als,
                 start=start,
                 overhead=self.overhead_ns,
-                later=[(at, core, float(speed)) for at, speed in told for core in range(one.cores)],
+                later=[(at, core, float(speed)) for at, speed in told for core in range(cores)],
                 seed=self.seed,
                 job=job + 1,
             )
@@ -281,6 +282,71 @@ def test_easy_plans_with_power(fallback: str, tmp_path: Path) -> None:
             assert_as(expected, simulated(case, tmp_path))
             met += 1
     assert met > 30
+
+
+def moldable(case: Case, seed: int) -> Case:
+    """Half of the jobs may start with other widths."""
+    chance, most = random.Random(f"{seed} widths"), case.machine.hosts * case.machine.cores
+
+    def wide(one: Job) -> Job:
+        widths = (chance.randint(1, one.cores), chance.randint(one.cores, most)) if chance.random() < 0.5 else None
+        return replace(one, widths=widths)
+
+    return replace(case, jobs=tuple(map(wide, case.jobs)))
+
+
+def widths_file(case: Case, folder: Path) -> Path:
+    path = folder / "widths.csv"
+    rows = [(k, one.widths) for k, one in enumerate(case.jobs, start=1) if one.widths is not None]
+    path.write_text("job_id,min_cores,max_cores\n" + "".join(f"{k},{least},{most}\n" for k, (least, most) in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("fallback", "easy"),
+    [*((fallback, False) for fallback in FALLBACKS), *((fallback, True) for fallback in ("hold", "submit", "dvfs"))],
+)
+def test_moldable_jobs_as_the_slow_reference(fallback: str, easy: bool, tmp_path: Path) -> None:
+    """The width with which a job starts fits what is left of the limit; with EASY it would not end earlier by its slot."""
+    met = changed = 0
+    for seed in range(40):
+        case = moldable(drawn(seed, fallback, easy=easy), seed)
+        if all(one.widths is None or one.widths[0] == one.widths[1] for one in case.jobs):
+            continue
+        said = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "seed": seed}
+        loops = Loops(case, "static", 0, 0.0, 6, seed)
+        expected = run(replace(case, end_of=loops.end_of))
+        if expected is None:
+            continue
+        around = Surroundings(malleable=widths_file(case, tmp_path))
+        found = simulated(
+            case, tmp_path, **said, rules=Rules("easy" if easy else "none", resize="mold"), surroundings=around
+        )
+        assert_as(expected, found)
+        met += 1
+        changed += int((found.jobs.held_cores != found.jobs.cores).sum())
+    assert met > 15
+    assert changed > 20
+
+
+@pytest.mark.parametrize(
+    ("fallback", "start_s", "end_s", "cores"), [("hold", 30, 150, 1), ("dvfs", 30, 95, 3), ("none", 30, 70, 3)]
+)
+def test_a_width_that_fits_the_limit_by_hand(
+    fallback: str, start_s: int, end_s: int, cores: int, tmp_path: Path
+) -> None:
+    """Of 300 W two cores may work, or five slowed ones. Job 1 has one of them as job 2 arrives, which asks for two.
+
+    With hold it starts with one, and takes 120 s. With dvfs it takes all three, and has done 25 of its 40 s as the limit ends.
+    """
+    jobs = (Job(0, 1, 120 * S, True), Job(30 * S, 2, 60 * S, True, (1, 4)))
+    case = Case(TWO, jobs, LIMIT, fallback)
+    said = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "rules": Rules(resize="mold")}
+    found = simulated(case, tmp_path, surroundings=Surroundings(malleable=widths_file(case, tmp_path)), **said)
+    assert found.jobs.start_ns[1] == start_s * S
+    assert found.jobs.end_ns[1] == end_s * S
+    assert found.jobs.held_cores[1] == cores
+    assert found.jobs.end_ns[0] == (145 if fallback == "dvfs" else 120) * S
 
 
 TWO = Machine(2, 2, 50_000, ((Fraction(1), 100_000), (Fraction(1, 2), 70_000)))

@@ -335,14 +335,24 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
     power = {
         name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
     }
+    molds = said.get("rules", Rules()).molds  # which recorded run times do not
     return bridge.simulate(
-        Workload.from_jobs(rows), SMALL, als="recorded", power=PowerOptions(**{"limits": LIMITED} | power), **said
+        Workload.from_jobs(rows),
+        SMALL,
+        als="static" if molds else "recorded",
+        power=PowerOptions(**{"limits": LIMITED} | power),
+        **said,
     )
 
 
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
+        (
+            {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": Surroundings(malleable="1")},
+            "resize.*mold.* beside several reservations",
+            "stop:idle",
+        ),
         ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
         ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
         ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),

@@ -15,18 +15,20 @@ from math import ceil
 
 __all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
 
-#: When a job, which has started then, ends, if its cores have these speeds from these instants on, behind all else at them.
-EndOf = Callable[[int, int, tuple[tuple[int, Fraction], ...]], int]
+#: When a job, which has started then on so many cores, ends, if they have these speeds from these instants on, behind all else
+#: at them.
+EndOf = Callable[[int, int, int, tuple[tuple[int, Fraction], ...]], int]
 
 
 @dataclass(frozen=True)
 class Job:
-    """Times in ns; ``slowable``: whether it may be slowed."""
+    """Times in ns; ``slowable``: whether it may be slowed; ``widths``: the least and the most cores with which it may start."""
 
     submit: int
     cores: int
     run: int
     slowable: bool
+    widths: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class _Runs:
 
     def due(self, speeds: Callable[[int], Fraction]) -> int:
         if self.end_of is not None:
-            return self.end_of(self.job, self.start, self.told)
+            return self.end_of(self.job, self.start, len(self.cores), self.told)
         return self.since + max(1, round(self.left / speeds(self.state)))
 
     def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
@@ -123,6 +125,8 @@ class _World:
         self.hosts = ["up"] * case.machine.hosts
         self.passage: dict[int, int] = {}
         self.level = 0
+        #: With how many cores each job starts, and for how long it is then thought to run at full speed.
+        self.shape = [(one.cores, one.run) for one in case.jobs]
 
     def speed(self, state: int) -> Fraction:
         return self.machine.states[state][0]
@@ -145,7 +149,7 @@ class _World:
         state = self.planned(job)
         if self.case.fallback == "dvfs":
             state = min(state, self.level)
-        return ceil(self.case.jobs[job].run / self.speed(state))
+        return ceil(self.shape[job][1] / self.speed(state))
 
     def down(self, now: int) -> set[int]:
         return {one.host for one in self.case.downs if one.begin <= now < one.end}
@@ -169,7 +173,7 @@ class _World:
         if limit is None or self.case.fallback in ("none", "stop:idle", "stop:off"):
             return True
         runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
-        return self.power([*runs, (self.case.jobs[job].cores, self.planned(job))]) <= limit
+        return self.power([*runs, (self.shape[job][0], self.planned(job))]) <= limit
 
     def free(self, job: int, now: int) -> list[int]:
         """The cores that a job could have now; none that is planned to be away before it ends."""
@@ -180,10 +184,9 @@ class _World:
         return [core for core in range(n * self.machine.hosts) if core not in taken and core // n not in away]
 
     def start(self, job: int, now: int) -> None:
-        one = self.case.jobs[job]
-        cores = frozenset(self.free(job, now)[: one.cores])
+        cores = frozenset(self.free(job, now)[: self.shape[job][0]])
         length, end_of = self.length(job), self.case.end_of
-        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + length, now, end_of))
+        self.running.append(_Runs(job, cores, 0, now, Fraction(self.shape[job][1]), now + length, now, end_of))
         self.queue.remove(job)
         self.out.start[job] = now
 
@@ -228,7 +231,10 @@ class _World:
 
     def starts(self, now: int) -> None:
         self.queue.sort()
-        while self.queue and self.here(self.queue[0], now):
+        while self.queue:
+            self.mold(self.queue[0], now)
+            if not self.here(self.queue[0], now):
+                break
             self.start(self.queue[0], now)
         if self.case.easy and self.queue:
             slot = self.slot(now, None)
@@ -237,11 +243,34 @@ class _World:
                     self.start(job, now)
 
     def here(self, job: int, now: int) -> bool:
-        return self.case.jobs[job].cores <= len(self.free(job, now)) and self.fits(job, now)
+        return self.shape[job][0] <= len(self.free(job, now)) and self.fits(job, now)
+
+    def mold(self, job: int, now: int) -> None:
+        """Give the head another width, if it may have one: the most that fit now, but as asked where that ends earlier."""
+        one = self.case.jobs[job]
+        if one.widths is None:
+            return
+        shapes = [(n, ceil(Fraction(one.run * one.cores, n))) for n in range(1, one.widths[1] + 1)]
+        fitting = []
+        for shape in shapes:
+            self.shape[job] = shape
+            if self.here(job, now):
+                fitting.append(shape)
+        asked = self.shape[job] = (one.cores, one.run)
+        if asked in fitting:
+            if len(self.queue) == 1:
+                self.shape[job] = fitting[-1]
+            return
+        if not fitting or fitting[-1][0] < one.widths[0]:
+            return
+        end = self.slot(now, None) + self.length(job) if self.case.easy else None
+        self.shape[job] = fitting[-1]
+        if end is not None and now + self.length(job) > end:
+            self.shape[job] = asked
 
     def slot(self, now: int, beside: int | None) -> int:
         """When the head could start by what is expected, perhaps with another job started now."""
-        jobs, machine = self.case.jobs, self.machine
+        shape, machine = self.shape, self.machine
         taken = [(one.job, now, max(one.thought, now + 1)) for one in self.running]
         if beside is not None:
             taken.append((beside, now, now + self.length(beside)))
@@ -251,9 +280,9 @@ class _World:
         def possible(at: int) -> bool:
             there = [head, *(job for job, begin, end in taken if begin <= at < end)]
             limit = min((one.power for one in known if at < one.end), default=None)
-            if sum(jobs[job].cores for job in there) > machine.hosts * machine.cores:
+            if sum(shape[job][0] for job in there) > machine.hosts * machine.cores:
                 return False
-            return limit is None or self.power([(jobs[job].cores, self.planned(job)) for job in there]) <= limit
+            return limit is None or self.power([(shape[job][0], self.planned(job)) for job in there]) <= limit
 
         marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
         for begin in marks:
@@ -273,7 +302,7 @@ class _World:
         self.level = level
         changed = []
         for one in self.running:
-            state, run = self.planned(one.job), self.case.jobs[one.job].run
+            state, run = self.planned(one.job), self.shape[one.job][1]
             if self.case.fallback == "dvfs":
                 state = min(state, level)
             starts = (
