@@ -260,9 +260,9 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
     unslowed = "none, hold, stop:idle or stop:off, under which nobody is slowed"
     for there, what, instead in (
         (
-            not plan.stops and rules.charge_decisions,
-            "--charge-decisions, as jobs would start later than was decided",
-            "none, stop:idle or stop:off",
+            plan.fallback == "dvfs" and rules.charge_decisions,
+            "--charge-decisions, as a level is set behind a pass, and none is made while the scheduler decides",
+            "none, hold, submit:state=1, stop:idle or stop:off",
         ),
         (
             rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike),
@@ -273,11 +273,6 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
         (
             plan.slows and "speeds" in directs(policy),
             f"batch policy {policy.name}, which scales the speeds of running jobs itself",
-            unslowed,
-        ),
-        (
-            plan.slows and isinstance(estimator(rules.estimates), Promised),
-            "--estimates application, as what is slowed has promised is void",
             unslowed,
         ),
     ):

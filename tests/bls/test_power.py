@@ -40,7 +40,10 @@ def platform_of(machine: Machine) -> Platform:
 
 
 def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
-    rows = [(k + 1, job.submit // S, job.run // S, job.cores, job.run // S) for k, job in enumerate(case.jobs)]
+    rows = [
+        (k, job.submit // S, job.run // S, job.cores, (job.estimate or job.run) // S)
+        for k, job in enumerate(case.jobs, start=1)
+    ]
     allowed = folder / "allowed.csv"
     allowed.write_text(
         "job_id,allowed\n" + "".join(f"{k + 1},{int(one.slowable)}\n" for k, one in enumerate(case.jobs))
@@ -272,16 +275,42 @@ def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> Non
     assert changes > 30 or fallback in ("hold", "stop:off")
 
 
+def asking_for_more(case: Case, seed: int) -> Case:
+    """Jobs ask for longer than they run."""
+    chance = random.Random(f"{seed} estimates")
+    return replace(
+        case, jobs=tuple(replace(one, estimate=one.run + chance.choice((0, 7, 40)) * S) for one in case.jobs)
+    )
+
+
+@pytest.mark.parametrize("estimates", ["requested", "application"])
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])
-def test_easy_plans_with_power(fallback: str, tmp_path: Path) -> None:
+def test_easy_plans_with_power(fallback: str, estimates: str, tmp_path: Path) -> None:
+    """With what jobs ask for, or, once they run, with when they end at the speeds of now."""
     met = 0
     for seed in range(60):
-        case = drawn(seed, fallback, easy=True)
-        expected = run(case)
+        case = asking_for_more(drawn(seed, fallback, easy=True), seed)
+        expected = run(replace(case, promised=estimates == "application"))
         if expected is not None:
-            assert_as(expected, simulated(case, tmp_path))
+            assert_as(expected, simulated(case, tmp_path, estimates=estimates))
             met += 1
     assert met > 30
+
+
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize("fallback", ["none", "hold", "submit"])
+def test_decisions_that_take_time_as_the_slow_reference(fallback: str, easy: bool, tmp_path: Path) -> None:
+    """A job starts later than was decided, in the state that is set for it; nobody is held back by limits that came since."""
+    met = 0
+    for seed in range(40):
+        cost = random.Random(f"{seed} cost").choice((1, S // 2, 4 * S))
+        case = replace(drawn(seed, fallback, easy=easy), cost=cost)
+        expected = run(case)
+        if expected is not None:
+            rules = Rules("easy" if easy else "none", charge_decisions=True, decision_cost_ns=cost)
+            assert_as(expected, simulated(case, tmp_path, rules=rules))
+            met += 1
+    assert met > 20
 
 
 def moldable(case: Case, seed: int) -> Case:

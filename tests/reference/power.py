@@ -29,6 +29,7 @@ class Job:
     run: int
     slowable: bool
     widths: tuple[int, int] | None = None
+    estimate: int | None = None  # no less than ``run``, which it is where nothing is said
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``."""
+    """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``; ``cost``: what a pass
+    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now."""
 
     machine: Machine
     jobs: tuple[Job, ...]
@@ -75,6 +77,8 @@ class Case:
     easy: bool = False
     slow: int = 1
     downs: tuple[Down, ...] = ()
+    cost: int = 0
+    promised: bool = False
     end_of: EndOf | None = None
 
 
@@ -109,6 +113,7 @@ class _Runs:
     def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
         if state == self.state:
             return self
+        now = max(now, self.start)
         left, thought = self.left - (now - self.since) * speeds(self.state), self.thought
         if thought > now:
             thought = now + ceil((thought - now) * speeds(self.state) / speeds(state))
@@ -126,7 +131,7 @@ class _World:
         self.passage: dict[int, int] = {}
         self.level = 0
         #: With how many cores each job starts, and for how long it is then thought to run at full speed.
-        self.shape = [(one.cores, one.run) for one in case.jobs]
+        self.shape = [(one.cores, one.estimate or one.run) for one in case.jobs]
 
     def speed(self, state: int) -> Fraction:
         return self.machine.states[state][0]
@@ -185,10 +190,10 @@ class _World:
 
     def start(self, job: int, now: int) -> None:
         cores = frozenset(self.free(job, now)[: self.shape[job][0]])
-        length, end_of = self.length(job), self.case.end_of
-        self.running.append(_Runs(job, cores, 0, now, Fraction(self.shape[job][1]), now + length, now, end_of))
+        run, length, begin = Fraction(self.case.jobs[job].run), self.length(job), now + self.case.cost
+        self.running.append(_Runs(job, cores, 0, begin, run, begin + length, begin, self.case.end_of))
         self.queue.remove(job)
-        self.out.start[job] = now
+        self.out.start[job] = begin
 
     def lose_hosts(self, now: int) -> None:
         """Hosts that go down: jobs on them are cut, and none is stopped any more."""
@@ -250,13 +255,14 @@ class _World:
         one = self.case.jobs[job]
         if one.widths is None:
             return
-        shapes = [(n, ceil(Fraction(one.run * one.cores, n))) for n in range(1, one.widths[1] + 1)]
+        asked = self.shape[job] = (one.cores, one.estimate or one.run)
+        shapes = [(n, ceil(Fraction(asked[1] * one.cores, n))) for n in range(1, one.widths[1] + 1)]
         fitting = []
         for shape in shapes:
             self.shape[job] = shape
             if self.here(job, now):
                 fitting.append(shape)
-        asked = self.shape[job] = (one.cores, one.run)
+        self.shape[job] = asked
         if asked in fitting:
             if len(self.queue) == 1:
                 self.shape[job] = fitting[-1]
@@ -276,6 +282,7 @@ class _World:
             taken.append((beside, now, now + self.length(beside)))
         head, length = self.queue[0], self.length(self.queue[0])
         known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
+        known = [] if self.case.fallback == "none" else known
 
         def possible(at: int) -> bool:
             there = [head, *(job for job, begin, end in taken if begin <= at < end)]
@@ -306,14 +313,15 @@ class _World:
             if self.case.fallback == "dvfs":
                 state = min(state, level)
             starts = (
-                self.out.start[one.job] == now and one.state == 0
+                self.out.start[one.job] >= now and one.state == 0
             )  # it was planned otherwise, and has run for no time
-            known = replace(one, thought=now + run) if starts else one
-            changed.append(known.into(state, now, self.speed))
+            known = replace(one, thought=one.start + run) if starts else one
+            slowed = known.into(state, now, self.speed)
+            changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 
     def instants(self) -> Iterator[int]:
-        for one in self.case.limits:
+        for one in self.case.limits if self.case.fallback != "none" else ():
             yield from (one.begin, min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)
         yield from (instant for one in self.case.downs for instant in (one.begin, one.end))
@@ -323,8 +331,9 @@ class _World:
 
 def run(case: Case) -> Outcome | None:
     """What happens; None if some job never starts."""
-    world, now = _World(case), 0
+    world, now, wanted, busy = _World(case), 0, False, 0
     while True:
+        wanted = wanted or now in world.instants()
         for one in [one for one in world.running if one.due(world.speed) == now]:
             world.running.remove(one)
             world.out.end[one.job] = now
@@ -333,15 +342,18 @@ def run(case: Case) -> Outcome | None:
         world.move_hosts(now)
         world.queue += [job for job, one in enumerate(case.jobs) if one.submit == now]
         try:
-            world.starts(now)
+            if wanted and now >= busy:
+                wanted, busy = False, now + case.cost
+                world.starts(now)
+                world.set_states(now)
         except AssertionError:
             return None
-        world.set_states(now)
-        drawn = world.power([(len(one.cores), one.state) for one in world.running])
+        drawn = world.power([(len(one.cores), one.state) for one in world.running if one.start <= now])
         drawn += len(world.down(now)) * (case.machine.off - case.machine.cores * case.machine.idle)
         if not world.out.power or world.out.power[-1][1] != drawn:
             world.out.power.append((now, drawn))
-        later = [instant for instant in world.instants() if instant > now]
+        begins = [busy if wanted else now, *(one.start for one in world.running)]
+        later = [instant for instant in [*begins, *world.instants()] if instant > now]
         if not later:
             return None if world.queue else world.out
         now = min(later)
