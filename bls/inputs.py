@@ -130,7 +130,8 @@ def given_for(
     countable = allocator.countable and around.interchangeable(platform)
     if limits is not None:
         _check_power(policy, rules, around, limits)
-        countable = countable and (limits.stops or (rules.depth <= 1 and limits.alike))
+        counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
+        countable = countable and (limits.stops or counted)
     given = Given(
         workload.submit_ns,
         known.estimate_ns,
@@ -265,10 +266,20 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
             "none, hold, submit:state=1, stop:idle or stop:off",
         ),
         (
-            rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike),
-            f"--resize {rules.resize} beside several reservations, or where cores draw differently, as nobody looks for a "
-            "width that fits the limit there",
+            rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike and not plan.limits.notice_ns),
+            f"--resize {rules.resize} beside several reservations, with --notice, or where cores draw differently, as nobody "
+            "looks for a width that fits the limit there",
             "none, stop:idle or stop:off",
+        ),
+        (
+            plan.limits.notice_ns > 0 and rules.resizing != b.NO_RESIZE,
+            f"--resize {rules.resize} and --notice, as cores come to running jobs by the limit of now",
+            "none",
+        ),
+        (
+            plan.limits.notice_ns > 0 and isinstance(policy, DecidingPolicy),
+            f"batch policy {policy.name} and --notice, as one that decides is told the limit of now only",
+            "none",
         ),
         (
             plan.slows and "speeds" in directs(policy),

@@ -42,6 +42,7 @@ __all__ = [
     "POWER",
     "POWER_OF",
     "PRESET",
+    "NOTICE",
     "REACTION",
     "REQUESTS",
     "RESIZE",
@@ -144,6 +145,9 @@ LIMITS = Option[str | None](
 )  # fmt: skip
 REACTION = Option(
     name="--reaction", panel=Panel.POWER, default="0s", metavar="TIME", help="How long after its begin a limit is known"
+)
+NOTICE = Option(
+    name="--notice", panel=Panel.POWER, default="0s", metavar="TIME", help="How long before its begin a limit is known"
 )
 FALLBACK = Option(
     name="--fallback", panel=Panel.POWER, default="none", metavar="HOW",

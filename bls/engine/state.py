@@ -117,7 +117,9 @@ AFTER_WIDTHS = 38  # cores that come and go
 AFTER_HINTS = 39  # cores that others wait for
 AFTER_DIRECTIONS = 40  # what a policy does to jobs
 AFTER_LEVELS = 41  # states under a limit to power
-SETTINGS = 42
+POWER_STAIRS = 42  # by how many steps of limits the profile may change at one instant
+NOTICED = 43  # 1 where limits are known before they begin
+SETTINGS = 44
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -350,9 +352,10 @@ class PowerState(State):
     ns, known : int64 (B,)
         When what is known of limits changes, ascending; and the lowest limit that is known and in force from then on, mW,
         ``NEVER`` where there is none.
-    first : int64 (B + 1,); stairs : int64 (2, K)
+    first : int64 (B + 1,); stairs : int64 (3, K)
         What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
-        each k from ``first[i]`` up to ``first[i + 1]``.
+        each k from ``first[i]`` up to ``first[i + 1]``. With ``NOTICED`` what comes to be known then, beside what was known
+        before: from ``stairs[2, k]`` on, else 0.
     more_mw, speed : int64 (S, G)
         What a core draws beyond an idle one in each state, and its speed there, parts per billion.
     first_core : int64 (G + 1,)

@@ -43,8 +43,8 @@ class PowerOptions:
         Which cores are active: those that a job holds, or of these those that are in a task.
     limits : path, or sequence of (from_ns, to_ns, W), optional
         A CSV file (``bls.power.limits``); ``to_ns`` None is for ever.
-    reaction_ns : int
-        How long after its begin a limit is known.
+    reaction_ns, notice_ns : int
+        How long after its begin, or before it, a limit is known; one of them is 0.
     fallback : str
         ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
@@ -66,6 +66,7 @@ class PowerOptions:
     of: str = o.POWER_OF.default
     limits: str | os.PathLike[str] | Sequence[Sequence[float | None]] | None = None
     reaction_ns: int = 0
+    notice_ns: int = 0
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
@@ -74,12 +75,23 @@ class PowerOptions:
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
+        whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
         name, _ = self.fallback_of
+        if self.reaction_ns and self.notice_ns:
+            raise InputError(
+                f"{o.NOTICE.name}: not with {o.REACTION.name}; a limit is known before its begin, or after it"
+            )
+        if self.notice_ns and name.startswith("stop:"):
+            raise InputError(
+                f"{o.NOTICE.name}: not with {o.FALLBACK.name} {name}, as hosts leave the service when a limit begins; allowed: "
+                f"{o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+            )
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             given_limits(self.limits)
         if self.limits is None:
             for option, given in (
                 (o.REACTION.name, self.reaction_ns != 0),
+                (o.NOTICE.name, self.notice_ns != 0),
                 (o.FALLBACK.name, name != "none"),
                 (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
                 (o.STRETCH_WALLTIME.name, self.stretch_walltime),
@@ -111,6 +123,7 @@ class PowerOptions:
             "power_of": self.of,
             "limits": said,
             "reaction_ns": self.reaction_ns,
+            "notice_ns": self.notice_ns,
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
@@ -184,6 +197,7 @@ class PowerPlan:
         table = self.table
         found = {
             b.POWERED: {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            b.NOTICED: int(self.limits.notice_ns > 0),
             b.IDLE_MW: table.idle_total_mw,
             b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
         }
@@ -222,13 +236,18 @@ class PowerPlan:
         above = np.append(power[1:], full)
         above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
         some = above > power
+        first = np.append(0, np.cumsum(some))[stairs.first]
+        steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
+        if limits.notice_ns:
+            lower = limits.lowerings(full)
+            first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
         more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
         n_cores = int(table.first_core[-1])
         return PowerState(
             ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
-            first=np.append(0, np.cumsum(some))[stairs.first],
-            stairs=np.stack([_never(stairs.until_ns), above - power])[:, some].copy(),
+            first=first,
+            stairs=steps,
             more_mw=more,
             speed=np.ascontiguousarray(table.speed[:, groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
@@ -269,7 +288,11 @@ def power_plan(
     )
     table = power_table(platform, needed_by)
     name, state = options.fallback_of
-    limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
+    limits = (
+        NO_LIMITS
+        if options.limits is None
+        else Limits(_limits(options.limits, table), options.reaction_ns, options.notice_ns)
+    )
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -280,8 +303,7 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
-        planned[allowed_rows & under] = state
+        planned[allowed_rows & limits.any_known(workload.submit_ns)] = state
     signals = None if options.signals is None else read_signals(options.signals)
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
 

@@ -85,6 +85,7 @@ class ScenarioOptions:
     power_of: Annotated[str, b.POWER_OF] = b.POWER_OF.default
     limits: Annotated[str | None, b.LIMITS] = b.LIMITS.default
     reaction: Annotated[str | None, b.REACTION] = None
+    notice: Annotated[str | None, b.NOTICE] = None
     fallback: Annotated[str, b.FALLBACK] = b.FALLBACK.default
     allowed: Annotated[str, b.ALLOWED] = b.ALLOWED.default
     signals: Annotated[str | None, b.SIGNALS] = b.SIGNALS.default
@@ -127,7 +128,7 @@ class ScenarioOptions:
         )
 
     def _power(self) -> PowerOptions | None:
-        given = ("limits", "reaction", "fallback", "allowed", "power_of", "signals", "stretch_walltime")
+        given = ("limits", "reaction", "notice", "fallback", "allowed", "power_of", "signals", "stretch_walltime")
         if not self.power and all(getattr(self, name) == getattr(ScenarioOptions, name) for name in given):
             return None
         from bls.power.options import PowerOptions
@@ -136,6 +137,7 @@ class ScenarioOptions:
         return PowerOptions(
             of=self.power_of,
             reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
+            notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, b.NOTICE.name),
             **self._given("limits", "fallback", "allowed", "signals", "stretch_walltime"),
         )
 

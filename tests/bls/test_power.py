@@ -51,6 +51,7 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     power = PowerOptions(
         limits=[(one.begin, one.end, one.power / 1000) for one in case.limits],
         reaction_ns=case.reaction,
+        notice_ns=case.notice,
         fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
         allowed=allowed,
     )
@@ -378,6 +379,83 @@ def test_a_width_that_fits_the_limit_by_hand(
     assert found.jobs.end_ns[0] == (145 if fallback == "dvfs" else 120) * S
 
 
+@pytest.mark.parametrize("fallback", ["none", "hold", "submit", "dvfs"])
+def test_limits_that_are_known_before_as_the_slow_reference(
+    fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = others = 0
+    for seed in range(30):
+        case = asking_for_more(drawn(seed, fallback), seed)
+        case = replace(case, reaction=0, notice=random.Random(seed).choice((1, 10, 40, 10**4)) * S)
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, simulated(case, tmp_path))
+            met += 1
+            at_once = run(replace(case, notice=0))
+            others += at_once is None or at_once.attempts != expected.attempts
+    assert met > 15
+    assert others > 5 or fallback == "none"
+
+
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+@pytest.mark.parametrize("fallback", ["hold", "dvfs"])
+def test_no_job_starts_that_does_not_fit_what_is_known(
+    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs run for as long as they ask for: none starts that with those that run, until these end, would draw more than a limit
+    allows that is known; so, if none is known late and nobody is slowed, limits are kept."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = 0
+    for seed in range(24):
+        case = replace(drawn(seed, fallback), reaction=0, notice=10**6 * S)
+        idle = case.machine.hosts * case.machine.cores * case.machine.idle
+        if run(replace(case, notice=0)) is None or any(one.power < idle for one in case.limits):
+            continue
+        found = simulated(case, tmp_path, backfill=backfill)
+        assert found.power is not None
+        met += 1
+        if fallback == "hold":
+            assert found.power.excesses == []
+            continue
+        slowest, full = case.machine.states[-1][1], case.machine.states[0][1]
+        rows = list(zip(found.jobs.start_ns, found.jobs.end_ns, case.jobs, strict=True))
+        for start, _, job in rows:
+            beside = [one for begin, end, one in rows if begin <= start < end and one is not job]
+            drawn_mw = sum(
+                one.cores * ((slowest if one.slowable else full) - case.machine.idle) for one in [*beside, job]
+            )
+            limit = min((one.power for one in case.limits if one.begin <= start < one.end), default=None)
+            assert limit is None or idle + drawn_mw <= limit
+    assert met > 8
+
+
+def test_notice_by_hand(tmp_path: Path) -> None:
+    """Of 300 W from 20 to 80 s two cores may work. Known 15 s before, at 5 s, that keeps job 2 back, which would be at work
+    then, and lets job 3 start, which is over by 20 s; known at its begin it keeps neither back, and the limit is exceeded."""
+    jobs = (Job(0, 2, 40 * S, True), Job(6 * S, 2, 30 * S, True), Job(7 * S, 2, 13 * S, True))
+    case = Case(TWO, jobs, LIMIT, "hold", notice=15 * S)
+    known = simulated(case, tmp_path, backfill="easy")
+    assert known.jobs.start_ns.tolist() == [0, 40 * S, 7 * S]
+    assert known.power is not None
+    assert known.power.excesses == []
+    late = simulated(replace(case, notice=0), tmp_path, backfill="easy")
+    assert late.jobs.start_ns.tolist() == [0, 6 * S, 40 * S]
+    assert late.power is not None
+    assert [(one.begin_ns // S, one.end_ns // S) for one in late.power.excesses] == [(20, 36)]
+
+
+def test_many_limits_that_are_known_at_once_have_room(tmp_path: Path) -> None:
+    """By cores: 300 limits that begin together, or are known together, each lasting longer than the one before."""
+    limits = tuple(Limit(5 * S, (10 + k) * S, 250_000 + 100 * k) for k in range(300))
+    apart = tuple(Limit((10 + k) * S, (11 + k) * S, 250_000 + 100 * (k % 7)) for k in range(300))
+    for case in (Case(TWO, JOBS, limits, "hold"), Case(TWO, JOBS, apart, "hold", notice=10**6 * S)):
+        found = simulated(case, tmp_path, backfill="conservative")
+        assert found.jobs.end_ns.max() > 300 * S
+
+
 TWO = Machine(2, 2, 50_000, ((Fraction(1), 100_000), (Fraction(1, 2), 70_000)))
 JOBS = (Job(0, 2, 100 * S, True), Job(0, 2, 60 * S, True), Job(10 * S, 2, 40 * S, True))
 LIMIT = (Limit(20 * S, 80 * S, 300_000),)
@@ -575,6 +653,13 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"notice_ns": 5}, "notice.*needs.*limits"),
+        ({"limits": [(0, 1, 5)], "notice_ns": -5}, "notice: -5 is out of range"),
+        ({"limits": [(0, 1, 5)], "notice_ns": 5, "reaction_ns": 5}, "notice: not with .*reaction"),
+        (
+            {"limits": [(0, 1, 5)], "notice_ns": 5, "fallback": "stop:off"},
+            "notice: not with .*stop:off, as hosts leave",
+        ),
         ({"fallback": "dvfs"}, "needs limits, the limits to the machine's power|needs --limits"),
         ({"limits": [(0, 1, 5)], "fallback": "dfvs"}, "unknown fallback 'dfvs'; known: dvfs, hold, submit"),
         ({"limits": [(0, 1, 5)], "fallback": "submit:state=2"}, "state 2; allowed: 1 to 1"),

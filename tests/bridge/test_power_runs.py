@@ -14,6 +14,7 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from directors import Director
 from matplotlib.text import Text
 from test_reaching import jobs
 
@@ -385,9 +386,12 @@ LIMITED = [(20 * S, 80 * S, 300)]
 def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
     rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
     power = {
-        name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
+        name: said.pop(name)
+        for name in list(said)
+        if name in ("limits", "fallback", "allowed", "stretch_walltime", "notice_ns")
     }
-    molds = said.get("rules", Rules()).molds  # which recorded run times do not
+    rules = said.get("rules", Rules())
+    molds = rules.molds or rules.resizing  # which recorded run times do not
     return bridge.simulate(
         Workload.from_jobs(rows),
         SMALL,
@@ -405,6 +409,17 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
             "resize.*mold.* beside several reservations",
             "stop:idle",
         ),
+        (
+            {
+                "fallback": "hold",
+                "notice_ns": S,
+                "rules": Rules(resize="expand"),
+                "surroundings": Surroundings(malleable="1"),
+            },
+            "resize='expand' and notice=, as cores come to running jobs",
+            "none",
+        ),
+        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice=, as one that decides", "none"),
         ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "hold"),
         ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
     ],
@@ -412,8 +427,9 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
 def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
     """The line names them, and what it names is possible."""
     rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
-    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
+    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none") as error:
         run_small(rows, **said)
+    assert instead in str(error.value).partition("allowed")[2]
     run_small(rows, **said | {"fallback": instead})
 
 
@@ -433,6 +449,8 @@ def test_what_is_to_be_said_of_limits() -> None:
     nobody = "of no effect, as --fallback {} slows nobody"
     assert words(fallback="stop:idle", allowed="0.5") == ["--allowed: " + nobody.format("stop:idle")]
     assert words(fallback="hold", allowed="0.5") == []
+    assert words(fallback="none", notice_ns=S) == ["--notice: of no effect, as --fallback none ignores limits"]
+    assert words(fallback="hold", notice_ns=S) == []
     killed = Rules(kill_at_walltime=True)
     for fallback in ("none", "hold", "stop:off"):
         said = words(fallback=fallback, stretch_walltime=True, rules=killed)

@@ -67,7 +67,8 @@ class Machine:
 @dataclass(frozen=True)
 class Case:
     """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``; ``cost``: what a pass
-    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now."""
+    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now; with ``notice``, which is
+    without backfilling, running jobs are thought to go on."""
 
     machine: Machine
     jobs: tuple[Job, ...]
@@ -78,6 +79,7 @@ class Case:
     slow: int = 1
     downs: tuple[Down, ...] = ()
     cost: int = 0
+    notice: int = 0
     promised: bool = False
     end_of: EndOf | None = None
 
@@ -140,12 +142,16 @@ class _World:
         known = [one.power for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
         return min(known, default=None)
 
+    def known(self, now: int) -> list[Limit]:
+        late = self.case.reaction - self.case.notice
+        return [one for one in self.case.limits if one.begin + late <= now < one.end]
+
     def planned(self, job: int) -> int:
         """The state that a job is planned with."""
         one, case = self.case.jobs[job], self.case
         if case.fallback == "dvfs" and one.slowable:
             return len(self.machine.states) - 1
-        if case.fallback == "submit" and one.slowable and self.limit(one.submit) is not None:
+        if case.fallback == "submit" and one.slowable and self.known(one.submit):
             return case.slow
         return 0
 
@@ -174,8 +180,13 @@ class _World:
         return idle + sum(n * (machine.states[state][1] - machine.idle) for n, state in runs)
 
     def fits(self, job: int, now: int) -> bool:
-        limit = self.limit(now)
-        if limit is None or self.case.fallback in ("none", "stop:idle", "stop:off"):
+        if self.case.fallback in ("none", "stop:idle", "stop:off"):
+            return True
+        limits = [self.limit(now)] if not self.case.notice else []
+        until = now + self.length(job)
+        limits += [one.power for one in self.known(now) if self.case.notice and one.begin < until]
+        limit = min((one for one in limits if one is not None), default=None)
+        if limit is None:
             return True
         runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
         return self.power([*runs, (self.shape[job][0], self.planned(job))]) <= limit
@@ -322,7 +333,8 @@ class _World:
 
     def instants(self) -> Iterator[int]:
         for one in self.case.limits if self.case.fallback != "none" else ():
-            yield from (one.begin, min(one.begin + self.case.reaction, one.end), one.end)
+            yield from (max(0, one.begin - self.case.notice), one.begin)
+            yield from (min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)
         yield from (instant for one in self.case.downs for instant in (one.begin, one.end))
         yield from self.passage.values()
