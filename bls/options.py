@@ -36,13 +36,14 @@ __all__ = [
     "MEMORY",
     "METHOD",
     "NODES_FACTOR",
+    "NOTICE",
     "ON_FAILURE",
     "OVERSIZE",
     "PLATFORM",
     "POWER",
     "POWER_OF",
     "PRESET",
-    "NOTICE",
+    "PUE",
     "REACTION",
     "REQUESTS",
     "RESIZE",
@@ -161,6 +162,10 @@ ALLOWED = Option(
 SIGNALS = Option[str | None](
     name="--signals", panel=Panel.POWER, default=None, metavar="FILE",
     help="What energy costs and emits over time: CSV, from,price_per_kwh,g_co2e_per_kwh",
+)  # fmt: skip
+PUE = Option[str | None](
+    name="--pue", panel=Panel.POWER, default=None, metavar="PUE",
+    help="What the facility draws by what the machine does: 1.4, or by load, '0%:2 50%:1.5 100%:1.3'",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
     name="--stretch-walltime", panel=Panel.POWER, default=False,

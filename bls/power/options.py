@@ -16,6 +16,7 @@ from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
+from bls.power.cooling import parse_pue
 from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
@@ -56,6 +57,8 @@ class PowerOptions:
         Whether what is slowed may run for as much longer than its walltime.
     signals : path, optional
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
+    pue : str, optional
+        What the facility draws by what the machine does (``bls.power.cooling``).
 
     Raises
     ------
@@ -71,9 +74,12 @@ class PowerOptions:
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
+    pue: str | None = o.PUE.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
+        if self.pue is not None:
+            parse_pue(self.pue)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
         whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
         name, _ = self.fallback_of
@@ -128,6 +134,7 @@ class PowerOptions:
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
             "signals": None if self.signals is None else os.fspath(self.signals),
+            "pue": self.pue,
         }
 
 

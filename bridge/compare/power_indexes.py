@@ -34,12 +34,13 @@ METRICS: Final = {
     "energy_j": ("energy", joules_text),
     "peak_power_w": ("peak power", watts_text),
     "peak_limited_w": ("peak in limits", watts_text),
+    "facility_energy_j": ("facility energy", joules_text),
     "cost": ("cost", "{:,.2f}".format),
     "co2e_g": ("carbon", grams_text),
 }
 
-#: Of these, what is shown only if it is known of both: there may have been no limits, or no signals.
-_NOT_ALWAYS: Final = ("peak_limited_w", "cost", "co2e_g")
+#: Of these, what is shown only if it is known of both: there may have been no limits, no PUE, or no signals.
+_NOT_ALWAYS: Final = ("peak_limited_w", "facility_energy_j", "cost", "co2e_g")
 
 
 class Increase(NamedTuple):
