@@ -568,3 +568,24 @@ def test_the_result_of_the_demand_response_paper() -> None:
         table = demand_response.simulated(demand_response.jobs(1, 1), fallback).power_over_time
         limited = table[table.limit_mw >= 0]
         assert limited.power_mw.max() <= 1000 * demand_response.LIMIT_W
+
+
+@pytest.mark.parametrize("fallback", ["dvfs", "stop:off"])
+def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) -> None:
+    """Widths that fit what is left, or what is in service, while hosts fail; wherever applications run."""
+    power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
+    machine = Platform((HostGroup(4, 4, 4.0, power=power),))
+    said: dict[str, Any] = {
+        "als": "gss",
+        "variation": 0.5,
+        "tasks_per_core": 4,
+        "power": PowerOptions(limits=[(20 * S, 120 * S, 1150), (200 * S, 10**6 * S, 1300)], fallback=fallback),
+        "rules": Rules("easy", resize="mold", max_attempts=10**6),
+        "surroundings": Surroundings(malleable="0.7:0.25:2", failures="mtbf:150s,mttr:5s"),
+    }
+    workload = jobs(random.Random(5), 25)
+    reference = bridge.simulate(workload, machine, **said)
+    assert (reference.jobs.held_cores != reference.jobs.cores).sum() > 5
+    assert (reference.jobs.state == "requeued").any()
+    for coupling in ("pool", "process"):
+        assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))
