@@ -36,12 +36,14 @@ __all__ = [
     "MEMORY",
     "METHOD",
     "NODES_FACTOR",
+    "NOTICE",
     "ON_FAILURE",
     "OVERSIZE",
     "PLATFORM",
     "POWER",
     "POWER_OF",
     "PRESET",
+    "PUE",
     "REACTION",
     "REQUESTS",
     "RESIZE",
@@ -146,6 +148,9 @@ LIMITS = Option[str | None](
 REACTION = Option(
     name="--reaction", panel=Panel.POWER, default="0s", metavar="TIME", help="How long after its begin a limit is known"
 )
+NOTICE = Option(
+    name="--notice", panel=Panel.POWER, default="0s", metavar="TIME", help="How long before its begin a limit is known"
+)
 FALLBACK = Option(
     name="--fallback", panel=Panel.POWER, default="none", metavar="HOW",
     help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
@@ -158,6 +163,10 @@ ALLOWED = Option(
 SIGNALS = Option[str | None](
     name="--signals", panel=Panel.POWER, default=None, metavar="FILE",
     help="What energy costs and emits over time: CSV, from,price_per_kwh,g_co2e_per_kwh",
+)  # fmt: skip
+PUE = Option[str | None](
+    name="--pue", panel=Panel.POWER, default=None, metavar="PUE",
+    help="What the facility draws by what the machine does: 1.4, or by load, '0%:2 50%:1.5 100%:1.3'",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
     name="--stretch-walltime", panel=Panel.POWER, default=False,

@@ -150,6 +150,7 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
     if given.power is not None:
         clock[b.POWER_AT] = given.power.ns[0]
+        settings[b.POWER_STAIRS] = _most_stairs(given.power.first, charged=bool(settings[b.CHARGE]))
     if given.stops is not None:
         clock[b.AT_MOST_MW] = given.at_most_mw
     sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
@@ -157,6 +158,12 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
     sizes[b.LAST] = not settings[b.BY_CORES]
     return settings, clock, sizes
+
+
+def _most_stairs(first: Array, *, charged: bool) -> int:
+    # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no pass
+    # between such instants in which there could be seen to room.
+    return int(2 * first[-1] if charged else 2 * np.diff(first).max(initial=0))
 
 
 def _set_after_pass(settings: Array, n_cores: int) -> None:
@@ -221,7 +228,8 @@ def _core_profile(given: Given, settings: Array, boundaries: Array, words: Array
     by_cores = bool(settings[b.BY_CORES])
     by_hosts = by_cores and settings[[b.BY_HOSTS, b.WHOLE_HOSTS, b.N_RESOURCES]].any()
     at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
-    slices, changes = (64 + len(at), 256 + len(at)) if by_cores else (0, 0)
+    steps = 2 * int(settings[b.POWER_STAIRS])
+    slices, changes = (64 + len(at) + steps, 256 + len(at) + steps) if by_cores else (0, 0)
     profile = CoreProfile(
         used=np.array([1 + len(at), len(at), len(at), -1], np.int64),
         ns=np.zeros(slices, np.int64),
@@ -312,7 +320,7 @@ def no_power() -> PowerState:
         _none(),
         _none(),
         np.zeros(1, np.int64),
-        nowhere,
+        np.zeros((3, 0), np.int64),
         nowhere.copy(),
         nowhere.copy(),
         _none(),
@@ -326,7 +334,7 @@ def no_power() -> PowerState:
 def no_stops() -> StopState:
     """That of a machine of which no host is stopped."""
     first, two, three = np.zeros(1, np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
-    return StopState(first, two, _none(), two, three, three)
+    return StopState(first, two, _none(), _none(), two, three, three)
 
 
 def new_state(given: Given) -> BatchState:

@@ -118,7 +118,9 @@ AFTER_HINTS = 39  # cores that others wait for
 AFTER_DIRECTIONS = 40  # what a policy does to jobs
 AFTER_LEVELS = 41  # states under a limit to power
 MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no place, waits
-SETTINGS = 43
+POWER_STAIRS = 43  # by how many steps of limits the profile may change at one instant
+NOTICED = 44  # 1 where limits are known before they begin
+SETTINGS = 45
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -158,7 +160,8 @@ AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed
 NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
 DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
-CLOCK = 33
+STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
+CLOCK = 34
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -351,9 +354,10 @@ class PowerState(State):
     ns, known : int64 (B,)
         When what is known of limits changes, ascending; and the lowest limit that is known and in force from then on, mW,
         ``NEVER`` where there is none.
-    first : int64 (B + 1,); stairs : int64 (2, K)
+    first : int64 (B + 1,); stairs : int64 (3, K)
         What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
-        each k from ``first[i]`` up to ``first[i + 1]``.
+        each k from ``first[i]`` up to ``first[i + 1]``. With ``NOTICED`` what comes to be known then, beside what was known
+        before: from ``stairs[2, k]`` on, else 0.
     more_mw, speed : int64 (S, G)
         What a core draws beyond an idle one in each state, and its speed there, parts per billion.
     first_core : int64 (G + 1,)
@@ -391,6 +395,8 @@ class StopState(State):
         mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``.
     saves_mw : int64 (H,)
         By how much less a host draws that is out of service, and idle or off, than one whose cores all work.
+    down_saves_mw : int64 (H,)
+        And one that is down.
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
     host : int64 (3, H)
@@ -402,6 +408,7 @@ class StopState(State):
     first: Ints
     stairs: Ints2
     saves_mw: Ints
+    down_saves_mw: Ints
     passages: Ints2
     host: Ints2
     log: Ints2

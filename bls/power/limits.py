@@ -8,7 +8,7 @@ A CSV file of one line a limit, in any order::
 
 Times are as everywhere (a bare number is seconds since time 0). A limit is in force from ``from`` up to, not including, ``to``;
 without ``to`` for ever. It is in W, or a share of what the machine draws if all its cores work at full speed. Of several that
-are in force the lowest counts. It is known only some time after it has begun, the reaction.
+are in force the lowest counts. It is known only some time after it has begun, the reaction; or some time before, the notice.
 """
 
 from __future__ import annotations
@@ -65,18 +65,33 @@ class Stairs(NamedTuple):
     power_mw: Array
 
 
+class Lowerings(NamedTuple):
+    """By how much what is known of the time to come is lower than before, at each of some instants: int64 each.
+
+    At the k-th instant these are the rows ``first[k]:first[k + 1]``, which add up: from ``since_ns`` up to ``until_ns`` by
+    ``less_mw``.
+    """
+
+    first: Array
+    since_ns: Array
+    until_ns: Array
+    less_mw: Array
+
+
 @dataclass(frozen=True)
 class Limits:
-    """Limits, and how long after its begin each of them is known.
+    """Limits, and how long after its begin, or before it, each of them is known.
 
     Parameters
     ----------
     limits : sequence of Limit
-    reaction_ns : int
+    reaction_ns, notice_ns : int
+        At most one of them is not 0.
     """
 
     limits: tuple[Limit, ...] = ()
     reaction_ns: int = 0
+    notice_ns: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -87,10 +102,45 @@ class Limits:
         found = {
             at
             for one in self.limits
-            for at in (one.begin_ns, min(one.begin_ns + self.reaction_ns, one.end_ns), one.end_ns)
+            for at in (self._known_ns(one), one.begin_ns, min(one.begin_ns + self.reaction_ns, one.end_ns), one.end_ns)
             if at < MAX_NS
         }
         return np.array(sorted(found), np.int64)
+
+    def _known_ns(self, one: Limit) -> int:
+        return max(0, one.begin_ns - self.notice_ns)
+
+    def any_known(self, instants: Array) -> Array:
+        """Whether any limit is known at each of some instants, in force or to come: bool."""
+        spans = joined((self._known_ns(one) + self.reaction_ns, one.end_ns) for one in self.limits)
+        bounds = np.array([at for span in spans for at in span], np.int64)
+        found: Array = np.searchsorted(bounds, instants, side="right") % 2 == 1
+        return found
+
+    def lowerings(self, most_mw: int) -> Lowerings:
+        """What comes to be known at each of :attr:`instants`, of limits below ``most_mw``."""
+        pending = sorted(
+            ((self._known_ns(one), one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
+        )
+        # What is known so far: from each instant on so much, up to the next one.
+        at, power = [0], [most_mw]
+        first, rows = [0], list[tuple[int, int, int]]()
+        for now in self.instants.tolist():
+            while pending and pending[-1][0] <= now:
+                _, begin, end, most = pending.pop()
+                for instant in (begin, end):
+                    place = bisect_right(at, instant) - 1
+                    if at[place] < instant:
+                        at.insert(place + 1, instant)
+                        power.insert(place + 1, power[place])
+                for place in range(bisect_left(at, begin), bisect_left(at, end)):
+                    if power[place] > most:
+                        until = at[place + 1] if place + 1 < len(at) else MAX_NS
+                        rows.append((at[place], until, power[place] - most))
+                        power[place] = most
+            first.append(len(rows))
+        columns = np.array(rows, np.int64).reshape(-1, 3).T
+        return Lowerings(np.array(first, np.int64), *(column.copy() for column in columns))
 
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
         """The lowest limit in force at each of some instants, mW, or of those that are known: int64; ``none_mw`` if none is."""

@@ -16,6 +16,7 @@ from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
+from bls.power.cooling import parse_pue
 from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
@@ -43,8 +44,8 @@ class PowerOptions:
         Which cores are active: those that a job holds, or of these those that are in a task.
     limits : path, or sequence of (from_ns, to_ns, W), optional
         A CSV file (``bls.power.limits``); ``to_ns`` None is for ever.
-    reaction_ns : int
-        How long after its begin a limit is known.
+    reaction_ns, notice_ns : int
+        How long after its begin, or before it, a limit is known; one of them is 0.
     fallback : str
         ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
@@ -56,6 +57,8 @@ class PowerOptions:
         Whether what is slowed may run for as much longer than its walltime.
     signals : path, optional
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
+    pue : str, optional
+        What the facility draws by what the machine does (``bls.power.cooling``).
 
     Raises
     ------
@@ -66,20 +69,35 @@ class PowerOptions:
     of: str = o.POWER_OF.default
     limits: str | os.PathLike[str] | Sequence[Sequence[float | None]] | None = None
     reaction_ns: int = 0
+    notice_ns: int = 0
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
+    pue: str | None = o.PUE.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
+        if self.pue is not None:
+            parse_pue(self.pue)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
+        whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
         name, _ = self.fallback_of
+        if self.reaction_ns and self.notice_ns:
+            raise InputError(
+                f"{o.NOTICE.name}: not with {o.REACTION.name}; a limit is known before its begin, or after it"
+            )
+        if self.notice_ns and name.startswith("stop:"):
+            raise InputError(
+                f"{o.NOTICE.name}: not with {o.FALLBACK.name} {name}, as hosts leave the service when a limit begins; allowed: "
+                f"{o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+            )
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             given_limits(self.limits)
         if self.limits is None:
             for option, given in (
                 (o.REACTION.name, self.reaction_ns != 0),
+                (o.NOTICE.name, self.notice_ns != 0),
                 (o.FALLBACK.name, name != "none"),
                 (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
                 (o.STRETCH_WALLTIME.name, self.stretch_walltime),
@@ -111,10 +129,12 @@ class PowerOptions:
             "power_of": self.of,
             "limits": said,
             "reaction_ns": self.reaction_ns,
+            "notice_ns": self.notice_ns,
             "fallback": self.fallback,
             "allowed": os.fspath(self.allowed),
             "stretch_walltime": self.stretch_walltime,
             "signals": None if self.signals is None else os.fspath(self.signals),
+            "pue": self.pue,
         }
 
 
@@ -184,6 +204,7 @@ class PowerPlan:
         table = self.table
         found = {
             b.POWERED: {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            b.NOTICED: int(self.limits.notice_ns > 0),
             b.IDLE_MW: table.idle_total_mw,
             b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
         }
@@ -206,6 +227,7 @@ class PowerPlan:
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            down_saves_mw=(table.host_full_mw - table.off_mw)[group],
             passages=passages if off else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),
@@ -221,13 +243,18 @@ class PowerPlan:
         above = np.append(power[1:], full)
         above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
         some = above > power
+        first = np.append(0, np.cumsum(some))[stairs.first]
+        steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
+        if limits.notice_ns:
+            lower = limits.lowerings(full)
+            first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
         more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
         n_cores = int(table.first_core[-1])
         return PowerState(
             ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
-            first=np.append(0, np.cumsum(some))[stairs.first],
-            stairs=np.stack([_never(stairs.until_ns), above - power])[:, some].copy(),
+            first=first,
+            stairs=steps,
             more_mw=more,
             speed=np.ascontiguousarray(table.speed[:, groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
@@ -268,7 +295,11 @@ def power_plan(
     )
     table = power_table(platform, needed_by)
     name, state = options.fallback_of
-    limits = NO_LIMITS if options.limits is None else Limits(_limits(options.limits, table), options.reaction_ns)
+    limits = (
+        NO_LIMITS
+        if options.limits is None
+        else Limits(_limits(options.limits, table), options.reaction_ns, options.notice_ns)
+    )
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -279,8 +310,7 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        under = limits.steps(workload.submit_ns, b.NEVER, known=True) < b.NEVER
-        planned[allowed_rows & under] = state
+        planned[allowed_rows & limits.any_known(workload.submit_ns)] = state
     signals = None if options.signals is None else read_signals(options.signals)
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
 

@@ -22,6 +22,7 @@ from bls.power.accounting import (
     drawn_by_jobs,
     step_series,
 )
+from bls.power.cooling import facility, parse_pue
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
@@ -34,6 +35,7 @@ from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, ENERGY
 
 __all__ = [
+    "FACILITY_METRICS",
     "LIMIT_METRICS",
     "METRICS",
     "NO_LIMIT",
@@ -73,6 +75,9 @@ LIMIT_METRICS: Final = (
 
 #: And of one that has signals: of the machine, and of the cores that jobs held.
 SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
+
+#: And of one that is told the PUE of its facility.
+FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
@@ -296,8 +301,9 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS` and with signals :data:`SIGNAL_METRICS`: of energy in
-        J, of power in W, of carbon in g; None where nothing took any time, of no jobs, and where there was no limit."""
+        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with signals :data:`SIGNAL_METRICS` and with a PUE
+        :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g; None where nothing took any time, of no jobs,
+        and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -321,7 +327,21 @@ class PowerReport:
             "above_limit_j": over / PJ_PER_J,
             **(self._indexes() if self.plan.limits else {}),
             **self._spent(),
+            **self._facility(),
         }
+
+    def _facility(self) -> dict[str, float | None]:
+        pue = self.plan.options.pue
+        if pue is None:
+            return {}
+        found = facility(self.series, self.plan.table.full_total_mw, parse_pue(pue))
+        total = self.series.energy_pj()
+        values = (
+            float(found.energy_pj / PJ_PER_J),
+            float(found.energy_pj / total) if total else None,
+            float(found.peak_mw / 1000),
+        )
+        return dict(zip(FACILITY_METRICS, values, strict=True))
 
     def _spent(self) -> dict[str, float]:
         if self.spending is None:
@@ -377,6 +397,10 @@ class PowerReport:
         if "co2e_g" in found:
             jobs = grams_text(found["co2e_jobs_g"])
             rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
+        if "facility_energy_j" in found:
+            mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
+            most = watts_text(found["facility_peak_w"])
+            rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
         if not self.plan.limits:
             return rows
         plan = self.plan

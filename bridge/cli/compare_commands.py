@@ -24,6 +24,12 @@ def compare_command(
     b: Annotated[str, typer.Argument(metavar="DIR_B", help="That of another run of the same workload.")],
     job: Annotated[int | None, typer.Option(metavar="N", help="Print the whole chain of this job.")] = None,
     top: Annotated[int, TOP] = TOP.default,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN:WAIT", help="Reward of jobs that may be slowed, for a core-hour longer, as 0.02:0.005."
+        ),
+    ] = None,
     out: Annotated[str | None, replace(OUT, short="-o", help="Folder for table, record and figures")] = OUT.default,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
@@ -33,6 +39,7 @@ def compare_command(
     """
     from bridge.compare.comparison import compare_jobs, ranked
     from bridge.compare.record import METRICS, differing, job_rows, read_run, write_comparison
+    from bridge.compare.rewards import parse_rates
     from bridge.compare.words import (
         ONE_SAMPLE,
         chain_table,
@@ -45,6 +52,7 @@ def compare_command(
     from traces.base.errors import InputError
 
     top = TOP.check(top)
+    rates = None if reward is None else parse_rates(reward)
     if out is None and force:
         raise InputError("--force: only with --out, whose folder it replaces")
     target = None if out is None else named_folder(out)
@@ -58,7 +66,7 @@ def compare_command(
     compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
-    power_rows, power = _power(compared, *runs)
+    power_rows, power = _power(compared, *runs, rates)
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
         print(lined_up(described + summary_rows(compared, metrics) + power_rows))
@@ -81,15 +89,26 @@ def compare_command(
         say(f"comparison: {target}")
 
 
-def _power(compared: Any, a: Any, b: Any) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
+def _power(compared: Any, a: Any, b: Any, rates: Any) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
     # What limits to power have cost and saved, to print and to write, where both runs know of power.
-    if "power" not in a.record or "power" not in b.record:
-        return [], None
     from bridge.compare.power_indexes import METRICS, index_rows, power_indexes
+    from bridge.compare.rewards import reward_row, rewards
+    from traces.base.errors import InputError
 
-    found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
+    found = None
+    if "power" in a.record and "power" in b.record:
+        found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
     if found is None:
+        if rates is not None:
+            raise InputError(
+                "--reward: one of the runs knows nothing of power; allowed: with runs with --power or --limits"
+            )
         return [], None
     metrics = {name: [run.metric(name) for run in (a, b)] for name in METRICS}
-    written = {name: pair for name, pair in metrics.items() if pair != [None, None]}
-    return index_rows(found, metrics), written | found.record()
+    written = {name: pair for name, pair in metrics.items() if pair != [None, None]} | found.record()
+    rows = index_rows(found, metrics)
+    if rates is not None:
+        given = rewards(rates, (a.jobs, b.jobs), compared.rows, (metrics["cost"][0], metrics["cost"][1]))
+        rows.append(reward_row(given))
+        written["rewards"] = given.record()
+    return rows, written

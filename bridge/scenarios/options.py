@@ -85,9 +85,11 @@ class ScenarioOptions:
     power_of: Annotated[str, b.POWER_OF] = b.POWER_OF.default
     limits: Annotated[str | None, b.LIMITS] = b.LIMITS.default
     reaction: Annotated[str | None, b.REACTION] = None
+    notice: Annotated[str | None, b.NOTICE] = None
     fallback: Annotated[str, b.FALLBACK] = b.FALLBACK.default
     allowed: Annotated[str, b.ALLOWED] = b.ALLOWED.default
     signals: Annotated[str | None, b.SIGNALS] = b.SIGNALS.default
+    pue: Annotated[str | None, b.PUE] = b.PUE.default
     stretch_walltime: Annotated[bool, b.STRETCH_WALLTIME] = b.STRETCH_WALLTIME.default
     preset: Annotated[bool, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
@@ -127,7 +129,17 @@ class ScenarioOptions:
         )
 
     def _power(self) -> PowerOptions | None:
-        given = ("limits", "reaction", "fallback", "allowed", "power_of", "signals", "stretch_walltime")
+        given = (
+            "limits",
+            "reaction",
+            "notice",
+            "fallback",
+            "allowed",
+            "power_of",
+            "signals",
+            "pue",
+            "stretch_walltime",
+        )
         if not self.power and all(getattr(self, name) == getattr(ScenarioOptions, name) for name in given):
             return None
         from bls.power.options import PowerOptions
@@ -136,7 +148,8 @@ class ScenarioOptions:
         return PowerOptions(
             of=self.power_of,
             reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
-            **self._given("limits", "fallback", "allowed", "signals", "stretch_walltime"),
+            notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, b.NOTICE.name),
+            **self._given("limits", "fallback", "allowed", "signals", "pue", "stretch_walltime"),
         )
 
     def _given(self, *names: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bls.options import ALLOWED, FALLBACK, LIMITS, STRETCH_WALLTIME
+from bls.options import ALLOWED, FALLBACK, LIMITS, NOTICE, STRETCH_WALLTIME
 from bls.power.allowed import unknown_users
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MOST = 20
 
 def power_words(scenario: Scenario) -> Iterator[str]:
     """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
-    effect, as nobody is slowed; that users who allow it have no job."""
+    effect, as nobody is slowed, or limits are ignored; that users who allow it have no job."""
     plan = scenario.power
     if plan is None or not plan.limits:
         return
@@ -34,6 +34,8 @@ def power_words(scenario: Scenario) -> Iterator[str]:
     nobody = f"of no effect, as {FALLBACK.name} {options.fallback} slows nobody"
     if plan.stops and options.allowed != ALLOWED.default:
         yield f"{ALLOWED.name}: {nobody}"
+    if plan.fallback == "none" and options.notice_ns:
+        yield f"{NOTICE.name}: of no effect, as {FALLBACK.name} none ignores limits"
     if options.stretch_walltime and not slows:
         yield f"{STRETCH_WALLTIME.name}: {nobody}"
     if unknown := unknown_users(options.allowed, scenario.workload):

@@ -157,12 +157,18 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     InputError
         If one is unknown.
     """
-    from bls.power.report import LIMIT_METRICS, METRICS, SIGNAL_METRICS  # which most runs need not load
+    from bls.power.report import (
+        FACILITY_METRICS,
+        LIMIT_METRICS,
+        METRICS,
+        SIGNAL_METRICS,
+    )  # which most runs need not load
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": graph_distribution(no_values)}
-    known += [name for name in (*_flat(of_graphs), *METRICS, *LIMIT_METRICS, *SIGNAL_METRICS) if name not in known]
+    of_power = (*METRICS, *LIMIT_METRICS, *SIGNAL_METRICS, *FACILITY_METRICS)
+    known += [name for name in (*_flat(of_graphs), *of_power) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)

@@ -14,6 +14,7 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from directors import Director
 from matplotlib.text import Text
 from test_reaching import jobs
 
@@ -24,6 +25,7 @@ from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
+from bls.simulator import BatchSimulator
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
@@ -194,6 +196,57 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
+def varied(seed: int, estimates: str, fallback: str) -> tuple[Workload, dict[str, Any]]:
+    """A scenario with promised ends, or in which deciding takes time."""
+    workload, options = scenario(seed)
+    options["power"] = replace(options["power"], fallback=fallback)
+    options["rules"] = replace(options["rules"], backfill=random.Random(seed).choice(("easy", "3", "conservative")))
+    if estimates == "application":
+        options["rules"] = replace(options["rules"], estimates=estimates)
+    else:
+        options["rules"] = replace(options["rules"], charge_decisions=True, decision_cost_ns=2 * S)
+    options.pop("backfill", None)
+    return workload, options
+
+
+VARIED = [
+    ("application", "dvfs"),
+    ("application", "submit:state=1"),
+    ("charged", "submit:state=2"),
+    ("charged", "hold"),
+]
+
+
+@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
+def test_promised_ends_and_decisions_that_take_time(
+    estimates: str, fallback: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's state is checked on the way; in place, where that is possible, or simulated again, it is the same."""
+    scaled = 0
+    for seed in range(12):
+        workload, options = varied(seed, estimates, fallback)
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchSimulator, "checks", 1)
+            patch.setattr(BatchSimulator, "most_ends", 1)
+            kept = bridge.simulate(workload, PLATFORM, **options)
+        states_told(kept)
+        hosts_make_the_machine(kept)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
+        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+    assert scaled > 50 or fallback == "hold"
+
+
+@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
+def test_promised_ends_and_decisions_that_take_time_in_every_coupling(estimates: str, fallback: str) -> None:
+    workload, options = varied(4, estimates, fallback)
+    options["als"] = "fac"
+    reference = bridge.simulate(workload, PLATFORM, **options)
+    for coupling in ("pool", "process"):
+        assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
+
+
 @pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
 @pytest.mark.parametrize("als", ["recorded", "ss"])
 def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state: str) -> None:
@@ -333,33 +386,50 @@ LIMITED = [(20 * S, 80 * S, 300)]
 def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.Result:
     rows = [{"job_id": 1, "submit_s": 0, "run_s": 100, "cores": 2}] if jobs_ is None else jobs_
     power = {
-        name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
+        name: said.pop(name)
+        for name in list(said)
+        if name in ("limits", "fallback", "allowed", "stretch_walltime", "notice_ns")
     }
+    rules = said.get("rules", Rules())
+    molds = rules.molds or rules.resizing  # which recorded run times do not
     return bridge.simulate(
-        Workload.from_jobs(rows), SMALL, als="recorded", power=PowerOptions(**{"limits": LIMITED} | power), **said
+        Workload.from_jobs(rows),
+        SMALL,
+        als="static" if molds else "recorded",
+        power=PowerOptions(**{"limits": LIMITED} | power),
+        **said,
     )
 
 
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        ({"fallback": "stop:off", "surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, "failures", "dvfs"),
-        ({"fallback": "stop:idle", "surroundings": "maintenance"}, "windows of maintenance", "hold"),
-        ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
-        ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
-        ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),
+        (
+            {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": Surroundings(malleable="1")},
+            "resize.*mold.* beside several reservations",
+            "stop:idle",
+        ),
+        (
+            {
+                "fallback": "hold",
+                "notice_ns": S,
+                "rules": Rules(resize="expand"),
+                "surroundings": Surroundings(malleable="1"),
+            },
+            "resize='expand' and notice=, as cores come to running jobs",
+            "none",
+        ),
+        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice=, as one that decides", "none"),
+        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "hold"),
+        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
     ],
 )
-def test_what_is_not_with_a_fallback_is_with_others(
-    said: dict[str, Any], what: str, instead: str, tmp_path: Path
-) -> None:
+def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
     """The line names them, and what it names is possible."""
-    if said.get("surroundings") == "maintenance":
-        (tmp_path / "windows.toml").write_text('[[maintenance]]\nname = "m"\nbegin = "1h"\nend = "2h"\nhosts = "0"\n')
-        said = said | {"surroundings": Surroundings(windows=tmp_path / "windows.toml")}
     rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
-    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
+    with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none") as error:
         run_small(rows, **said)
+    assert instead in str(error.value).partition("allowed")[2]
     run_small(rows, **said | {"fallback": instead})
 
 
@@ -379,6 +449,8 @@ def test_what_is_to_be_said_of_limits() -> None:
     nobody = "of no effect, as --fallback {} slows nobody"
     assert words(fallback="stop:idle", allowed="0.5") == ["--allowed: " + nobody.format("stop:idle")]
     assert words(fallback="hold", allowed="0.5") == []
+    assert words(fallback="none", notice_ns=S) == ["--notice: of no effect, as --fallback none ignores limits"]
+    assert words(fallback="hold", notice_ns=S) == []
     killed = Rules(kill_at_walltime=True)
     for fallback in ("none", "hold", "stop:off"):
         said = words(fallback=fallback, stretch_walltime=True, rules=killed)
@@ -496,3 +568,24 @@ def test_the_result_of_the_demand_response_paper() -> None:
         table = demand_response.simulated(demand_response.jobs(1, 1), fallback).power_over_time
         limited = table[table.limit_mw >= 0]
         assert limited.power_mw.max() <= 1000 * demand_response.LIMIT_W
+
+
+@pytest.mark.parametrize("fallback", ["dvfs", "stop:off"])
+def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) -> None:
+    """Widths that fit what is left, or what is in service, while hosts fail; wherever applications run."""
+    power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
+    machine = Platform((HostGroup(4, 4, 4.0, power=power),))
+    said: dict[str, Any] = {
+        "als": "gss",
+        "variation": 0.5,
+        "tasks_per_core": 4,
+        "power": PowerOptions(limits=[(20 * S, 120 * S, 1150), (200 * S, 10**6 * S, 1300)], fallback=fallback),
+        "rules": Rules("easy", resize="mold", max_attempts=10**6),
+        "surroundings": Surroundings(malleable="0.7:0.25:2", failures="mtbf:150s,mttr:5s"),
+    }
+    workload = jobs(random.Random(5), 25)
+    reference = bridge.simulate(workload, machine, **said)
+    assert (reference.jobs.held_cores != reference.jobs.cores).sum() > 5
+    assert (reference.jobs.state == "requeued").any()
+    for coupling in ("pool", "process"):
+        assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))

@@ -177,7 +177,7 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     plain = bridge.simulate(sample_path(), **said)
     signals = tmp_path / "signals.csv"
     signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
-    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals)
+    power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals, pue="1.5")
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(

@@ -97,7 +97,8 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     """Whether the arrays have room for whatever one pass may write, as a ``BatchStatus``."""
     settings, sizes = state.settings, state.sizes
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
-    more = 2 * state.host_ns.size + 16
+    steps = 2 * settings[b.POWER_STAIRS]
+    more = 2 * state.host_ns.size + 16 + steps
     if settings[b.PLANS] == 1:
         more += 2 * (sizes[b.N_WAITING] + sizes[b.N_RUNNING])
     if settings[b.RESIZE] != b.NO_RESIZE:
@@ -114,6 +115,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
     more = 2 * more + 2 * state.host_ns.size
     more *= 1 + settings[b.N_RESOURCES] + settings[b.N_LICENCES]
+    more += steps
     if profile.used[b.CHANGES] + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
     if sizes[b.PLAN_USED] + planned > state.kept_lo.size:

@@ -4,7 +4,8 @@ A limit is known from some instant on. Then a job starts if what it draws, what 
 fit, all of those that may be slowed in the state that they are planned with: full speed (*hold*); the one that was set for the
 job by its submit (*fixed*); or the slowest one (*levels*). Where several reservations are planned, or where cores differ, the
 same is an amount in the profile of cores, beside licences: of limits those that are known now count, up to their ends. A job is
-planned to run for as long as it takes in the state that was set for it, or at the level of now.
+planned to run for as long as it takes in the state that was set for it, or at the level of now. Where limits are known before
+they begin, the profile has them from when they are known on, and a job fits if it does for as long as it is planned to run.
 
 With *levels* there is one level for all running jobs that may be slowed. After each pass it is the fastest at which what is
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
@@ -18,7 +19,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw
 from bls.engine.state import BatchState
@@ -32,9 +33,9 @@ def _plan_limit(state: BatchState, k: int, now: int, sign: int) -> None:
     """Take what the limits that are known from instant number ``k`` on leave out from the profile, or give it back."""
     power = state.power
     for stair in range(power.first[k], power.first[k + 1]):
-        until, step = power.stairs[0, stair], power.stairs[1, stair]
+        until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
         if until > now:
-            hold_amount(state, state.cores_profile, state.settings[b.POWER_AMOUNT], step, now, until, sign)
+            hold_amount(state, state.cores_profile, state.settings[b.POWER_AMOUNT], step, since, until, sign)
 
 
 @compiled(HOOK)
@@ -44,13 +45,15 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
         k = clock[b.NEXT_POWER]
         lower = power.known[k] < clock[b.LIMIT_MW]
+        if settings[b.NOTICED] == 1 and power.first[k] < power.first[k + 1]:
+            lower = True
         clock[b.NEXT_POWER], clock[b.LIMIT_MW] = k + 1, power.known[k]
         clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
         if settings[b.BY_CORES] == 0:
             continue
         if lower and settings[b.KEEP] == 1:
             drop_slots(state)
-        if k > 0:
+        if k > 0 and settings[b.NOTICED] == 0:
             _plan_limit(state, k - 1, now, 1)
         _plan_limit(state, k, now, -1)
         if lower:
@@ -163,10 +166,13 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
     sizes, jobs = state.sizes, state.jobs
     for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
         job = state.running_job[k]
-        if jobs[b.START, job] == now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
-            expect(state, job, now, now + jobs[b.ESTIMATE, job])
+        if jobs[b.START, job] >= now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
+            expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
+            if state.settings[b.PROMISES] == 1:
+                call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     for k in range(sizes[b.N_STARTED]):
-        expect(state, state.started[k], now, now + jobs[b.ESTIMATE, state.started[k]])
+        job = state.started[k]
+        expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
 
 
 @compiled(HOOK)

@@ -1,0 +1,103 @@
+"""What users are given whose jobs may be slowed, in a comparison."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+
+from bridge.compare.rewards import parse_rates, reward_row, rewards
+from traces.base.errors import InputError
+
+H = 3600 * 10**9
+NAMES = ["eligible_ns", "start_ns", "end_ns", "cores", "allowed"]
+
+
+def jobs(rows: list[tuple[int, int, int, int, int]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=NAMES) * [H, H, H, 1, 1]
+
+
+def test_by_hand() -> None:
+    """Job 1 runs 2 h longer on 4 cores and waits 1 h longer, job 2 waits longer and runs shorter, job 3 may not be slowed,
+    job 4 gains."""
+    before = jobs([(0, 0, 2, 4, 0), (0, 1, 5, 2, 0), (0, 0, 1, 8, 0), (0, 3, 9, 1, 0)])
+    after = jobs([(0, 1, 5, 4, 1), (0, 4, 5, 2, 1), (0, 9, 19, 8, 0), (0, 0, 1, 1, 1)])
+    both = np.arange(4), np.arange(4)
+    found = rewards(parse_rates("0.5:0.25"), (before, after), both, (100.0, 80.0))
+    assert found.total == Fraction(4 * 2, 2) + Fraction(4 * 1 + 2 * 3, 4)
+    assert (found.jobs, found.allowed_jobs, found.saved) == (2, 3, 13.5)
+    assert reward_row(found) == ("rewards", "6.50 to 2 of 3 allowed jobs; 13.50 of cost saved beyond that")
+    only_run = rewards(parse_rates("0.5:0"), (before, after), both, (100.0, None))
+    assert (only_run.total, only_run.jobs, only_run.saved) == (4, 1, None)
+    nobody = rewards(parse_rates("1:1"), (before.iloc[:0], after.iloc[:0]), (both[0][:0], both[1][:0]), (None, None))
+    assert (nobody.total, nobody.jobs, nobody.allowed_jobs) == (0, 0, 0)
+
+
+def drawn(chance: random.Random) -> tuple[int, int, int, int, int]:
+    start = chance.randrange(2**50)
+    return 0, start, start + chance.randrange(2**50), chance.randint(1, 10**6), chance.randint(0, 1)
+
+
+def test_as_sums_of_fractions() -> None:
+    """Of jobs in another order, of which some are not compared."""
+    for seed in range(20):
+        chance = random.Random(seed)
+        made = [pd.DataFrame([drawn(chance) for _ in range(12)], columns=NAMES) for _ in range(2)]
+        rows = [np.array(chance.sample(range(12), 7)) for _ in range(2)]
+        total = Fraction(0)
+        for first, second in zip(*rows, strict=True):
+            a, b = made[0].iloc[first], made[1].iloc[second]
+            if b.allowed:
+                run = max(0, int(b.end_ns - b.start_ns) - int(a.end_ns - a.start_ns))
+                wait = max(0, int(b.start_ns) - int(a.start_ns))
+                total += int(b.cores) * (run * Fraction("0.02") + wait * Fraction("0.005")) / H
+        found = rewards(parse_rates("0.02:0.005"), (made[0], made[1]), (rows[0], rows[1]), (None, None))
+        assert found.total == total
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1:2:3", "-1:2", "1:x", "1:", "nan:1", "1e3:1", "1000001:0", "0.0000001:0", "²:1"]
+)
+def test_what_cannot_be(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"^--reward: .*; allowed: for a core-hour of running longer, .*, as 0.02:0.005$"
+    ):
+        parse_rates(text)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("limits.csv").write_text("from,to,limit_w\n1h,30h,30%\n")
+    Path("signals.csv").write_text("from,price_per_kwh\n0,0.3\n")
+    words = (
+        "run",
+        "sample",
+        "--als",
+        "recorded",
+        "--select",
+        "first:60",
+        "--platform",
+        "demand-response",
+        "--no-trace",
+    )
+    for fallback in ("none", "dvfs"):
+        ran = twolevel(
+            *words, "--limits", "limits.csv", "--signals", "signals.csv", "--fallback", fallback, "--out", fallback
+        )
+        assert ran.code == 0, ran.err
+    said = twolevel("compare", "none", "dvfs", "--reward", "0.02:0.005", "-o", "compared")
+    assert said.code == 0, said.err
+    assert "allowed jobs; " in said.out
+    written = json.loads(Path("compared/comparison.json").read_text())["power"]["rewards"]
+    assert (written["run_rate"], written["wait_rate"], written["allowed_jobs"]) == (0.02, 0.005, 60)
+    assert 0 <= written["jobs"] <= 60
+    assert twolevel(*words, "--out", "plain").code == 0
+    wrong = twolevel("compare", "plain", "dvfs", "--reward", "0.02:0.005")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "--reward: one of the runs knows nothing of power" in wrong.err
