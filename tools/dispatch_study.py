@@ -72,6 +72,8 @@ class Outcome:
     total_s : float
         What deciding took in all.
     passes : int
+    by_list : float
+        What share of the passes that planned anything the list decided: the model was too large, or nothing was found.
     """
 
     slowdown: float
@@ -82,6 +84,7 @@ class Outcome:
     deciding_ms: float
     total_s: float
     passes: int
+    by_list: float
 
 
 def outcome(
@@ -109,10 +112,18 @@ def outcome(
     slow = slowdown(rows.submit_ns, rows.start_ns, rows.end_ns)
     ms = passes["decision_ns"].to_numpy() / 1e6
     planned = passes["modelled"].to_numpy() > 0 if "modelled" in passes else passes["waiting"].to_numpy() > 0
+    by_list = (passes["source"][planned] == "fallback").mean() if "source" in passes else 0.0
     return Outcome(
-        float(slow.mean()), float(slow.std()), float(wait_s.mean()), float(wait_s.std()),
-        float(ms.mean()), float(ms[planned].mean()) if planned.any() else 0.0, float(ms.sum()) / 1e3, len(ms),
-    )  # fmt: skip
+        slowdown=float(slow.mean()),
+        slowdown_std=float(slow.std()),
+        wait_s=float(wait_s.mean()),
+        wait_std=float(wait_s.std()),
+        pass_ms=float(ms.mean()),
+        deciding_ms=float(ms[planned].mean()) if planned.any() else 0.0,
+        total_s=float(ms.sum()) / 1e3,
+        passes=len(ms),
+        by_list=float(by_list),
+    )
 
 
 def of_log(path: Path, factor: float, select: str, estimates: str, charged: bool, sample: int) -> list[Outcome]:
@@ -123,19 +134,14 @@ def of_log(path: Path, factor: float, select: str, estimates: str, charged: bool
     return [outcome(made, machine, dispatcher, estimates, charged=charged) for dispatcher in PAYS]
 
 
-def of_stand_in(machine: str, path: Path, estimates: str, sample: int) -> list[Outcome | None]:
-    """The jobs of a stand-in under each of :data:`PAPER`; None: its model is too large for the machine (PCP'19)."""
+def of_stand_in(machine: str, path: Path, estimates: str, sample: int) -> list[Outcome]:
+    """The jobs of a stand-in under each of :data:`PAPER`."""
     log = read_workload(path)
     made: StandIn = eurora(log, 2000, sample) if machine == "eurora" else forhlr(log, sample, "busiest:1d")
     with TemporaryDirectory() as folder:
         asked = Path(folder) / "requests.csv"
         write_requests(made, asked)
-        return [
-            None
-            if machine == "forhlr" and dispatcher.name == "pcp19"
-            else outcome(made.workload, made.platform, dispatcher, estimates, asked)
-            for dispatcher in PAPER
-        ]
+        return [outcome(made.workload, made.platform, dispatcher, estimates, asked) for dispatcher in PAPER]
 
 
 def pays_table(name: str, samples: Sequence[Sequence[Outcome]]) -> list[str]:
@@ -156,21 +162,19 @@ def pays_table(name: str, samples: Sequence[Sequence[Outcome]]) -> list[str]:
     return lines
 
 
-def paper_table(machine: str, found: Sequence[tuple[str, Sequence[Sequence[Outcome | None]]]]) -> list[str]:
+def paper_table(machine: str, found: Sequence[tuple[str, Sequence[Sequence[Outcome]]]]) -> list[str]:
     """The paper's table of a machine: by estimates, and by dispatcher."""
     lines = [
-        f"| {machine} | ms a pass, all | with something to plan | deciding in all | mean slowdown | mean wait |",
-        "|---|---|---|---|---|---|",
+        f"| {machine} | ms a pass, all | with something to plan | deciding in all | by the list | mean slowdown | mean wait |",
+        "|---|---|---|---|---|---|---|",
     ]
     for estimates, samples in found:
         for k, dispatcher in enumerate(PAPER):
-            of = [one for sample in samples if (one := sample[k]) is not None]
-            if not of:
-                lines.append(f"| {dispatcher.name}, {estimates} | not run | | | | |")
-                continue
+            of = [sample[k] for sample in samples]
             lines.append(
                 f"| {dispatcher.name}, {estimates} | {fmean(one.pass_ms for one in of):.1f} "
                 f"| {fmean(one.deciding_ms for one in of):.1f} | {fmean(one.total_s for one in of):.0f} s "
+                f"| {fmean(one.by_list for one in of):.1%} "
                 f"| {fmean(one.slowdown for one in of):.1f} ± {fmean(one.slowdown_std for one in of):.0f} "
                 f"| {fmean(one.wait_s for one in of) / 60:.0f} ± {fmean(one.wait_std for one in of) / 60:.0f} min |"
             )
