@@ -258,27 +258,23 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
     # What cannot be under limits to power.
     if plan.options.stretch_walltime and not rules.kill_at_walltime:
         raise InputError("--stretch-walltime: needs --kill-at-walltime, as nobody is killed otherwise")
-    maintained = around.windows is not None and bool((around.windows.is_reservation == 0).any())
     # What each is not with, and the fallbacks that it is with.
-    no_stops = "none, hold, submit:state=1 or dvfs, under which no host is stopped"
     unslowed = "none, hold, stop:idle or stop:off, under which nobody is slowed"
     for there, what, instead in (
-        (plan.stops and around.outages is not None, "--failures", no_stops),
-        (plan.stops and maintained, "windows of maintenance", no_stops),
         (
-            not plan.stops and rules.charge_decisions,
-            "--charge-decisions, as jobs would start later than was decided",
+            plan.fallback == "dvfs" and rules.charge_decisions,
+            "--charge-decisions, as a level is set behind a pass, and none is made while the scheduler decides",
+            "none, hold, submit:state=1, stop:idle or stop:off",
+        ),
+        (
+            rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike),
+            f"--resize {rules.resize} beside several reservations, or where cores draw differently, as nobody looks for a "
+            "width that fits the limit there",
             "none, stop:idle or stop:off",
         ),
-        (rules.molds, f"--resize {rules.resize}, as nobody looks for a width that fits the limit", "none"),
         (
             plan.slows and "speeds" in directs(policy),
             f"batch policy {policy.name}, which scales the speeds of running jobs itself",
-            unslowed,
-        ),
-        (
-            plan.slows and isinstance(estimator(rules.estimates), Promised),
-            "--estimates application, as what is slowed has promised is void",
             unslowed,
         ),
     ):

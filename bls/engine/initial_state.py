@@ -326,7 +326,7 @@ def no_power() -> PowerState:
 def no_stops() -> StopState:
     """That of a machine of which no host is stopped."""
     first, two, three = np.zeros(1, np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
-    return StopState(first, two, _none(), two, three, three)
+    return StopState(first, two, _none(), _none(), two, three, three)
 
 
 def new_state(given: Given) -> BatchState:

@@ -9,7 +9,7 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-__all__ = ["planned_ns", "scaled"]
+__all__ = ["planned_ns", "planned_with", "scaled"]
 
 
 @compiled(inner=True)
@@ -25,7 +25,13 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 def planned_ns(state: BatchState, job: int) -> int:
     """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
     the state that is set for it, or at the level of now."""
-    estimate, powered = state.jobs[b.ESTIMATE, job], state.settings[b.POWERED]
+    return planned_with(state, job, state.jobs[b.ESTIMATE, job])
+
+
+@compiled(inner=True)
+def planned_with(state: BatchState, job: int, estimate: int) -> int:
+    """The same, if its estimate were another one."""
+    powered = state.settings[b.POWERED]
     if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)

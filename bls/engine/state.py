@@ -158,7 +158,8 @@ AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed
 NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
 DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
-CLOCK = 33
+STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
+CLOCK = 34
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -391,6 +392,8 @@ class StopState(State):
         mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``.
     saves_mw : int64 (H,)
         By how much less a host draws that is out of service, and idle or off, than one whose cores all work.
+    down_saves_mw : int64 (H,)
+        And one that is down.
     passages : int64 (2, H)
         How long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down.
     host : int64 (3, H)
@@ -402,6 +405,7 @@ class StopState(State):
     first: Ints
     stairs: Ints2
     saves_mw: Ints
+    down_saves_mw: Ints
     passages: Ints2
     host: Ints2
     log: Ints2

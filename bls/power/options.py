@@ -206,6 +206,7 @@ class PowerPlan:
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            down_saves_mw=(table.host_full_mw - table.off_mw)[group],
             passages=passages if off else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),

@@ -17,6 +17,9 @@ from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exa
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.report import grams_text, joules_text, watts_text
+from bls.power.table import MOST_MW
+from traces.base.errors import InputError, shown
+from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import read_power
@@ -81,12 +84,37 @@ def power_indexes(
         Their ``run.json``.
     folders : (Path, Path)
         Where their ``power.parquet`` are.
+
+    Raises
+    ------
+    InputError
+        If one of the records, or tables, is not as a run has written it: both can be edited.
     """
     a, b = (record.get("power") for record in records)
-    if not isinstance(a, Mapping) or not isinstance(b, Mapping):
+    if a is None or b is None:
         return None
+    for one, folder in zip((a, b), folders, strict=True):
+        _check_record(one, f"{folder / 'run.json'}: power")
     read = [read_power(folder / "power.parquet") for folder in folders]
+    for table, folder in zip(read, folders, strict=True):
+        if table.empty:
+            raise InputError(f"{folder / 'power.parquet'}: it has no row; allowed: as twolevel run has written it")
     return indexes_of(jobs, rows, (a, b), (read[0], read[1]))
+
+
+def _check_record(power: Any, where: str) -> None:
+    # Of what is read here of the record of a run.
+    if not isinstance(power, Mapping):
+        raise InputError(f"{where}: {shown(power)}; allowed: as twolevel run has written it, with idle_w and limits")
+    real(f"{where}: idle_w", power.get("idle_w"), 0, MOST_MW / 1000)
+    limits = power.get("limits", [])
+    if not isinstance(limits, list):
+        raise InputError(f"{where}: limits: {shown(limits)}; allowed: a list of [from_ns, to_ns, W]")
+    for place, one in enumerate(limits):
+        if not isinstance(one, list) or len(one) != 3:
+            raise InputError(f"{where}: limits[{place}]: {shown(one)}; allowed: [from_ns, to_ns, W]")
+        begin = whole(f"{where}: limits[{place}]: from_ns", one[0], 0, MAX_NS)
+        whole(f"{where}: limits[{place}]: to_ns", one[1], begin + 1, MAX_NS)
 
 
 def indexes_of(

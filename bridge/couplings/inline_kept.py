@@ -34,7 +34,8 @@ SAVED_KINDS = 4
 class SavedStates(State):
     """Applications that run and may be reached, each as it was at an instant that has passed (``inline_saved``).
 
-    Of size 0 where nobody is told anything, or a job may have a graph, or a technique keeps objects of Python's.
+    Of size 0 where nobody is told anything, or a job may have a graph, a technique keeps objects of Python's, or jobs are
+    planned with the ends that they promise.
 
     Attributes
     ----------

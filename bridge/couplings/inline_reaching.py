@@ -9,8 +9,8 @@ advanced to there, and so on. After many such steps a copy is run ahead for a st
 that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
 at the most a few times what lies between two reaches, however often a job is reached.
 
-Where a job may have a graph, or a technique keeps objects of Python's, nothing is kept, and a job is simulated again from its
-beginning (``inline_journal``).
+Where a job may have a graph, a technique keeps objects of Python's, or jobs are planned with the ends that they promise,
+nothing is kept, and a job is simulated again from its beginning (``inline_journal``).
 """
 
 from __future__ import annotations

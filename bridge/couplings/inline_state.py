@@ -20,6 +20,7 @@ from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_
 from bls.engine import loop as batch
 from bls.engine.features import losses, reached, releases, wishes
 from bls.engine.state import BatchState
+from bls.estimates import Promised, estimator
 from bridge.couplings.contract import core_gflop
 from bridge.couplings.inline_kept import (
     SAVED_INTS,
@@ -370,7 +371,9 @@ def new_inline_state(
     sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
-    replays = reaching and (programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
+    # Where a job is planned with the end that it promises, that is to be known as soon as it is told something.
+    promises = isinstance(estimator(rules.estimates), Promised)
+    replays = reaching and (promises or programs.has_graph or not all(one.by_memo for one in programs.rules.techniques))
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
     shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(

@@ -12,7 +12,7 @@ from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import read_jobs, read_releases, read_tasks, read_widths
+from traces.tables import read_jobs, read_power, read_releases, read_tasks, read_widths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,8 @@ class RunView(NamedTuple):
         Cores that jobs released before their end.
     widths : DataFrame or None
         Cores that jobs were given after their start, or asked for.
+    until_ns : int or None
+        The last end; None where it is not known.
     """
 
     first_core: Array
@@ -49,6 +51,7 @@ class RunView(NamedTuple):
     title: str
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
+    until_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,13 @@ class RunFigure:
 
     Attributes
     ----------
-    needs : "jobs" or "tasks"
+    needs : "jobs", "tasks" or "power"
         The table that it is drawn from.
     draw : callable
         Takes that table and a :class:`RunView`, and gives the figure.
     """
 
-    needs: Literal["jobs", "tasks"]
+    needs: Literal["jobs", "tasks", "power"]
     draw: Callable[[pd.DataFrame, RunView], Figure]
 
 
@@ -96,13 +99,13 @@ def _gantt(tasks: pd.DataFrame, view: RunView) -> Figure:
 
 def _shown(view: RunView) -> dict[str, Any]:
     # What figures of tasks take: a core that was released computes nothing.
-    return {name: value for name, value in view._asdict().items() if name not in ("releases", "widths")}
+    return {name: getattr(view, name) for name in ("first_core", "host_names", "jobs", "cores", "title")}
 
 
 def _heat(frame: pd.DataFrame, view: RunView) -> Figure:
     from traces.figures.run.core_heat import heat_figure
 
-    return heat_figure(frame, **view._asdict())
+    return heat_figure(frame, **_shown(view), releases=view.releases, widths=view.widths)
 
 
 def _chunks(tasks: pd.DataFrame, view: RunView) -> Figure:
@@ -119,6 +122,14 @@ def _lengths(tasks: pd.DataFrame, view: RunView) -> Figure:
     return task_lengths_figure(chosen, job_id=int(numbers[0]) if len(numbers) == 1 else None, title=view.title)
 
 
+def _power(power: pd.DataFrame, view: RunView) -> Figure:
+    # Of the machine, whatever is chosen.
+    from traces.figures.run.power import power_figure
+
+    until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
+    return power_figure(power, until_ns=until_ns, title=view.title)
+
+
 #: The figures of a run by name; the file of each is called so, too.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
@@ -129,11 +140,16 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "gantt": RunFigure("tasks", _gantt),
     "chunks": RunFigure("tasks", _chunks),
     "lengths": RunFigure("tasks", _lengths),
+    "power": RunFigure("power", _power),
 }
 
-_READERS = {"jobs": read_jobs, "tasks": read_tasks}
+_READERS = {"jobs": read_jobs, "tasks": read_tasks, "power": read_power}
 
-_HOW = {"jobs": "", "tasks": "; simulate again with --tasks to keep one row per task"}
+_HOW = {
+    "jobs": "",
+    "tasks": "; simulate again with --tasks to keep one row per task",
+    "power": "; simulate again with --power",
+}
 
 
 def draw_run_figures(
@@ -152,15 +168,16 @@ def draw_run_figures(
     folder : Path
         The result.
     names : sequence of str, optional
-        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs,
-        and none of which there is nothing to draw, as no imbalance where there was no application level.
+        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs
+        and of power, if that is known, and none of which there is nothing to draw, as no imbalance where there was no
+        application level.
     target : Path
         The folder to write into; it is made if there is none. Files that have these names are replaced.
     formats : sequence of str
         Of ``png``, ``svg`` and ``pdf``.
     jobs, cores : str, optional
         Job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
-        jobs for every figure but ``utilisation``, which is always of all.
+        jobs for every figure but ``utilisation`` and ``power``, which are always of all.
 
     Returns
     -------
@@ -195,7 +212,9 @@ def draw_run_figures(
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
-    if view.jobs is not None and all(_chosen(table, view).empty for table in tables.values()):
+    if "power" in tables:
+        view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")))
+    if view.jobs is not None and all(_chosen(table, view).empty for name, table in tables.items() if name != "power"):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []
     refused: InputError | None = None
@@ -226,9 +245,16 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame
             tables[what] = _READERS[what](path)
         elif names is not None:
             raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{_HOW[what]}")
-    if not tables:
+    if not tables.keys() - {"power"} and names is None:
         raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
     return tables
+
+
+def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:
+    path = folder / "jobs.parquet"
+    if jobs is None and not path.is_file():
+        return None
+    return int((read_jobs(path) if jobs is None else jobs)["end_ns"].max())
 
 
 def _releases(folder: Path) -> pd.DataFrame | None:

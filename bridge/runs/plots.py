@@ -60,6 +60,10 @@ class Plots:
         """The lengths of tasks."""
         return self._drawn("lengths", jobs, None, title)
 
+    def power(self, *, title: str = "") -> Figure:
+        """What the machine draws over time, and its limit; below it the level, or how many hosts are not in service."""
+        return self._drawn("power", None, None, title)
+
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
         from bridge.runs.figures import RUN_FIGURES, RunView
         from traces.base.errors import InputError
@@ -75,8 +79,10 @@ class Plots:
             title,
             None if result.ledger.releases is None else result.releases,
             None if result.ledger.widths is None else result.widths,
+            int(result.ledger.jobs.end_ns.max()),
         )
         chosen_cores(view.first_core, view.cores)
         if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():
             raise InputError(f"jobs={jobs!r}: there is no such job")
-        return kind.draw(result.jobs if kind.needs == "jobs" else result.tasks, view)
+        table = {"jobs": "jobs", "tasks": "tasks", "power": "power_over_time"}[kind.needs]
+        return kind.draw(getattr(result, table), view)

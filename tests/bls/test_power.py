@@ -13,14 +13,15 @@ import pytest
 from reference import application
 from reference.drawing import task_lengths
 from reference.energy import used_pj
-from reference.power import Case, Job, Limit, Machine, Outcome, run
+from reference.power import Case, Down, Job, Limit, Machine, Outcome, run
 
 import bridge
-from bls import HostGroup, Platform, Workload
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions, PowerPlan
+from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 
 S = 10**9
@@ -39,7 +40,10 @@ def platform_of(machine: Machine) -> Platform:
 
 
 def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
-    rows = [(k + 1, job.submit // S, job.run // S, job.cores, job.run // S) for k, job in enumerate(case.jobs)]
+    rows = [
+        (k, job.submit // S, job.run // S, job.cores, (job.estimate or job.run) // S)
+        for k, job in enumerate(case.jobs, start=1)
+    ]
     allowed = folder / "allowed.csv"
     allowed.write_text(
         "job_id,allowed\n" + "".join(f"{k + 1},{int(one.slowable)}\n" for k, one in enumerate(case.jobs))
@@ -50,14 +54,35 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
         allowed=allowed,
     )
-    said = {"als": "recorded", "backfill": "easy" if case.easy else "none", "power": power} | options
+    backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
+    said = {"als": "recorded", "power": power} | backfill | options
+    if case.downs:
+        said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def surroundings(case: Case, folder: Path) -> Surroundings:
+    """Failures and maintenance of hosts, in files."""
+    failures, windows = folder / "failures.csv", folder / "windows.toml"
+    unforeseen = [one for one in case.downs if not one.foreseen]
+    failures.write_text(
+        "host,down_s,up_s\n" + "".join(f"{one.host},{one.begin // S},{one.end // S}\n" for one in unforeseen)
+    )
+    windows.write_text(
+        "".join(
+            f'[[maintenance]]\nname = "m{k}"\nbegin = {one.begin // S}\nend = {one.end // S}\nhosts = "{one.host}"\n'
+            for k, one in enumerate(case.downs)
+            if one.foreseen
+        )
+    )
+    foreseen = len(unforeseen) < len(case.downs)
+    return Surroundings(failures=str(failures) if unforeseen else None, windows=windows if foreseen else None)
 
 
 def assert_as(expected: Outcome, found: bridge.Result) -> None:
     jobs = found.ledger.jobs
-    assert dict(enumerate(jobs.start_ns.tolist())) == expected.start
-    assert dict(enumerate(jobs.end_ns.tolist())) == expected.end
+    ran = sorted(zip((jobs.job_id - 1).tolist(), jobs.start_ns.tolist(), jobs.end_ns.tolist(), strict=True))
+    assert ran == sorted(expected.attempts)
     assert found.power is not None
     series = found.power.series
     begin, until = int(series.instant_ns[0]), series.until_ns
@@ -110,6 +135,80 @@ def test_as_the_slow_reference(fallback: str, by_cores: bool, tmp_path: Path, mo
     assert met > 20
 
 
+def with_downs(case: Case, seed: int) -> Case:
+    """Hosts go down, unforeseen or foreseen, one host several times and for both reasons at once."""
+    chance, downs = random.Random(f"{seed} downs"), dict[tuple[int, bool], list[Down]]()
+    for _ in range(chance.randint(1, 6)):
+        host, foreseen, begin = chance.randrange(case.machine.hosts), chance.random() < 0.4, chance.randint(0, 130) * S
+        one = Down(host, begin, begin + chance.randint(1, 50) * S, foreseen)
+        mine = downs.setdefault((host, foreseen), [])
+        if all(one.end < other.begin or other.end < one.begin for other in mine):
+            mine.append(one)
+    return replace(case, downs=tuple(one for mine in downs.values() for one in mine))
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS)
+def test_beside_failures_and_maintenance_as_the_slow_reference(
+    fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = cut = 0
+    for seed in range(80):
+        case = with_downs(drawn(seed, fallback), seed)
+        expected = run(case)
+        if expected is not None:
+            found = simulated(case, tmp_path)
+            assert_as(expected, found)
+            met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
+    assert met > 50
+    assert cut > 20
+
+
+@pytest.mark.parametrize("fallback", ["stop:idle", "stop:off"])
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+def test_stopped_hosts_that_go_down_are_planned_with(
+    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's state, its plan among it, is checked at each step; what was drawn is counted again core by core."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = 0
+    for seed in range(30):
+        case = with_downs(drawn(seed, fallback), seed)
+        if run(case) is None:
+            continue
+        found = simulated(case, tmp_path, backfill=backfill)
+        assert found.power is not None
+        assert (found.power.accounts.jobs.pj_each(), found.power.series.energy_pj()) == used_pj(found)
+        met += 1
+    assert met > 15
+
+
+def test_a_host_that_fails_makes_room_for_another_by_hand(tmp_path: Path) -> None:
+    """Three hosts of 200 W, 100 W idle and 10 W down; of 450 W one may work, or two while the third is down.
+
+    At 10 s host 2 is stopped, host 1 is at work. At 20 s host 0 fails: host 2 is back at once, and has job 1. At 40 s host 0
+    is back, and it and host 1, which is idle, are stopped at that instant.
+    """
+    machine = Machine(3, 2, 50_000, TWO.states, off=10_000)
+    jobs = (Job(0, 2, 30 * S, True), Job(0, 2, 30 * S, True))
+    case = Case(machine, jobs, (Limit(10 * S, 100 * S, 450_000),), "stop:idle", downs=(Down(0, 20 * S, 40 * S),))
+    result = simulated(case, tmp_path)
+    assert result.jobs.start_ns.tolist() == [0, 0, 20 * S]
+    assert result.jobs.end_ns.tolist() == [20 * S, 30 * S, 50 * S]
+    columns = ["instant_ns", "power_mw", "hosts_up", "hosts_out", "hosts_down"]
+    assert result.power_over_time[columns].to_numpy().tolist() == [
+        [0, 500_000, 3, 0, 0],
+        [10 * S, 500_000, 2, 1, 0],
+        [20 * S, 410_000, 2, 0, 1],
+        [30 * S, 310_000, 2, 0, 1],
+        [40 * S, 400_000, 1, 2, 0],
+    ]
+    assert result.power is not None
+    assert [(one.begin_ns // S, one.end_ns // S, one.reason) for one in result.power.excesses] == [(10, 20, "running")]
+
+
 TECHNIQUES = ("static", "ss", "gss", "tss", "fac", "awf-b", "awf-c", "awf-d", "awf-e", "af")
 
 
@@ -123,20 +222,20 @@ class Loops:
         self.variation, self.tasks_per_core = variation, tasks_per_core
         #: Each job as it ran with all that it was told.
         self.ran: dict[int, application.Run] = {}
-        self.known: dict[tuple[int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
+        self.known: dict[tuple[int, int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
 
-    def end_of(self, job: int, start: int, told: tuple[tuple[int, Fraction], ...]) -> int:
-        """When a job ends, told so."""
-        one, key = self.case.jobs[job], (job, start, told)
+    def end_of(self, job: int, start: int, cores: int, told: tuple[tuple[int, Fraction], ...]) -> int:
+        """When a job ends on so many cores, told so."""
+        one, key = self.case.jobs[job], (job, start, cores, told)
         if key not in self.known:
             drawing = self.seed, job + 1, one.cores, one.run, 1.0, self.variation, self.tasks_per_core
             self.known[key] = application.run(
                 task_lengths(*drawing),
-                [1.0] * one.cores,
+                [1.0] * cores,
                 self.als,
                 start=start,
                 overhead=self.overhead_ns,
-                later=[(at, core, float(speed)) for at, speed in told for core in range(one.cores)],
+                later=[(at, core, float(speed)) for at, speed in told for core in range(cores)],
                 seed=self.seed,
                 job=job + 1,
             )
@@ -176,16 +275,107 @@ def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> Non
     assert changes > 30 or fallback in ("hold", "stop:off")
 
 
+def asking_for_more(case: Case, seed: int) -> Case:
+    """Jobs ask for longer than they run."""
+    chance = random.Random(f"{seed} estimates")
+    return replace(
+        case, jobs=tuple(replace(one, estimate=one.run + chance.choice((0, 7, 40)) * S) for one in case.jobs)
+    )
+
+
+@pytest.mark.parametrize("estimates", ["requested", "application"])
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])
-def test_easy_plans_with_power(fallback: str, tmp_path: Path) -> None:
+def test_easy_plans_with_power(fallback: str, estimates: str, tmp_path: Path) -> None:
+    """With what jobs ask for, or, once they run, with when they end at the speeds of now."""
     met = 0
     for seed in range(60):
-        case = drawn(seed, fallback, easy=True)
-        expected = run(case)
+        case = asking_for_more(drawn(seed, fallback, easy=True), seed)
+        expected = run(replace(case, promised=estimates == "application"))
         if expected is not None:
-            assert_as(expected, simulated(case, tmp_path))
+            assert_as(expected, simulated(case, tmp_path, estimates=estimates))
             met += 1
     assert met > 30
+
+
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize("fallback", ["none", "hold", "submit"])
+def test_decisions_that_take_time_as_the_slow_reference(fallback: str, easy: bool, tmp_path: Path) -> None:
+    """A job starts later than was decided, in the state that is set for it; nobody is held back by limits that came since."""
+    met = 0
+    for seed in range(40):
+        cost = random.Random(f"{seed} cost").choice((1, S // 2, 4 * S))
+        case = replace(drawn(seed, fallback, easy=easy), cost=cost)
+        expected = run(case)
+        if expected is not None:
+            rules = Rules("easy" if easy else "none", charge_decisions=True, decision_cost_ns=cost)
+            assert_as(expected, simulated(case, tmp_path, rules=rules))
+            met += 1
+    assert met > 20
+
+
+def moldable(case: Case, seed: int) -> Case:
+    """Half of the jobs may start with other widths."""
+    chance, most = random.Random(f"{seed} widths"), case.machine.hosts * case.machine.cores
+
+    def wide(one: Job) -> Job:
+        widths = (chance.randint(1, one.cores), chance.randint(one.cores, most)) if chance.random() < 0.5 else None
+        return replace(one, widths=widths)
+
+    return replace(case, jobs=tuple(map(wide, case.jobs)))
+
+
+def widths_file(case: Case, folder: Path) -> Path:
+    path = folder / "widths.csv"
+    rows = [(k, one.widths) for k, one in enumerate(case.jobs, start=1) if one.widths is not None]
+    path.write_text("job_id,min_cores,max_cores\n" + "".join(f"{k},{least},{most}\n" for k, (least, most) in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("fallback", "easy"),
+    [*((fallback, False) for fallback in FALLBACKS), *((fallback, True) for fallback in ("hold", "submit", "dvfs"))],
+)
+def test_moldable_jobs_as_the_slow_reference(fallback: str, easy: bool, tmp_path: Path) -> None:
+    """The width with which a job starts fits what is left of the limit; with EASY it would not end earlier by its slot."""
+    met = changed = 0
+    for seed in range(40):
+        case = moldable(drawn(seed, fallback, easy=easy), seed)
+        if all(one.widths is None or one.widths[0] == one.widths[1] for one in case.jobs):
+            continue
+        said = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "seed": seed}
+        loops = Loops(case, "static", 0, 0.0, 6, seed)
+        expected = run(replace(case, end_of=loops.end_of))
+        if expected is None:
+            continue
+        around = Surroundings(malleable=widths_file(case, tmp_path))
+        found = simulated(
+            case, tmp_path, **said, rules=Rules("easy" if easy else "none", resize="mold"), surroundings=around
+        )
+        assert_as(expected, found)
+        met += 1
+        changed += int((found.jobs.held_cores != found.jobs.cores).sum())
+    assert met > 15
+    assert changed > 20
+
+
+@pytest.mark.parametrize(
+    ("fallback", "start_s", "end_s", "cores"), [("hold", 30, 150, 1), ("dvfs", 30, 95, 3), ("none", 30, 70, 3)]
+)
+def test_a_width_that_fits_the_limit_by_hand(
+    fallback: str, start_s: int, end_s: int, cores: int, tmp_path: Path
+) -> None:
+    """Of 300 W two cores may work, or five slowed ones. Job 1 has one of them as job 2 arrives, which asks for two.
+
+    With hold it starts with one, and takes 120 s. With dvfs it takes all three, and has done 25 of its 40 s as the limit ends.
+    """
+    jobs = (Job(0, 1, 120 * S, True), Job(30 * S, 2, 60 * S, True, (1, 4)))
+    case = Case(TWO, jobs, LIMIT, fallback)
+    said = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "rules": Rules(resize="mold")}
+    found = simulated(case, tmp_path, surroundings=Surroundings(malleable=widths_file(case, tmp_path)), **said)
+    assert found.jobs.start_ns[1] == start_s * S
+    assert found.jobs.end_ns[1] == end_s * S
+    assert found.jobs.held_cores[1] == cores
+    assert found.jobs.end_ns[0] == (145 if fallback == "dvfs" else 120) * S
 
 
 TWO = Machine(2, 2, 50_000, ((Fraction(1), 100_000), (Fraction(1, 2), 70_000)))

@@ -84,6 +84,7 @@ def test_what_the_engine_is_told_of_hosts_that_stop() -> None:
         assert state.first.tolist() == [0, 1, 3, 4]
         assert state.stairs.tolist() == [[30 * S, 30 * S, NEVER, NEVER], [250_000, 250_000, 300_000, 300_000]]
         assert state.saves_mw.tolist() == saves
+        assert state.down_saves_mw.tolist() == [190_000, 190_000]
     assert plan("hold", limits, HostPower(50, [(1, 100)])).stop_state() is None
 
 

@@ -13,6 +13,7 @@ import als
 import bls
 import bridge
 import traces
+from bls.power.options import PowerOptions
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
@@ -24,7 +25,8 @@ from traces.base.errors import InputError
 
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:
-    return bridge.simulate("sample", als="gss", variation=0.25, select="first:20")
+    machine = {"platform": "demand-response", "power": PowerOptions()}
+    return bridge.simulate("sample", als="gss", variation=0.25, select="first:20", **machine)
 
 
 def test_every_figure_of_a_run_is_a_method() -> None:

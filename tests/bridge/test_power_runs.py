@@ -24,6 +24,7 @@ from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
+from bls.simulator import BatchSimulator
 from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
@@ -194,6 +195,57 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
+def varied(seed: int, estimates: str, fallback: str) -> tuple[Workload, dict[str, Any]]:
+    """A scenario with promised ends, or in which deciding takes time."""
+    workload, options = scenario(seed)
+    options["power"] = replace(options["power"], fallback=fallback)
+    options["rules"] = replace(options["rules"], backfill=random.Random(seed).choice(("easy", "3", "conservative")))
+    if estimates == "application":
+        options["rules"] = replace(options["rules"], estimates=estimates)
+    else:
+        options["rules"] = replace(options["rules"], charge_decisions=True, decision_cost_ns=2 * S)
+    options.pop("backfill", None)
+    return workload, options
+
+
+VARIED = [
+    ("application", "dvfs"),
+    ("application", "submit:state=1"),
+    ("charged", "submit:state=2"),
+    ("charged", "hold"),
+]
+
+
+@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
+def test_promised_ends_and_decisions_that_take_time(
+    estimates: str, fallback: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's state is checked on the way; in place, where that is possible, or simulated again, it is the same."""
+    scaled = 0
+    for seed in range(12):
+        workload, options = varied(seed, estimates, fallback)
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchSimulator, "checks", 1)
+            patch.setattr(BatchSimulator, "most_ends", 1)
+            kept = bridge.simulate(workload, PLATFORM, **options)
+        states_told(kept)
+        hosts_make_the_machine(kept)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
+        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+    assert scaled > 50 or fallback == "hold"
+
+
+@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
+def test_promised_ends_and_decisions_that_take_time_in_every_coupling(estimates: str, fallback: str) -> None:
+    workload, options = varied(4, estimates, fallback)
+    options["als"] = "fac"
+    reference = bridge.simulate(workload, PLATFORM, **options)
+    for coupling in ("pool", "process"):
+        assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
+
+
 @pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
 @pytest.mark.parametrize("als", ["recorded", "ss"])
 def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state: str) -> None:
@@ -335,28 +387,30 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
     power = {
         name: said.pop(name) for name in list(said) if name in ("limits", "fallback", "allowed", "stretch_walltime")
     }
+    molds = said.get("rules", Rules()).molds  # which recorded run times do not
     return bridge.simulate(
-        Workload.from_jobs(rows), SMALL, als="recorded", power=PowerOptions(**{"limits": LIMITED} | power), **said
+        Workload.from_jobs(rows),
+        SMALL,
+        als="static" if molds else "recorded",
+        power=PowerOptions(**{"limits": LIMITED} | power),
+        **said,
     )
 
 
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        ({"fallback": "stop:off", "surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, "failures", "dvfs"),
-        ({"fallback": "stop:idle", "surroundings": "maintenance"}, "windows of maintenance", "hold"),
-        ({"fallback": "hold", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
-        ({"fallback": "dvfs", "rules": Rules(estimates="application")}, "estimates", "stop:idle"),
-        ({"fallback": "submit", "rules": Rules(estimates="application")}, "estimates", "hold"),
+        (
+            {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": Surroundings(malleable="1")},
+            "resize.*mold.* beside several reservations",
+            "stop:idle",
+        ),
+        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "hold"),
+        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
     ],
 )
-def test_what_is_not_with_a_fallback_is_with_others(
-    said: dict[str, Any], what: str, instead: str, tmp_path: Path
-) -> None:
+def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
     """The line names them, and what it names is possible."""
-    if said.get("surroundings") == "maintenance":
-        (tmp_path / "windows.toml").write_text('[[maintenance]]\nname = "m"\nbegin = "1h"\nend = "2h"\nhosts = "0"\n')
-        said = said | {"surroundings": Surroundings(windows=tmp_path / "windows.toml")}
     rows = [{"job_id": 1, "submit_s": 30, "run_s": 100, "cores": 2}]
     with pytest.raises(InputError, match=rf"not with.*{what}.*allowed.*none.*{instead}"):
         run_small(rows, **said)

@@ -67,7 +67,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
 
 
 def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
-    assert list(RUN_FIGURES) == OF_JOBS + OF_TASKS
+    assert list(RUN_FIGURES) == [*OF_JOBS, *OF_TASKS, "power"]
     target = tmp_path / "new" / "figures"
     written = draw_run_figures(run, None, target)
     assert written == [target / f"{name}.{form}" for name in OF_JOBS + OF_TASKS for form in ("svg", "png")]

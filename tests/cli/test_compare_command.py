@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-from traces.tables import JOB_COLUMNS, read_jobs
+from traces.tables import JOB_COLUMNS, POWER_COLUMNS, read_jobs
 
 HOUR = 3600 * 10**9
 
@@ -255,3 +256,48 @@ def test_runs_that_were_simulated(here: Path, result: Path) -> None:
     assert f"same start    {len(jobs)} jobs\n" in twolevel("compare", result, result).out
     assert twolevel("compare", result, "longer", "-o", "c").code == 0
     assert pd.read_parquet("c/delays.parquet")["run_delta_ns"].tolist() == [0, 5] + [0] * (len(jobs) - 2)
+
+
+POWER = {"idle_w": 200.0, "limits": [[0, HOUR, 407_000.0]]}
+
+
+@pytest.mark.parametrize(
+    ("power", "words"),
+    [
+        (POWER, "energy saved"),
+        (None, ""),
+        ("much", "run.json: power: 'much'; allowed: as twolevel run has written it, with idle_w and limits"),
+        ({}, "run.json: power: idle_w: None is not a number"),
+        (POWER | {"idle_w": "200"}, "run.json: power: idle_w: '200' is not a number"),
+        (POWER | {"idle_w": 10**400}, "run.json: power: idle_w: "),
+        (POWER | {"idle_w": -1}, "run.json: power: idle_w: -1 is out of range"),
+        (POWER | {"limits": 5}, "run.json: power: limits: 5; allowed: a list of [from_ns, to_ns, W]"),
+        (POWER | {"limits": [[0, 1]]}, "run.json: power: limits[0]: [0, 1]; allowed: [from_ns, to_ns, W]"),
+        (POWER | {"limits": [[0, "1h", 5]]}, "run.json: power: limits[0]: to_ns: '1h' is not a whole number"),
+        (POWER | {"limits": [[5, 5, 5]]}, "run.json: power: limits[0]: to_ns: 5 is out of range; allowed: 6 to "),
+        (POWER | {"limits": [[0.5, 5, 5]]}, "run.json: power: limits[0]: from_ns: 0.5 is not a whole number"),
+    ],
+)
+def test_a_record_of_power_that_was_edited(power: Any, words: str, here: Path) -> None:
+    """One line says what is wrong, and where."""
+    for name, rows, record in (("static", STATIC, POWER), ("gss", GSS, power)):
+        made = folder(name, rows, power=record)
+        row = dict.fromkeys(POWER_COLUMNS, 0) | {"power_mw": 300_000, "limit_mw": 407_000_000}
+        pd.DataFrame([row]).to_parquet(made / "power.parquet")
+    found = twolevel("compare", "static", "gss")
+    if power in (POWER, None):
+        assert found.code == 0, found.err
+        assert words in found.out
+        assert power is not None or "energy" not in found.out
+    else:
+        assert (found.code, found.err.count("\n")) == (2, 1)
+        assert words in found.err
+
+
+def test_a_table_of_power_without_rows(here: Path) -> None:
+    for name, rows in (("static", STATIC), ("gss", GSS)):
+        made = folder(name, rows, power=POWER)
+        pd.DataFrame({column: np.zeros(0, np.int64) for column in POWER_COLUMNS}).to_parquet(made / "power.parquet")
+    found = twolevel("compare", "static", "gss")
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "power.parquet: it has no row" in found.err

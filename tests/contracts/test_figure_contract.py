@@ -19,7 +19,9 @@ import bridge
 import traces.figures.drawing.canvas as canvas
 from bls import sample_path
 from bls.analysis.description import describe
-from bls.machine.platform import Platform
+from bls.machine.host_power import HostPower
+from bls.machine.platform import HostGroup, Platform
+from bls.power.options import PowerOptions
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
@@ -236,12 +238,18 @@ def test_the_words_of_a_study_are_whole_and_apart(drawn: Drawn) -> None:
             assert title.endswith("batch policy × technique") or name == "comparison"
 
 
+def _rows(run: Any, name: str) -> pd.DataFrame:
+    needs = RUN_FIGURES[name].needs
+    found: pd.DataFrame = run.power_over_time if needs == "power" else getattr(run, needs)
+    return found
+
+
 @pytest.mark.parametrize("name", RUN_FIGURES)
 def test_the_words_of_a_run_are_whole_and_apart(run: Any, name: str) -> None:
     machine = run.ledger.machine
     for jobs in (None, [(1, 9)]):
         view = RunView(np.asarray(machine.first_core), list(machine.host_names), jobs, None, "w: fcfs × gss, Υ = 0.25")
-        _check_words(name, RUN_FIGURES[name].draw(getattr(run, RUN_FIGURES[name].needs), view))
+        _check_words(name, RUN_FIGURES[name].draw(_rows(run, name), view))
 
 
 def test_the_words_of_a_workload_are_whole_and_apart() -> None:
@@ -271,7 +279,16 @@ def test_what_white_is_depends_on_what_is_left_out(run: Any) -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Any:
-    return bridge.simulate(sample_path(), select="first:40", als="gss", variation=0.25, tasks_per_core=4, seed=1)
+    power = HostPower(1, [(1, 4), (0.5, 2.2)])
+    return bridge.simulate(
+        *(sample_path(), Platform((HostGroup(4, 64, 3000.0, power=power),))),
+        select="first:40",
+        als="gss",
+        variation=0.25,
+        tasks_per_core=4,
+        seed=1,
+        power=PowerOptions(limits=[(3600 * 10**9, 8 * 3600 * 10**9, 700)]),
+    )
 
 
 def _area(axes: Any) -> float:
@@ -322,6 +339,10 @@ def _lengths(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
     return len(rows), float(steps[0].get_data().values.sum())
 
 
+def _steps_kw(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    return rows["power_mw"].sum() / 1e6, float(figure.axes[0].patches[0].get_data().values.sum())
+
+
 MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]]] = {
     "utilisation": _busy,
     "waits": _waits,
@@ -331,6 +352,7 @@ MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]
     "gantt": _polygons,
     "chunks": _chunks,
     "lengths": _lengths,
+    "power": _steps_kw,
 }
 
 
@@ -338,7 +360,7 @@ MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]
 def test_a_figure_of_a_run_shows_every_row(run: Any, name: str) -> None:
     machine = run.ledger.machine
     view = RunView(np.asarray(machine.first_core), list(machine.host_names), None, None, "title")
-    rows = getattr(run, RUN_FIGURES[name].needs)
+    rows = _rows(run, name)
     wanted, found = MARKS_OF_RUNS[name](rows, RUN_FIGURES[name].draw(rows, view))
     assert found == pytest.approx(wanted, rel=1e-9)
     assert wanted > 0

@@ -2,7 +2,8 @@
 
 One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed, as is known
 before; or, without backfilling, for as long as somebody says who is told of each change of speed. Cores are all alike, the
-lowest free ones are taken. It shares no code with the engine, and does not look like it.
+lowest free ones are taken. Without backfilling hosts may go down; jobs on them are tried again. It shares no code with the
+engine, and does not look like it.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from math import ceil
 
 __all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
 
-#: When a job, which has started then, ends, if its cores have these speeds from these instants on, behind all else at them.
-EndOf = Callable[[int, int, tuple[tuple[int, Fraction], ...]], int]
+#: When a job, which has started then on so many cores, ends, if they have these speeds from these instants on, behind all else
+#: at them.
+EndOf = Callable[[int, int, int, tuple[tuple[int, Fraction], ...]], int]
 
 
 @dataclass(frozen=True)
 class Job:
-    """Times in ns; ``slowable``: whether it may be slowed."""
+    """Times in ns; ``slowable``: whether it may be slowed; ``widths``: the least and the most cores with which it may start."""
 
     submit: int
     cores: int
     run: int
     slowable: bool
+    widths: tuple[int, int] | None = None
+    estimate: int | None = None  # no less than ``run``, which it is where nothing is said
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,16 @@ class Limit:
     begin: int
     end: int
     power: int
+
+
+@dataclass(frozen=True)
+class Down:
+    """A host is down in [begin, end); ``foreseen``: for maintenance, which no job is planned into."""
+
+    host: int
+    begin: int
+    end: int
+    foreseen: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``."""
+    """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``; ``cost``: what a pass
+    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now."""
 
     machine: Machine
     jobs: tuple[Job, ...]
@@ -61,13 +76,18 @@ class Case:
     reaction: int = 0
     easy: bool = False
     slow: int = 1
+    downs: tuple[Down, ...] = ()
+    cost: int = 0
+    promised: bool = False
     end_of: EndOf | None = None
 
 
 @dataclass
 class Outcome:
-    """Starts and ends by job; and power over time, as (instant, mW), neighbours differ."""
+    """Starts and ends by job, of its last attempt; all attempts, (job, start, end); and power over time, as (instant, mW),
+    neighbours differ."""
 
+    attempts: list[tuple[int, int, int]] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     end: dict[int, int] = field(default_factory=dict)
     power: list[tuple[int, int]] = field(default_factory=list)
@@ -87,12 +107,13 @@ class _Runs:
 
     def due(self, speeds: Callable[[int], Fraction]) -> int:
         if self.end_of is not None:
-            return self.end_of(self.job, self.start, self.told)
+            return self.end_of(self.job, self.start, len(self.cores), self.told)
         return self.since + max(1, round(self.left / speeds(self.state)))
 
     def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
         if state == self.state:
             return self
+        now = max(now, self.start)
         left, thought = self.left - (now - self.since) * speeds(self.state), self.thought
         if thought > now:
             thought = now + ceil((thought - now) * speeds(self.state) / speeds(state))
@@ -109,6 +130,8 @@ class _World:
         self.hosts = ["up"] * case.machine.hosts
         self.passage: dict[int, int] = {}
         self.level = 0
+        #: With how many cores each job starts, and for how long it is then thought to run at full speed.
+        self.shape = [(one.cores, one.estimate or one.run) for one in case.jobs]
 
     def speed(self, state: int) -> Fraction:
         return self.machine.states[state][0]
@@ -131,7 +154,10 @@ class _World:
         state = self.planned(job)
         if self.case.fallback == "dvfs":
             state = min(state, self.level)
-        return ceil(self.case.jobs[job].run / self.speed(state))
+        return ceil(self.shape[job][1] / self.speed(state))
+
+    def down(self, now: int) -> set[int]:
+        return {one.host for one in self.case.downs if one.begin <= now < one.end}
 
     def host_power(self, host: int) -> int:
         machine, what = self.machine, self.hosts[host]
@@ -152,20 +178,33 @@ class _World:
         if limit is None or self.case.fallback in ("none", "stop:idle", "stop:off"):
             return True
         runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
-        return self.power([*runs, (self.case.jobs[job].cores, self.planned(job))]) <= limit
+        return self.power([*runs, (self.shape[job][0], self.planned(job))]) <= limit
 
-    def free(self) -> list[int]:
-        taken = {core for one in self.running for core in one.cores}
+    def free(self, job: int, now: int) -> list[int]:
+        """The cores that a job could have now; none that is planned to be away before it ends."""
+        taken, until = {core for one in self.running for core in one.cores}, now + self.length(job)
+        away = {one.host for one in self.case.downs if one.foreseen and now < one.end and one.begin < until}
+        away |= self.down(now) | {host for host, what in enumerate(self.hosts) if what != "up"}
         n = self.machine.cores
-        return [c for c in range(n * self.machine.hosts) if c not in taken and self.hosts[c // n] == "up"]
+        return [core for core in range(n * self.machine.hosts) if core not in taken and core // n not in away]
 
     def start(self, job: int, now: int) -> None:
-        one = self.case.jobs[job]
-        cores = frozenset(self.free()[: one.cores])
-        length, end_of = self.length(job), self.case.end_of
-        self.running.append(_Runs(job, cores, 0, now, Fraction(one.run), now + length, now, end_of))
+        cores = frozenset(self.free(job, now)[: self.shape[job][0]])
+        run, length, begin = Fraction(self.case.jobs[job].run), self.length(job), now + self.case.cost
+        self.running.append(_Runs(job, cores, 0, begin, run, begin + length, begin, self.case.end_of))
         self.queue.remove(job)
-        self.out.start[job] = now
+        self.out.start[job] = begin
+
+    def lose_hosts(self, now: int) -> None:
+        """Hosts that go down: jobs on them are cut, and none is stopped any more."""
+        down, n = self.down(now), self.machine.cores
+        for one in [one for one in self.running if any(core // n in down for core in one.cores)]:
+            self.running.remove(one)
+            self.out.attempts.append((one.job, one.start, now))
+            self.queue.append(one.job)
+        for host in down:
+            self.hosts[host] = "up"
+            self.passage.pop(host, None)
 
     def move_hosts(self, now: int) -> None:
         machine, stops = self.machine, self.case.fallback.startswith("stop:")
@@ -173,16 +212,17 @@ class _World:
             del self.passage[host]
             self.hosts[host] = "off" if self.hosts[host] == "down" else "up"
         limit, off = self.limit(now), self.case.fallback == "stop:off"
-        wanted = 0
+        wanted, down = 0, self.down(now)
+        up = machine.hosts - len(down)
         full, stopped = machine.cores * machine.states[0][1], machine.off if off else machine.cores * machine.idle
-        while stops and limit is not None and wanted < machine.hosts:
-            if (machine.hosts - wanted) * full + wanted * stopped <= limit:
+        while stops and limit is not None and wanted < up:
+            if (up - wanted) * full + wanted * stopped + len(down) * machine.off <= limit:
                 break
             wanted += 1
         busy = {core // machine.cores for one in self.running for core in one.cores}
         away = sum(what in ("out", "off", "down") for what in self.hosts)
         for host in reversed(range(machine.hosts)):
-            if away < wanted and self.hosts[host] == "up" and host not in busy:
+            if away < wanted and self.hosts[host] == "up" and host not in busy | down:
                 away += 1
                 self.hosts[host] = "down" if off else "out"
                 if off:
@@ -195,30 +235,61 @@ class _World:
                     self.passage[host] = now + machine.boot[0]
 
     def starts(self, now: int) -> None:
-        while self.queue and self.case.jobs[self.queue[0]].cores <= len(self.free()) and self.fits(self.queue[0], now):
+        self.queue.sort()
+        while self.queue:
+            self.mold(self.queue[0], now)
+            if not self.here(self.queue[0], now):
+                break
             self.start(self.queue[0], now)
         if self.case.easy and self.queue:
             slot = self.slot(now, None)
             for job in self.queue[1:]:
-                here = self.case.jobs[job].cores <= len(self.free()) and self.fits(job, now)
-                if here and self.slot(now, job) <= slot:
+                if self.here(job, now) and self.slot(now, job) <= slot:
                     self.start(job, now)
+
+    def here(self, job: int, now: int) -> bool:
+        return self.shape[job][0] <= len(self.free(job, now)) and self.fits(job, now)
+
+    def mold(self, job: int, now: int) -> None:
+        """Give the head another width, if it may have one: the most that fit now, but as asked where that ends earlier."""
+        one = self.case.jobs[job]
+        if one.widths is None:
+            return
+        asked = self.shape[job] = (one.cores, one.estimate or one.run)
+        shapes = [(n, ceil(Fraction(asked[1] * one.cores, n))) for n in range(1, one.widths[1] + 1)]
+        fitting = []
+        for shape in shapes:
+            self.shape[job] = shape
+            if self.here(job, now):
+                fitting.append(shape)
+        self.shape[job] = asked
+        if asked in fitting:
+            if len(self.queue) == 1:
+                self.shape[job] = fitting[-1]
+            return
+        if not fitting or fitting[-1][0] < one.widths[0]:
+            return
+        end = self.slot(now, None) + self.length(job) if self.case.easy else None
+        self.shape[job] = fitting[-1]
+        if end is not None and now + self.length(job) > end:
+            self.shape[job] = asked
 
     def slot(self, now: int, beside: int | None) -> int:
         """When the head could start by what is expected, perhaps with another job started now."""
-        jobs, machine = self.case.jobs, self.machine
+        shape, machine = self.shape, self.machine
         taken = [(one.job, now, max(one.thought, now + 1)) for one in self.running]
         if beside is not None:
             taken.append((beside, now, now + self.length(beside)))
         head, length = self.queue[0], self.length(self.queue[0])
         known = [one for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
+        known = [] if self.case.fallback == "none" else known
 
         def possible(at: int) -> bool:
             there = [head, *(job for job, begin, end in taken if begin <= at < end)]
             limit = min((one.power for one in known if at < one.end), default=None)
-            if sum(jobs[job].cores for job in there) > machine.hosts * machine.cores:
+            if sum(shape[job][0] for job in there) > machine.hosts * machine.cores:
                 return False
-            return limit is None or self.power([(jobs[job].cores, self.planned(job)) for job in there]) <= limit
+            return limit is None or self.power([(shape[job][0], self.planned(job)) for job in there]) <= limit
 
         marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
         for begin in marks:
@@ -238,42 +309,51 @@ class _World:
         self.level = level
         changed = []
         for one in self.running:
-            state, run = self.planned(one.job), self.case.jobs[one.job].run
+            state, run = self.planned(one.job), self.shape[one.job][1]
             if self.case.fallback == "dvfs":
                 state = min(state, level)
             starts = (
-                self.out.start[one.job] == now and one.state == 0
+                self.out.start[one.job] >= now and one.state == 0
             )  # it was planned otherwise, and has run for no time
-            known = replace(one, thought=now + run) if starts else one
-            changed.append(known.into(state, now, self.speed))
+            known = replace(one, thought=one.start + run) if starts else one
+            slowed = known.into(state, now, self.speed)
+            changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 
     def instants(self) -> Iterator[int]:
-        for one in self.case.limits:
+        for one in self.case.limits if self.case.fallback != "none" else ():
             yield from (one.begin, min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)
+        yield from (instant for one in self.case.downs for instant in (one.begin, one.end))
         yield from self.passage.values()
         yield from (one.submit for one in self.case.jobs)
 
 
 def run(case: Case) -> Outcome | None:
     """What happens; None if some job never starts."""
-    world, now = _World(case), 0
+    world, now, wanted, busy = _World(case), 0, False, 0
     while True:
+        wanted = wanted or now in world.instants()
         for one in [one for one in world.running if one.due(world.speed) == now]:
             world.running.remove(one)
             world.out.end[one.job] = now
+            world.out.attempts.append((one.job, one.start, now))
+        world.lose_hosts(now)
         world.move_hosts(now)
         world.queue += [job for job, one in enumerate(case.jobs) if one.submit == now]
         try:
-            world.starts(now)
+            if wanted and now >= busy:
+                wanted, busy = False, now + case.cost
+                world.starts(now)
+                world.set_states(now)
         except AssertionError:
             return None
-        world.set_states(now)
-        drawn = world.power([(len(one.cores), one.state) for one in world.running])
+        drawn = world.power([(len(one.cores), one.state) for one in world.running if one.start <= now])
+        drawn += len(world.down(now)) * (case.machine.off - case.machine.cores * case.machine.idle)
         if not world.out.power or world.out.power[-1][1] != drawn:
             world.out.power.append((now, drawn))
-        later = [instant for instant in world.instants() if instant > now]
+        begins = [busy if wanted else now, *(one.start for one in world.running)]
+        later = [instant for instant in [*begins, *world.instants()] if instant > now]
         if not later:
             return None if world.queue else world.out
         now = min(later)

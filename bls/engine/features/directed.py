@@ -5,14 +5,15 @@ force from that instant on, behind all that happens at it; a job that is ended i
 
 What a job had still to run is thought to take as much longer, or shorter, as the mean of its cores' scales changes; its
 walltime stays as it is. A job that is only replayed goes on with what is left of its recorded run time: whole ns and parts per
-billion of one, so that no change costs anything by rounding but that of the end, half to even.
+billion of one, so that no change costs anything by rounding but that of the end, half to even. Where jobs are planned with the
+ends that their applications promise, these promise anew.
 """
 
 from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.reached import end_as_directed, hears, walltime_end, write_down
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.job_lifecycle import hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.planned_time import scaled
@@ -155,9 +156,10 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
     sizes, jobs, given = state.sizes, state.jobs, state.directed
     begin, before, scales = sizes[b.N_TOLD], _mean_scale(state, job), False
+    at = max(now, jobs[b.START, job])  # where deciding takes time, it starts only then
     for k in range(first, stop):
         what, core, value = given[b.DIRECTED_WHAT, k], given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k]
-        write_down(state, job, now, core, what, value, 0)
+        write_down(state, job, at, core, what, value, 0)
         if what == b.SCALED:
             _scale(state, job, core, value)
             scales = True
@@ -167,14 +169,16 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
                 end_as_directed(state, job)
     if scales:
         after, thought = _mean_scale(state, job), jobs[b.EXPECTED, job]
-        if thought > now:
-            expect(state, job, now, now + scaled(thought - now, before, after, max(thought, MAX_NS) - now))
+        if thought > at:
+            expect(state, job, now, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
         if state.settings[b.STRETCHES] == 1:
-            _stretch(state, job, now, before, after)
-        if jobs[b.RUN, job] >= 0 and not _run_on(state, job, now, before, after):
+            _stretch(state, job, at, before, after)
+        if jobs[b.RUN, job] >= 0 and not _run_on(state, job, at, before, after):
             return False
     if jobs[b.RUN, job] >= 0:
         _end_anew(state, job)
+        if state.settings[b.PROMISES] == 1:
+            call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
         return True
     hears(state, job, begin)
     return True

@@ -4,7 +4,8 @@ A moldable job has a least and a most number of cores. As the queue is walked, t
 back and that does not fit, or that is the only one that waits. If it does not fit, and what is free is at least its least,
 it takes that, unless by its reservation, where jobs have one, it would end earlier with what it asks for. If it fits, it takes
 what is free, up to its most. It is planned with the same work: its estimate and its walltime are so much longer, or
-shorter. Once it runs its width stays as it is; another attempt asks for what the first did.
+shorter. Once it runs its width stays as it is; another attempt asks for what the first did. Where power is limited no more
+cores are free to it than what is left of the limit is enough for, in the state that it is planned with.
 
 Where several jobs have reservations, the first job fits if it can start now beside those of others, which may have been
 kept from earlier passes, with what it asks for. If not, it takes the most cores with which it can, at least its least, again
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_earliest
 from bls.engine import state as b
+from bls.engine.features.power import room_in_pass
 from bls.engine.features.reached import room_in_limits
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import count_cores
 from bls.engine.kept_reservations import drop_slot
-from bls.engine.planned_time import scaled
+from bls.engine.planned_time import planned_ns, planned_with, scaled
+from bls.engine.power_of_cores import core_mw
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -44,9 +47,19 @@ def _reserved_ns(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _width(state: BatchState, job: int) -> int:
+def _free(state: BatchState, job: int) -> int:
+    """How many cores are free to a job, all of them alike."""
+    free = state.sizes[b.FREE_CORES]
+    if state.settings[b.POWERED] == b.UNPOWERED:
+        return int(free)
+    left, each = room_in_pass(state), core_mw(state, job, 0)
+    return int(min(free, max(0, left) // each)) if each > 0 else int(free if left >= 0 else 0)
+
+
+@compiled(inner=True)
+def _width(state: BatchState, job: int, reserved: int) -> int:
     """With how many cores a job that may have others should start now; what it asks for if that is all the same."""
-    jobs, free = state.jobs, state.sizes[b.FREE_CORES]
+    jobs, free = state.jobs, _free(state, job)
     asked = jobs[b.CORES, job]
     least, most = jobs[b.MIN_CORES, jobs[b.ORIGIN, job]], jobs[b.MAX_CORES, jobs[b.ORIGIN, job]]
     if least == most:
@@ -58,16 +71,20 @@ def _width(state: BatchState, job: int) -> int:
     if free < least:
         return int(asked)
     if state.settings[b.PLANS] == 1:
-        begin, rest = _reserved_ns(state, job), jobs[b.ESTIMATE, job]
-        if begin < b.NEVER and state.clock[b.NOW] + scaled(rest, asked, free, max(rest, MAX_NS)) > begin + rest:
+        begin, rest = reserved if reserved > 0 else _reserved_ns(state, job), jobs[b.ESTIMATE, job]
+        longer = planned_with(state, job, scaled(rest, asked, free, max(rest, MAX_NS)))
+        if begin < b.NEVER and state.clock[b.NOW] + longer > begin + planned_ns(state, job):
             return int(asked)
     return int(free)
 
 
 @compiled(HOOK)
-def mold(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Give a job that waits, and no other before it, the width with which it starts in this pass; returns it."""
-    width = _width(state, job)
+def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
+    """Give a job that waits, and no other before it, the width with which it starts in this pass; returns it.
+
+    ``stop`` is when it could start with what it asks for; 0 where the profile of cores says that.
+    """
+    width = _width(state, job, reserved)
     if width != state.jobs[b.CORES, job]:
         _change(state, job, width)
     return width

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw
 from bls.engine.state import BatchState
@@ -163,10 +163,13 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
     sizes, jobs = state.sizes, state.jobs
     for k in range(sizes[b.N_RUNNING]):  # those that are only replayed are among them already
         job = state.running_job[k]
-        if jobs[b.START, job] == now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
-            expect(state, job, now, now + jobs[b.ESTIMATE, job])
+        if jobs[b.START, job] >= now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
+            expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
+            if state.settings[b.PROMISES] == 1:
+                call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))
     for k in range(sizes[b.N_STARTED]):
-        expect(state, state.started[k], now, now + jobs[b.ESTIMATE, state.started[k]])
+        job = state.started[k]
+        expect(state, job, now, jobs[b.START, job] + jobs[b.ESTIMATE, job])
 
 
 @compiled(HOOK)

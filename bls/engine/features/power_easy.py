@@ -10,7 +10,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.directed import expect
 from bls.engine.features.power import room_in_pass
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HOOK, MOLD, call_hook
 from bls.engine.job_starts import start, suggest
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import held_mw, least_mw
@@ -87,6 +87,12 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if limited and held_back(state, job):
             waits = True
             continue
+        if settings[b.MOLDS] == 1 and not blocked:
+            if not fits:
+                extra_mw = _set_shadow(state, job)
+            n = call_hook(state.hooks[MOLD], (state, job, 0, clock[b.NOW] if fits else clock[b.SHADOW], 0))
+            mw = least_mw(state, job)
+            fits = n <= free and mw <= room_in_pass(state)
         if not fits:
             blocked = True
             extra_mw = _set_shadow(state, job)

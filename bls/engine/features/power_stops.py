@@ -5,7 +5,11 @@ numbers first, and others as they fall idle; as soon as it fits without them the
 idle, or are shut down: that takes its time, and to boot again as well, and one that shuts down is first to be off before it
 boots. Nobody has to fit the limit as it starts: the hosts that are left do.
 
-Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits.
+A host that goes down, by a failure or for maintenance, is stopped no more: it draws what one does that is off, counts with
+that, and is up and idle when it is back, whatever it was before. Then it may be stopped at once.
+
+Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits, if those that are down
+stay so.
 """
 
 from __future__ import annotations
@@ -56,6 +60,22 @@ def _come_back(state: BatchState, host: int, now: int) -> None:
     if state.settings[b.BY_HOSTS] == 1:
         state.host_free[host] = hi - lo
     _become(state, host, b.UP, b.NEVER, now)
+
+
+@compiled(inner=True)
+def _goes_down(state: BatchState, host: int, now: int) -> None:
+    """A host that is up, or stopped, goes down."""
+    stops, clock, what = state.stops, state.clock, state.stops.host[b.STOP_STATE, host]
+    if what != b.UP:
+        if stops.host[b.STOP_UNTIL, host] > now:
+            gone(state, host, now, stops.host[b.STOP_UNTIL, host], 1)
+            clock[b.GAIN], clock[b.HULL] = 1, b.NEVER
+        stops.host[b.STOP_UNTIL, host] = 0
+        if what != b.BOOTING:
+            state.sizes[b.N_STOPPED] -= 1
+            clock[b.AT_MOST_MW] += stops.saves_mw[host]
+        _come_back(state, host, now)
+    clock[b.AT_MOST_MW] -= stops.down_saves_mw[host]
 
 
 @compiled(inner=True)
@@ -159,9 +179,20 @@ def _plan_anew(state: BatchState, now: int) -> None:
 
 
 @compiled(HOOK)
-def stop_hosts(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """At an instant, ``begin``, when jobs have ended that do: hosts leave the service, come back, and go on their ways."""
-    clock, power, changed = state.clock, state.power, False
+def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+    """At an instant, ``begin``, when jobs have ended that do: hosts leave the service, come back, and go on their ways.
+
+    With a ``host``, before that: it goes down (``sign`` -1), or has come back (1).
+    """
+    clock, power = state.clock, state.power
+    if host >= 0:
+        clock[b.STOPS_ANEW] = 1
+        if sign < 0:
+            _goes_down(state, host, now)
+        else:
+            clock[b.AT_MOST_MW] += state.stops.down_saves_mw[host]
+        return 0
+    changed, clock[b.STOPS_ANEW] = clock[b.STOPS_ANEW] == 1, 0
     while clock[b.NEXT_POWER] < power.ns.size and power.ns[clock[b.NEXT_POWER]] <= now:
         clock[b.NEXT_POWER], changed = clock[b.NEXT_POWER] + 1, True
     if clock[b.NEXT_PASSAGE] <= now:
