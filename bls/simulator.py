@@ -64,6 +64,7 @@ from traces.base.errors import (
     raised_text,
     shown,
 )
+from traces.base.interrupts import INTERRUPTS, called_by_kernels
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -307,8 +308,11 @@ class BatchSimulator(RunningJobs):
         ------
         PluginError, InputError
             If the status is a fault; the message names the job.
+        KeyboardInterrupt
+            If one came where it could not be raised.
         """
         HOOKS.check()
+        INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
             if status == BatchStatus.DONE and self._looks.observers:
                 self._look(last=True)
@@ -329,9 +333,11 @@ class BatchSimulator(RunningJobs):
             return False
         raise self._fault(status)
 
+    @called_by_kernels
     def _called(self, now_ns: int) -> int:
         # By the engine, from compiled code, which no exception can pass through.
         try:
+            INTERRUPTS.raise_noted()
             self._decide()
         except BaseException as error:
             self._raised = error
