@@ -116,6 +116,11 @@ class Options:
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead_ns", OVERHEAD.check(self.overhead_ns))
         object.__setattr__(self, "slack", SLACK.check(self.slack))
+        if self.power is not None:
+            from bls.power.options import PowerOptions  # which most runs need not load
+
+            if not isinstance(self.power, PowerOptions):
+                raise InputError(f"power: {shown(self.power)}; allowed: a bls.power.options.PowerOptions, or None")
         if self.around.switches is not None:
             wait_ns = switch_limit(self.around.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
