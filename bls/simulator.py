@@ -516,7 +516,9 @@ class BatchSimulator(RunningJobs):
             if row >= 0 and isinstance(self.policy, OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
                 return self._wrong(f"{never}; {_waiting(self.state)}")
-            return InputError(self._why_stuck(row))
+            # A policy that could start the job and does not is to blame.
+            decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
+            return (PluginError if decides else InputError)(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
             return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
         if status == BatchStatus.SCORE_FAULT:

@@ -377,7 +377,7 @@ def _observer(given: str | AnyObserver) -> AnyObserver:
     if isinstance(found, Observer) or gives_data(found):
         return found
     if isinstance(given, str):
-        raise PluginError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+        raise InputError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
     raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 

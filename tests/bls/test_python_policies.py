@@ -399,7 +399,7 @@ def test_what_fits_the_machine_but_not_the_partition() -> None:
 
 
 def test_a_policy_that_starts_nothing_is_noticed() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(lambda view: []))
     assert str(caught.value) == (
         "the simulation is stuck at job 7, at 2 s: nothing runs or arrives any more, and batch policy mine does not start "
