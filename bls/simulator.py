@@ -64,6 +64,7 @@ from traces.base.errors import (
     raised_text,
     shown,
 )
+from traces.base.interrupts import INTERRUPTS, called_by_kernels
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -76,6 +77,9 @@ __all__ = ["BatchSimulator"]
 
 #: So often in a row a policy may ask to be woken although nothing but itself can make anything happen any more.
 _MAX_IDLE_WAKES = 100_000
+
+#: And so often one that asks, each time, for an instant within so many ns, if nothing happens meanwhile: it means another unit.
+_MAX_SOON_WAKES, _SOON_NS = 100_000, 10_000
 
 
 class BatchSimulator(RunningJobs):
@@ -181,7 +185,8 @@ class BatchSimulator(RunningJobs):
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
-        self._idle_wakes = 0
+        self._idle_wakes = self._soon_wakes = 0
+        self._soon_so_far: tuple[int, ...] = ()
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
@@ -307,8 +312,11 @@ class BatchSimulator(RunningJobs):
         ------
         PluginError, InputError
             If the status is a fault; the message names the job.
+        KeyboardInterrupt
+            If one came where it could not be raised.
         """
         HOOKS.check()
+        INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
             if status == BatchStatus.DONE and self._looks.observers:
                 self._look(last=True)
@@ -329,9 +337,11 @@ class BatchSimulator(RunningJobs):
             return False
         raise self._fault(status)
 
+    @called_by_kernels
     def _called(self, now_ns: int) -> int:
         # By the engine, from compiled code, which no exception can pass through.
         try:
+            INTERRUPTS.raise_noted()
             self._decide()
         except BaseException as error:
             self._raised = error
@@ -382,12 +392,13 @@ class BatchSimulator(RunningJobs):
                 self.state.chosen[: len(rows)] = rows
         waits = self.state.settings.item(b.MAY_NOT_FIT) == 1  # perhaps nobody starts who was chosen
         if sizes[b.N_CHOSEN] and not waits:
-            self._idle_wakes = 0
+            self._idle_wakes = self._soon_wakes = 0
         if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
             clock[b.WAKE] = b.NEVER if wake is None else wake
             if wake is not None and (waits or sizes[b.N_CHOSEN] == 0):
                 self._still_awake()
+                self._awake_soon(wake)
 
     def _finish(self, policy: FollowingPolicy) -> None:
         view = self.view
@@ -421,6 +432,20 @@ class BatchSimulator(RunningJobs):
                 )
         else:
             self._idle_wakes = 0
+
+    def _awake_soon(self, wake_ns: int) -> None:
+        # Nor, as far as anybody waits, would one that takes seconds for ns.
+        if wake_ns - self.now_ns > _SOON_NS:
+            self._soon_wakes = 0
+            return
+        so_far = self._so_far()[1:]  # all but the passes
+        self._soon_wakes = self._soon_wakes + 1 if so_far == self._soon_so_far else 0
+        self._soon_so_far = so_far
+        if self._soon_wakes > _MAX_SOON_WAKES:
+            raise self._wrong(
+                f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened; it asks to be "
+                f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
+            )
 
     def _look(self, *, last: bool = False) -> None:
         # Before the first event after OBSERVE, where the engine has put that event's instant; or after the last event.
@@ -491,7 +516,9 @@ class BatchSimulator(RunningJobs):
             if row >= 0 and isinstance(self.policy, OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
                 return self._wrong(f"{never}; {_waiting(self.state)}")
-            return InputError(self._why_stuck(row))
+            # A policy that could start the job and does not is to blame.
+            decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
+            return (PluginError if decides else InputError)(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
             return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
         if status == BatchStatus.SCORE_FAULT:

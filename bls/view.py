@@ -310,8 +310,8 @@ class View:
     def wake_at(self, instant_ns: int) -> None:
         """For a policy while it decides: decide again at this later instant, too, even if nothing happens then.
 
-        There may be any number of such instants; each leads to a pass, or, where deciding takes time and the scheduler is
-        busy then, to one as soon as it is not.
+        An instant is a number of ns. There may be any number of them; each leads to a pass, or, where deciding takes time
+        and the scheduler is busy then, to one as soon as it is not.
 
         Raises
         ------
@@ -325,7 +325,7 @@ class View:
             raise PluginError(str(error)) from None
 
     def wake_after(self, duration_ns: int) -> None:
-        """For a policy while it decides: :meth:`wake_at` so long after the present instant, from 1 ns on.
+        """For a policy while it decides: :meth:`wake_at` so many ns after the present instant, 1 or more.
 
         Raises
         ------

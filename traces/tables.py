@@ -44,6 +44,7 @@ __all__ = [
     "job_blocks",
     "joined_frames",
     "jobs_frame",
+    "read_frame",
     "read_hints",
     "read_jobs",
     "read_power",
@@ -613,6 +614,17 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     if missing:
         raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
     return frame
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """Read any table back.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is not one.
+    """
+    return _read(path, ())
 
 
 def read_tasks(path: Path) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from als.techniques.fixed.tss import TSS
 from als.techniques.fixed.viss import VISS
 from als.techniques.fixed.wf import WF
 from als.techniques.selection import PREFIX, Selection
-from traces.base.errors import InputError, PluginError, shown
+from traces.base.errors import InputError, shown
 from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.parameterised import at_its_place
 from traces.base.plugins import resolve
@@ -138,7 +138,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
 
         if not callable(getattr(found, "chunk", None)):
             given = type(found).__name__
-            raise PluginError(f"{where}: {plain}: {given}; allowed: Technique, or a class with chunk(self, ask)")
+            raise InputError(f"{where}: {plain}: {given}; allowed: Technique, or a class with chunk(self, ask)")
         if text:
             found = with_parameters(found, text, where, "application technique")
         return PythonTechnique(found, plain)

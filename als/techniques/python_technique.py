@@ -37,6 +37,7 @@ import numpy as np
 from als.techniques import contract as f
 from als.techniques.contract import Technique, technique_kernel
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
+from traces.base.interrupts import INTERRUPTS, called_by_kernels
 from traces.compiled import Array, caller, compiled, jit_enabled, types
 
 __all__ = ["Ask", "LoopStart", "PythonTechnique", "WritesChunks"]
@@ -225,7 +226,7 @@ class _Calls:
     # What compiled code calls, and the jobs' objects.
     name: str
     make: Callable[[], Any]
-    raised: BaseException | None = None
+    failed: tuple[BaseException, str] | None = None
     jobs: dict[int, _Job] = field(default_factory=dict)
     ahead: int = 0
     keys: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -236,9 +237,11 @@ class _Calls:
         self.chunk_c = _CHUNK_C(self._chunk_called())
         self.begin_c = _BEGIN_C(self._begin_called)
 
+    @called_by_kernels
     def _begin_called(self, key: int, n_tasks: int, n_cores: int, facts_at: int, speed_at: int) -> int:
         what = "it cannot be made"
         try:
+            INTERRUPTS.raise_noted()
             if n_tasks < 0:
                 what = "it cannot be copied"
                 return self._copied(key)
@@ -265,7 +268,8 @@ class _Calls:
                     )
                 )
         except BaseException as error:
-            return self._failed(error, what)
+            self.failed = self.failed or (error, what)
+            return -1
         return key
 
     def _copied(self, key: int) -> int:
@@ -280,10 +284,13 @@ class _Calls:
 
     def _chunk_called(self) -> Callable[..., int]:
         # A closure: attributes of self would be looked up at every call.
-        jobs, failed, view = self.jobs, self._failed, ctypes.c_double * f.FACTS
+        jobs, interrupts, view = self.jobs, INTERRUPTS, ctypes.c_double * f.FACTS
 
+        @called_by_kernels
         def called(key: int, core: int, request: int, remaining: int, facts_at: int, speed_at: int) -> int:
             try:
+                if interrupts.noted:
+                    interrupts.raise_noted()
                 job = jobs[key]
                 ask = job.ask
                 if facts_at != ask._facts_at:
@@ -303,7 +310,8 @@ class _Calls:
                     return size
                 return self._checked(size, remaining)
             except BaseException as error:
-                return failed(error, "chunk() failed" if remaining else "finished() failed")
+                self.failed = self.failed or (error, "chunk() failed" if remaining else "finished() failed")
+                return -1
 
         return called
 
@@ -318,16 +326,16 @@ class _Calls:
             f"technique {self.name}: chunk() gave {shown(size)}; allowed: 1 to {remaining}, the tasks left"
         )
 
-    def _failed(self, error: BaseException, what: str) -> int:
-        if isinstance(error, RAISED_BY_PLUGINS) and not isinstance(error, TwolevelError):
-            text = f"technique {self.name}: {what}: {raised_text(error)}"
-            raised: BaseException = PluginError(text)
-            raised.__cause__ = error
-        else:
-            raised = error
-        if self.raised is None:
-            self.raised = raised
-        return -1
+    def error(self) -> BaseException | None:
+        """What was raised first since this was asked last, said of the technique if it is the rule's own."""
+        if self.failed is None:
+            return None
+        (error, what), self.failed = self.failed, None
+        if not isinstance(error, RAISED_BY_PLUGINS) or isinstance(error, TwolevelError):
+            return error
+        raised = PluginError(f"technique {self.name}: {what}: {raised_text(error)}")
+        raised.__cause__ = error
+        return raised
 
 
 def _is_static(found: type) -> bool:
@@ -391,8 +399,7 @@ class PythonTechnique(Technique):
 
     def error(self) -> BaseException | None:
         """What was raised since this was asked last, to be raised by whoever drives the engine; None if nothing was."""
-        raised, self.calls.raised = self.calls.raised, None
-        return raised
+        return self.calls.error()
 
     def forget_all(self) -> None:
         """Let go of the objects of all jobs."""

@@ -17,7 +17,7 @@ from bls.estimates.contract import (
 )
 from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE, last_two
 from bls.estimates.knowing import EXACT, PROMISED, REQUESTED, Promised, Within, within
-from traces.base.errors import PluginError
+from traces.base.errors import InputError
 from traces.base.plugins import resolve
 
 __all__ = [
@@ -76,7 +76,7 @@ def estimator(name: str | AnyEstimator, *, where: str = "--estimates") -> AnyEst
 
 def _checked(found: object, name: str, where: str) -> AnyEstimator:
     if not isinstance(found, HistoryEstimator | KnowingEstimator):
-        raise PluginError(
+        raise InputError(
             f"{where}: {name} is a {type(found).__name__}; "
             "allowed: a HistoryEstimator, or an object with a name and planned_ns(workload, seed)"
         )

@@ -35,7 +35,7 @@ from bls.policies.planning import HCP19, PCP19, PCP20
 from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
 from bls.policies.waited import UNICEF, WFP3
-from traces.base.errors import PluginError
+from traces.base.errors import InputError
 from traces.base.naming import split_names, split_parameters, with_parameters
 from traces.base.plugins import resolve
 
@@ -101,19 +101,23 @@ def policy(name: str, *, where: str = "--bls") -> AnyPolicy:
     Raises
     ------
     InputError
-        If there is none (the message lists the known ones, nearest first), or the parameters or the expression cannot be.
+        If there is none (the message lists the known ones, nearest first), what has the name is none, or the parameters or the
+        expression cannot be.
     PluginError
-        If it cannot be loaded or is no policy.
+        If it cannot be loaded.
     """
     first, colon, text = name.partition(":")
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)
     plain, parameters = split_parameters(name)
-    builtin: dict[str, BatchPolicy] = dict(POLICIES)
-    group = "twolevel.policies"
-    found = resolve("batch policy", plain, builtin, group, BatchPolicy, where, also=("expr:EXPRESSION",))
+    builtin: dict[str, object] = dict(POLICIES)
+    group, also = "twolevel.policies", ("expr:EXPRESSION",)
+    found = resolve("batch policy", plain, builtin, group, object, where, also=also)
+    if not isinstance(found, BatchPolicy):
+        what = "a name, and keys(jobs), scored(jobs) or decide(view)"
+        raise InputError(f"{where}: {plain}: {type(found).__name__}, which has no name; allowed: a policy: {what}")
     if not isinstance(found, DecidingPolicy | ScoringPolicy | Policy):
-        raise PluginError(
+        raise InputError(
             f"{where}: {plain} has no keys(jobs), no scored(jobs) and no decide(view); allowed: one of them"
         )
     return with_parameters(found, parameters, where, "batch policy") if parameters else found

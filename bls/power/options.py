@@ -22,7 +22,7 @@ from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
-from traces.base.ranges import whole
+from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -51,8 +51,8 @@ class PowerOptions:
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
         ``dvfs``: all running jobs that may be slowed are at one level. ``stop:idle``, ``stop:off``: so many hosts are out of
         service that the others fit.
-    allowed : str or path
-        Which jobs may be slowed (``bls.power.allowed``).
+    allowed : str, path, or number
+        Which jobs may be slowed (``bls.power.allowed``); a number is a share of them, 0 to 1.
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
     signals : path, optional
@@ -71,7 +71,7 @@ class PowerOptions:
     reaction_ns: int = 0
     notice_ns: int = 0
     fallback: str = o.FALLBACK.default
-    allowed: str | os.PathLike[str] = o.ALLOWED.default
+    allowed: str | os.PathLike[str] | float = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
@@ -82,6 +82,10 @@ class PowerOptions:
             parse_pue(self.pue)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
         whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
+        if not isinstance(self.allowed, str | os.PathLike):
+            object.__setattr__(self, "allowed", repr(real(o.ALLOWED.name, self.allowed, 0, 1)))
+        if not isinstance(self.signals, str | os.PathLike | None):
+            raise InputError(f"{o.SIGNALS.name}: {shown(self.signals)}; allowed: a CSV file")
         name, _ = self.fallback_of
         if self.reaction_ns and self.notice_ns:
             raise InputError(
@@ -106,8 +110,16 @@ class PowerOptions:
                     raise InputError(f"{option}: needs --limits, the limits to the machine's power")
 
     @property
+    def jobs_allowed(self) -> str | os.PathLike[str]:
+        """Which jobs may be slowed, as the command line says it."""
+        assert isinstance(self.allowed, str | os.PathLike)
+        return self.allowed
+
+    @property
     def fallback_of(self) -> tuple[str, int]:
         """Its name, and the state that ``submit`` has jobs run in."""
+        if not isinstance(self.fallback, str):
+            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}")
         if self.fallback in FALLBACKS:
             return self.fallback, 1
         if self.fallback.partition(":")[0] != "submit":
@@ -131,7 +143,7 @@ class PowerOptions:
             "reaction_ns": self.reaction_ns,
             "notice_ns": self.notice_ns,
             "fallback": self.fallback,
-            "allowed": os.fspath(self.allowed),
+            "allowed": os.fspath(self.jobs_allowed),
             "stretch_walltime": self.stretch_walltime,
             "signals": None if self.signals is None else os.fspath(self.signals),
             "pue": self.pue,
@@ -303,7 +315,7 @@ def power_plan(
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
-    allowed_rows = allowed_jobs(options.allowed, workload, known_jobs, seed)
+    allowed_rows = allowed_jobs(options.jobs_allowed, workload, known_jobs, seed)
     if said is not None:
         allowed_rows = said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)

@@ -414,6 +414,9 @@ class PowerReport:
         rows.append(("above a limit", words or "never"))
         return rows
 
+    def __repr__(self) -> str:
+        return "<power: " + ", ".join(f"{name} {text}" for name, text in self.summary()) + ">"
+
     def _limited_text(self) -> str:
         peak = self.metrics["peak_limited_w"]
         return "" if peak is None else f", {watts_text(peak)} under a limit"

@@ -9,12 +9,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import typer
 
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
+from traces.base.interrupts import INTERRUPTS
 from traces.base.printable import printable
 
 __all__ = ["main"]
@@ -37,12 +39,12 @@ def _hear_interrupts() -> None:
     # a batch system often sends, does not stop it from doing so.
     last_s = -_CLEARING_S
 
-    def interrupted(number: int, frame: object) -> None:
+    def interrupted(number: int, frame: FrameType | None) -> None:
         nonlocal last_s
         now_s = time.monotonic()
         if now_s - last_s >= _CLEARING_S:
             last_s = now_s
-            raise KeyboardInterrupt
+            INTERRUPTS.came(frame)
 
     signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, interrupted)

@@ -363,14 +363,12 @@ def run_command(
             check=checks.check,
         )
         write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
-        same = {} if checks.other is None else note_same(folder, checks.other)
-    others = [name for name, equal in same.items() if not equal]
-    words = [(f"as in {checks.same_as}", f"{', '.join(same)}: the same bytes")] if same and not others else []
-    _say_run(result, shared.platform, words, replayed=replayed)
+        same = None if checks.other is None else note_same(folder, checks.other)
+    _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
     say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
-    if others:
+    if same is not None and same.others:
         where = f"twolevel compare {checks.same_as} {target} says where"
-        raise InputError(f"--same-as: not the tables of {checks.same_as}: {', '.join(others)}; {where}")
+        raise InputError(f"--same-as: not the tables of {checks.same_as}: {', '.join(same.others)}; {where}")
 
 
 def watch_command(

@@ -10,13 +10,21 @@ from typing import Any
 
 from bls.options import (
     ALLOCATOR,
+    ALLOWED,
     CANCELLED,
     DEPENDENCIES,
     FAILURES,
+    FALLBACK,
+    LIMITS,
     MEMORY,
+    POWER,
+    POWER_OF,
     PRESET,
+    REACTION,
     REQUESTS,
     SELECT,
+    SIGNALS,
+    STRETCH_WALLTIME,
     SWITCHES,
     WINDOWS,
 )
@@ -43,6 +51,7 @@ __all__ = ["stream_run"]
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
+    POWER, POWER_OF, LIMITS, REACTION, FALLBACK, ALLOWED, SIGNALS, STRETCH_WALLTIME,
 )  # fmt: skip
 
 
@@ -52,7 +61,11 @@ def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapp
     if given["--trace"]:
         raise InputError("--stream: --trace: a trace is made of all jobs at once; give --no-trace")
     names = [name for name, value in given.items() if value]
-    names += [one.name for one in _WHOLE if getattr(shared, one.name[2:]) != one.default]
+    plain = ScenarioOptions()
+    for option in _WHOLE:
+        key = option.name[2:].replace("-", "_")
+        if getattr(shared, key) != getattr(plain, key):
+            names.append(option.name)
     if names:
         raise InputError(f"--stream: {names[0]}: it needs all jobs at once; allowed: without it")
     if shared.allocator == "given":

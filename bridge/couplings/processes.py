@@ -17,6 +17,7 @@ import numpy as np
 
 from bls.engine.features.losses import CAME_AND_WENT
 from bls.engine.status import BatchStatus
+from bls.options import BLS, FALLBACK
 from bls.simulator import BatchSimulator
 from bridge.couplings.batch_level import BatchLevel
 from bridge.couplings.contract import Applications, PeerOptions, Watch
@@ -158,6 +159,12 @@ class _Drive:
             with contextlib.suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
+    def _scaled_by(self) -> str:
+        power = self._scenario.power
+        if power is not None and power.slows:
+            return f"{FALLBACK.name} {power.options.fallback}"
+        return f"{BLS.name} {self._scenario.policy.name}, which directs speeds"
+
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
         peers = self._peers
@@ -173,7 +180,7 @@ class _Drive:
                 hints=self._simulator.hints,
                 resizes=self._simulator.resizes,
                 wishes=self._simulator.evolves,
-                scales=self._simulator.scales,
+                scaled_by=self._scaled_by() if self._simulator.scales else "",
             ),
             hosts=self._wanted(),
         )

@@ -324,10 +324,12 @@ class Quit(Message, frozen=True, kw_only=True):
 
 
 class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
-    """The part of a hello that is the same in every version, so that one of any version can be answered."""
+    """The part of a hello that is the same in every version, so that one of any version can be answered; and of every role, of
+    which an application says none."""
 
     version: int
     token: str
+    role: Any = ""
 
 
 FromApplication = Hello | Promise | Wish | Suspended | Records | Transfers | Outcome | Failed

@@ -50,6 +50,7 @@ from bridge.protocol.tables import (
 from traces.base.errors import PeerError
 
 __all__ = [
+    "IS_SCHEDULER",
     "NEED_DATA",
     "STORY_LINES",
     "SUPPORTED_VERSIONS",
@@ -61,6 +62,9 @@ __all__ = [
     "Session",
     "StoryLine",
 ]
+
+#: Why a hello of the other role is refused, whatever its version.
+IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator (--bls-command is for schedulers)"
 
 #: Versions of the protocol that this session can speak.
 SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)
@@ -328,6 +332,8 @@ class Session:
         if not hmac.compare_digest(greeting.token.encode(), self._token):
             return self._refuse("wrong token", "stranger")
         self._token_shown = True
+        if greeting.role == "scheduler":
+            return self._refuse(IS_SCHEDULER, "application")
         if greeting.version not in SUPPORTED_VERSIONS:
             spoken = ", ".join(map(str, SUPPORTED_VERSIONS))
             reason = f"protocol version {greeting.version} is not spoken here; spoken: {spoken}"

@@ -38,6 +38,6 @@ def power_words(scenario: Scenario) -> Iterator[str]:
         yield f"{NOTICE.name}: of no effect, as {FALLBACK.name} none ignores limits"
     if options.stretch_walltime and not slows:
         yield f"{STRETCH_WALLTIME.name}: {nobody}"
-    if unknown := unknown_users(options.allowed, scenario.workload):
+    if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
         yield f"{ALLOWED.name}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"

@@ -116,6 +116,11 @@ class Options:
     def __post_init__(self) -> None:
         object.__setattr__(self, "overhead_ns", OVERHEAD.check(self.overhead_ns))
         object.__setattr__(self, "slack", SLACK.check(self.slack))
+        if self.power is not None:
+            from bls.power.options import PowerOptions  # which most runs need not load
+
+            if not isinstance(self.power, PowerOptions):
+                raise InputError(f"power: {shown(self.power)}; allowed: a bls.power.options.PowerOptions, or None")
         if self.around.switches is not None:
             wait_ns = switch_limit(self.around.switches)[1]
             object.__setattr__(self, "rules", replace(self.rules, switch_wait_ns=wait_ns))
@@ -372,7 +377,7 @@ def _observer(given: str | AnyObserver) -> AnyObserver:
     if isinstance(found, Observer) or gives_data(found):
         return found
     if isinstance(given, str):
-        raise PluginError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+        raise InputError(f"--observe: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
     raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 

@@ -82,6 +82,8 @@ class Listener:
         Given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
     awaited : mapping
         The processes that are to say hello: their names by their ids, or by those of their process groups.
+    wrong : callable
+        Given the refusal of a hello that one of these has said.
 
     Attributes
     ----------
@@ -97,8 +99,9 @@ class Listener:
         admit: Callable[[Hello], str | None],
         serve: Callable[[Hello, Connection], Awaitable[None]],
         awaited: Mapping[int, str] = MappingProxyType({}),
+        wrong: Callable[[Refusal], None] = lambda refusal: None,
     ) -> None:
-        self._token, self._admit, self._serve, self._awaited = token, admit, serve, awaited
+        self._token, self._admit, self._serve, self._awaited, self._wrong = token, admit, serve, awaited, wrong
         self._server: asyncio.Server | None = None
         self._folder: Path | None = None
         self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the longest here first
@@ -234,6 +237,8 @@ class Listener:
             elif isinstance(event, Refusal):
                 connection.say_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"
+                if ours and isinstance(event, Refusal):
+                    self._wrong(event)
             elif ours:
                 return None  # how its process has ended is known better elsewhere
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bls.options import COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.protocol.messages import Hello
 
 __all__ = ["Needs"]
@@ -23,27 +24,30 @@ class Needs:
         Whether cores come to jobs that run, and are asked for.
     wishes : bool
         Whether they are to say for how many cores jobs wish.
-    scales : bool
-        Whether the speeds of cores are scaled.
+    scaled_by : str
+        By what the speeds of cores are scaled, as an option with its value; empty where they are not.
     """
 
     releases: bool = False
     hints: bool = False
     resizes: bool = False
     wishes: bool = False
-    scales: bool = False
+    scaled_by: str = ""
 
     def unmet_by(self, hello: Hello) -> str | None:
         """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""
-        if self.releases and not hello.releases:
-            what = "hint" if self.hints else "release"
-            return f"--coordination {what}: {hello.name!r} cannot follow it: its hello says releases = false"
-        if self.resizes and not hello.resizes:
-            return f"--resize: {hello.name!r} cannot follow it: its hello says resizes = false"
-        if self.wishes and not hello.wishes:
-            return f"--resize evolve: {hello.name!r} never wishes: its hello says wishes = false"
-        if self.scales and not hello.scales:
-            return f"scaled speeds: {hello.name!r} cannot follow them: its hello says scales = false"
-        if self.hints and not hello.hints:
-            return f"--coordination hint: {hello.name!r} cannot follow it: its hello says hints = false"
+        hint = f"{COORDINATION.name} {'hint' if self.hints else 'release'}"
+        with_hints = "none, release" if hello.releases else "none"
+        by_limits = self.scaled_by.startswith(FALLBACK.name)
+        otherwise = "none, hold, stop:idle, stop:off" if by_limits else "a policy that leaves speeds alone"
+        needed = (
+            ("releases", self.releases, hint, "cannot follow it", "none"),
+            ("resizes", self.resizes, MALLEABLE.name, "cannot follow it", f"{RESIZE.name} mold, or without it"),
+            ("wishes", self.wishes, f"{RESIZE.name} evolve", "never wishes", "another one"),
+            ("scales", bool(self.scaled_by), self.scaled_by, "cannot follow it", otherwise),
+            ("hints", self.hints, hint, "cannot follow it", with_hints),
+        )
+        for what, is_needed, option, lack, allowed in needed:
+            if is_needed and not getattr(hello, what):
+                return f"{option}: {hello.name!r} {lack}: its hello says {what} = false; allowed: {allowed}"
         return None

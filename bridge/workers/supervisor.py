@@ -14,8 +14,9 @@ import secrets
 import socket as sockets
 from typing import TYPE_CHECKING, Any, Final
 
+from bridge.options.declared import ALS_COMMAND
 from bridge.protocol.messages import Hello, Message
-from bridge.protocol.session import ConnectionClosed, ProtocolError
+from bridge.protocol.session import IS_SCHEDULER, ConnectionClosed, ProtocolError, Refusal
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
@@ -24,7 +25,7 @@ from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, room_for
 from bridge.workers.workforce import Workforce
-from traces.base.errors import PeerError
+from traces.base.errors import InputError, PeerError
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, Wanted
@@ -84,7 +85,7 @@ class Supervisor:
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._token = secrets.token_hex(16)
         self._awaited: dict[int, str] = {}  # processes that have not said hello
-        self._listener = Listener(self._token, self._admit, self._serve, self._awaited)
+        self._listener = Listener(self._token, self._admit, self._serve, self._awaited, self._wrong)
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
         self._needs = needs
@@ -241,6 +242,12 @@ class Supervisor:
             return f"conserves_work is {hello.conserves_work}; it was {earlier} in an earlier hello"
         return None
 
+    def _wrong(self, refusal: Refusal) -> None:
+        # By its hello a process of ours is another kind of program, or of another version, and so will all others be.
+        if self._command is not None and refusal.blame == "application":
+            kind = InputError if refusal.reason == IS_SCHEDULER else PeerError
+            self._jobs.fail(kind(f"{ALS_COMMAND.name}: {self._command}: {refusal.reason}"))
+
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]
         worker.hello, worker.connection, worker.since = hello, connection, self._now()
@@ -251,7 +258,7 @@ class Supervisor:
         self._jobs.learn(hello)
         unmet = self._needs.unmet_by(hello)
         if unmet is not None:
-            self._jobs.fail(PeerError(unmet))
+            self._jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()
             while not isinstance(event := await connection.hear(), ConnectionClosed):

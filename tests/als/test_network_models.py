@@ -24,7 +24,7 @@ from als.network.state import (
     TOPOLOGY,
     WEIGHT_S,
 )
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 
 
 def test_the_models_are_named() -> None:
@@ -86,7 +86,7 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
     model = network_model(f"{file}:MINE")
     assert model == SharingModel("mine", latency_factor=2.0)
     assert network_model(f"{file}:MINE:crosstraffic=no") == replace(model, crosstraffic=False)  # type: ignore[type-var]
-    with pytest.raises(PluginError, match="int; allowed: NetworkModel"):
+    with pytest.raises(InputError, match="int; allowed: NetworkModel"):
         network_model(f"{file}:OTHER")
     with pytest.raises(InputError, match=r"^phase: no file"):
         network_model("away.py:MINE", "phase")

@@ -485,7 +485,7 @@ def test_what_is_no_estimator_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("MINE = 3\n")
     with pytest.raises(
-        PluginError, match=r"mine\.py:MINE is a int; allowed: a HistoryEstimator, or an object with a name"
+        InputError, match=r"mine\.py:MINE is a int; allowed: a HistoryEstimator, or an object with a name"
     ):
         Rules(estimates=f"{file}:MINE")
 

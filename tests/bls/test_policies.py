@@ -462,9 +462,9 @@ def test_policies_that_read_what_stands_behind_their_name() -> None:
 def test_what_is_no_policy(tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_text("class Named:\n    name = 'named'\n\n\nNUMBER = 3\n", encoding="utf-8")
-    with pytest.raises(PluginError, match=r"Named has no keys\(jobs\), no scored\(jobs\) and no decide\(view\)"):
+    with pytest.raises(InputError, match=r"Named has no keys\(jobs\), no scored\(jobs\) and no decide\(view\)"):
         policy(f"{file}:Named")
-    with pytest.raises(PluginError, match="NUMBER: int; allowed: BatchPolicy"):
+    with pytest.raises(InputError, match="NUMBER: int, which has no name; allowed: a policy: a name, and keys"):
         policy(f"{file}:NUMBER")
 
 

@@ -148,6 +148,36 @@ def test_limits_that_cannot_be(limits: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_options_are_as_of_the_command_line_or_plain_values() -> None:
+    assert PowerOptions(limits=[(0, 5, 1)], allowed=0.5).names()["allowed"] == "0.5"
+    assert PowerOptions(limits=[(0, 5, 1)], allowed=1).names()["allowed"] == "1.0"
+    for options, message in (
+        ({"allowed": 1.5}, "--allowed: 1.5 is out of range; allowed: 0 to 1"),
+        ({"allowed": None}, "--allowed: None is not a number; allowed: 0 to 1"),
+        ({"fallback": 5}, "--fallback: 5; allowed: none, hold, submit, dvfs, stop:idle, stop:off"),
+        ({"signals": True}, "--signals: True; allowed: a CSV file"),
+    ):
+        with pytest.raises(InputError) as caught:
+            PowerOptions(limits=[(0, 5, 1)], **options)  # type: ignore[arg-type]
+        assert str(caught.value) == message
+
+
+def test_what_knows_of_power_is_said_in_short() -> None:
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
+    limits = [(0, None, 150)]
+    said = [
+        repr(bridge.simulate(jobs, machine, als="recorded", power=power).power)
+        for power in (PowerOptions(limits=limits, fallback="dvfs", allowed=share) for share in ("1", 1.0))
+    ]
+    assert said[0] == said[1]
+    assert said[0].startswith(
+        "<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W"
+    )
+    with pytest.raises(InputError, match=r"^power: True; allowed: a bls.power.options.PowerOptions, or None$"):
+        bridge.simulate(jobs, machine, als="recorded", power=True)  # type: ignore[arg-type]
+
+
 def test_limits_as_an_array() -> None:
     found = plan("hold", np.array([[0, 5, 300], [5, 9, 200]]), HostPower(50, [(1, 100)]))
     assert found.limits.limits == (Limit(0, 5, 300_000), Limit(5, 9, 200_000))

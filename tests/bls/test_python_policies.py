@@ -399,7 +399,7 @@ def test_what_fits_the_machine_but_not_the_partition() -> None:
 
 
 def test_a_policy_that_starts_nothing_is_noticed() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(lambda view: []))
     assert str(caught.value) == (
         "the simulation is stuck at job 7, at 2 s: nothing runs or arrives any more, and batch policy mine does not start "
@@ -413,6 +413,26 @@ def test_so_is_one_that_has_itself_woken_for_ever(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
     with pytest.raises(PluginError, match=r"decide\(\) was woken 50 times in a row, and started nothing; nothing runs"):
         starts(JOBS, machine(4), always(lambda view: asleep(view.now_ns + S)(view)))
+
+
+def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bls import simulator
+
+    def fits(view: View, after_ns: int) -> list[SeenJob]:
+        view.wake_after(after_ns)
+        return [job for job in list(view.waiting)[:1] if job.cores <= view.free_cores]
+
+    monkeypatch.setattr(simulator, "_MAX_SOON_WAKES", 50)
+    with pytest.raises(PluginError) as caught:
+        starts(JOBS, machine(4), always(lambda view: fits(view, 60)))
+    assert str(caught.value) == (
+        "batch policy mine, at 3120 ns: decide() was woken 50 times in a row, and started nothing, and nothing else "
+        "happened; it asks to be woken again 60 ns later: wake-ups are in ns, and a second is 10**9"
+    )
+    # Far more often than that, but not for so short a time; and for as short a time, but not in a row.
+    assert starts(JOBS, machine(4), always(lambda view: fits(view, S // 50))) == [0, 10 * S, 10 * S + S // 50]
+    jobs = Workload.from_jobs([(k, 60e-9 * k, 30e-9, 1, 30e-9) for k in range(200)])
+    assert len(starts(jobs, machine(4), always(lambda view: fits(view, 20)))) == 200
 
 
 def test_long_sleep_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:

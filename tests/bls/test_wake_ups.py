@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bls import BatchSimulator, Platform, Rules, View, allocator
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import PluginError
 
 MACHINE = Platform((HostGroup(1, 4, 1.0),))
 S = 10**9
@@ -114,7 +114,7 @@ def test_waiting_jobs_start_at_a_wake_up() -> None:
 
 def test_when_all_are_over_and_nobody_starts_the_run_is_stuck() -> None:
     with pytest.raises(
-        InputError, match=r"the simulation is stuck at job 1, at 4 s: .* batch policy asks does not start it"
+        PluginError, match=r"the simulation is stuck at job 1, at 4 s: .* batch policy asks does not start it"
     ):
         passes(Asks(lambda view, n: view.wake_at(4 * S) if n == 1 else None, from_ns=9 * S), [(1, 0, 2, 4, 2)])
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from batch_traces import read_batch
 from directors import Director
 from test_power_runs import PLATFORM as POWERED
 from test_power_runs import drawn as power_drawn
@@ -144,6 +145,25 @@ def test_in_every_coupling(draw: Any, seed: int, coupling: str) -> None:
     reference = bridge.simulate(workload, platform, **options)
     assert sum(len(getattr(reference, name)) for name in TOLD & tables(reference).keys()) > 20
     assert_same(reference, bridge.simulate(workload, platform, coupling=coupling, workers=2, **again))
+
+
+def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
+    workload, options = scenario(2)
+    result = bridge.simulate(workload, PLATFORM, **options)
+    shown = read_batch(result.write_trace(tmp_path))[0]["batch scheduler"]
+    for name in (*TOLD, "releases"):
+        frame = getattr(result, name)
+        at = frame["released_ns" if name == "releases" else "told_ns"]
+        together = [frame["row"], at] if name in ("widths", "releases") else [frame.index]
+        assert len(frame)
+        assert [start for _, start, _, _ in shown[name]] == sorted(at.groupby(together).first().tolist())
+        assert {region for region, *_ in shown[name]} == {name.removesuffix("s")}
+    of = {tuple(values) for *_, values in (one for name in TOLD for one in shown[name])}
+    assert of == {
+        ("told job", "waiting job", "lack", "wanted"),
+        ("told job", "given", "asked", "wished"),
+        ("told job", "core", "parts per billion"),
+    }
 
 
 class OnceEach:

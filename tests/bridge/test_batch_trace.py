@@ -95,3 +95,19 @@ def test_the_trace_shows_changes_of_width(name: str, tmp_path: Path) -> None:
     assert bool(sums["wished"].any()) == name.startswith("evolving")
     assert sums["given"].any()
     assert sums["asked"].any()
+
+
+@pytest.mark.parametrize("name", ["releases", "releases, failures", "hints", "widths, failures, kills"])
+def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
+    """Beside what the jobs were told, where they were."""
+    result = BATCH_FEATURES[name].simulated(tmp_path)
+    path = result.write_trace(tmp_path / "trace")
+    shown = read_batch(path)[0]["batch scheduler"]
+    sums = result.releases.groupby(["released_ns", "row"]).size()
+    number = result.jobs["job_id"].to_numpy()
+    assert shown["releases"] == [
+        ("release", at, at, {"releasing job": int(number[row]), "released": count}) for (at, row), count in sums.items()
+    ]
+    assert len(sums) > 10
+    told = {"hints": {"hints"}, "widths, failures, kills": {"widths"}}.get(name, set())
+    assert shown.keys() & {"hints", "widths", "scales", "releases"} == {"releases", *told}

@@ -21,7 +21,7 @@ from bls.metrics.node_states import HOST_STATES
 from bridge.compare.comparison import Comparison, compare_jobs
 from bridge.compare.words import _told, delay_lines
 from bridge.runs.node_table import node_columns
-from traces.base.errors import InputError, PeerError
+from traces.base.errors import InputError
 from traces.checks.jobs import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import core_spans, holdings
@@ -227,7 +227,8 @@ def test_fair_start_times_are_refused() -> None:
 def test_a_simulator_that_cannot_say_so_is_refused() -> None:
     command = shlex.join([sys.executable, str(Path(__file__).parent / "toy_peer.py")])
     with pytest.raises(
-        PeerError, match="coordination='release': 'toy' cannot follow it: its hello says releases = false"
+        InputError,
+        match=r"^coordination='release': 'toy' cannot follow it: its hello says releases = false; allowed: none$",
     ):
         simulated("pool", als_command=command, rules=RELEASE)
 
@@ -240,12 +241,14 @@ def test_others_that_can_give_the_same() -> None:
     assert theirs.releases.equals(ours.releases)
 
 
-@pytest.mark.parametrize(("peer", "named", "lacks"), [("toy", "toy", "releases"), ("lengths", "told", "hints")])
-def test_a_simulator_that_cannot_be_told_is_refused(peer: str, named: str, lacks: str) -> None:
+@pytest.mark.parametrize(
+    ("peer", "named", "lacks", "allowed"),
+    [("toy", "toy", "releases", "none"), ("lengths", "told", "hints", "none, release")],
+)
+def test_a_simulator_that_cannot_be_told_is_refused(peer: str, named: str, lacks: str, allowed: str) -> None:
     command = shlex.join([sys.executable, str(Path(__file__).parent / f"{peer}_peer.py")])
-    with pytest.raises(
-        PeerError, match=f"coordination='hint': '{named}' cannot follow it: its hello says {lacks} = false"
-    ):
+    words = f"coordination='hint': '{named}' cannot follow it: its hello says {lacks} = false; allowed: {allowed}$"
+    with pytest.raises(InputError, match=words):
         simulated("pool", als_command=command, rules=Rules(coordination="hint"))
 
 

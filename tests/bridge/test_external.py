@@ -61,15 +61,15 @@ def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatc
 
 def test_changing_speeds_are_not_for_the_toy() -> None:
     level = ApplicationLevel(speeds=("square:period=3s",))
-    message = r"^job 1\d\d: the application simulator says: the toy only runs straight to the end$"
-    with pytest.raises(PeerError, match=message):
+    message = r"^job 1\d\d: the application simulator says: the toy only runs straight: no speeds=, no network="
+    with pytest.raises(InputError, match=message):
         simulated("pool", 3, als_command=TOY, level=level)
 
 
 @pytest.mark.parametrize(
     ("als", "kind", "reason"),
     [
-        ("ss", PeerError, "the toy only runs straight to the end"),
+        ("ss", InputError, "the toy only runs straight: no speeds=, no network="),
         ("heft", InputError, "unknown technique heft: ss, static"),
     ],
 )
@@ -150,9 +150,15 @@ def test_one_that_chose_among_techniques_that_are_not_there() -> None:
 
 
 def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
+    reason = f"protocol version {PROTOCOL_VERSION + 1} is not spoken here; spoken: {PROTOCOL_VERSION}"
+    with pytest.raises(PeerError, match=f"^als_command=.*: {reason}$"):
         simulated("pool", 8, als_command=rogue("future"))
-    assert f"protocol version {PROTOCOL_VERSION + 1} is not spoken here; spoken: {PROTOCOL_VERSION}" in caplog.text
+    assert reason in caplog.text
+
+
+def test_a_scheduler_is_no_application() -> None:
+    with pytest.raises(InputError, match=r"^als_command=.*: it is a scheduler; allowed: an application simulator"):
+        simulated("pool", 3, als_command=shlex.join([sys.executable, str(HERE / "toy_scheduler.py")]))
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,8 @@ def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) 
         hear(session, connection)
         connection.sendall(session.send(Welcome(version=10, run="r")))
         connection.sendall(session.send(start(**fields)) + session.send(lengths()))
-        reason = "the toy only runs straight to the end"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="application")
+        reason = "the toy only runs straight: no --speeds, no --network"
+        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
         connection.sendall(session.send(Quit()))
         assert hear(session, connection) == ConnectionClosed()
 
@@ -261,8 +261,8 @@ def test_the_toy_hears_a_graph_out_before_it_says_that_it_has_none(tmp_path: Pat
         assert isinstance(other, Outcome)
         assert other.job == 8
         connection.sendall(session.send(edges(1, 1)))
-        reason = "the toy only runs straight to the end"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="application")
+        reason = "the toy only runs straight: no --speeds, no --network"
+        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
         connection.sendall(session.send(Quit()))
         assert hear(session, connection) == ConnectionClosed()
 

@@ -28,7 +28,7 @@ def simulate(job, order, lengths):
     for technique in {part["technique"] for part in parts} - {None, "ss", "static"}:
         return send("failed", job=job, reason=f"unknown technique {technique}: ss, static", blame="user")
     if order["changes"] or order["network"] or {order["until_ns"], order["stop_ns"]} != {None} or 0 in speed:
-        return send("failed", job=job, reason="the toy only runs straight to the end", blame="application")
+        return send("failed", job=job, reason="the toy only runs straight: no --speeds, no --network", blame="user")
     tasks, chunks, scheduling, finish, busy, barrier, free = [], 0, 0, [t] * p, [0] * p, t, t
     for part in parts:
         technique, m, stop, served = part["technique"], part["tasks"], len(tasks) + part["tasks"], set()

@@ -229,11 +229,33 @@ def test_plug_ins_that_are_none(here: Path) -> None:
     (here / "broken.py").write_text("x = (\n")
     (here / "other.py").write_text("X = 3\n")
     refused(here, (*RUN, "--bls", "other.py:Y"), "has no 'Y'")
-    # These two are the plug-in's fault, not the user's: exit code 1.
-    for name, said in (("broken.py:X", "SyntaxError"), ("other.py:X", ": int; allowed: BatchPolicy")):
-        ran = twolevel(*RUN, "--bls", name)
-        assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert said in ran.err
+    (here / "bad.py").write_text("class Foo: pass\n\nclass NoDecide:\n    name = 'no'\n")
+    for option, name, said in (
+        (
+            "--bls",
+            "other.py:X",
+            "--bls: other.py:X: int, which has no name; allowed: a policy: a name, and keys(jobs), scored",
+        ),
+        (
+            "--bls",
+            "bad.py:Foo",
+            "--bls: bad.py:Foo: Foo, which has no name; allowed: a policy: a name, and keys(jobs), scored",
+        ),
+        (
+            "--bls",
+            "bad.py:NoDecide",
+            "--bls: bad.py:NoDecide has no keys(jobs), no scored(jobs) and no decide(view); allowed",
+        ),
+        ("--als", "bad.py:Foo", "--als: bad.py:Foo: Foo; allowed: Technique, or a class with chunk(self, ask)"),
+        ("--allocator", "bad.py:Foo", "--allocator: bad.py:Foo: Foo; allowed: Allocator"),
+        ("--estimates", "bad.py:Foo", "bad.py:Foo is a Foo; allowed: a HistoryEstimator"),
+        ("--observe", "bad.py:Foo", "--observe: bad.py:Foo: Foo; allowed: Observer, AdditionalData"),
+    ):
+        refused(here, (*RUN, option, name), said)
+    # This one is the plug-in's fault, not the user's: exit code 1.
+    ran = twolevel(*RUN, "--bls", "broken.py:X")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert "SyntaxError" in ran.err
     assert not (here / "out").exists()
 
 
@@ -454,7 +476,6 @@ def test_what_needs_an_application_level(here: Path, words: str) -> None:
         ("mine.py:Arguments", "mine.py:Arguments: "),
         ("mine.py:Begin", "technique mine.py:Begin: begin() failed: KeyError: 'x'"),
         ("mine.py:Needs", "mine.py:Needs() cannot be made: TypeError"),
-        ("mine.py:Nothing", "mine.py:Nothing: Nothing; allowed: Technique, or a class with chunk(self, ask)"),
         ("kernels.py:ZERO", "application technique zero sent every core away with tasks left"),
         ("kernels.py:MUCH", "application technique much gave a chunk of "),
         ("arguments.py:X", "technique_kernel: two takes 2 arguments; allowed: n_tasks, n_cores, core, request, "),

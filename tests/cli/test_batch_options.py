@@ -294,7 +294,6 @@ def test_tables_on_request(files: Path) -> None:
         ("--bls expr:", "invalid syntax"),
         ("--bls none.py:X", "--bls: no file 'none.py'"),
         ("--bls mine.py:X", "--bls: mine.py has no 'X'"),
-        ("--bls mine.py:Idle", "stuck at job 1, at 80 s: nothing runs or arrives any more, and batch policy by-hand"),
         ("--bls mine.py:ByHand --backfill easy", "--backfill easy: batch policy by-hand decides itself which jobs start"),
         ("--backfill esy", "--backfill: 'esy'; allowed: none, easy, conservative, or a number of reservations"),
         ("--backfill -1", "--backfill: '-1'; allowed: none"),
@@ -349,10 +348,9 @@ def test_what_cannot_be_is_one_line(files: Path, words: str, said: str) -> None:
         ("--bls broken.py:X", "--bls: broken.py cannot be loaded: SyntaxError: '(' was never closed (broken.py:1: "),
         ("--bls mine.py:CannotBeMade", "--bls: mine.py:CannotBeMade() cannot be made: ValueError: no idea"),
         ("--bls mine.py:Raises", "batch policy by-hand, at 0 ns: decide() failed: ZeroDivisionError: division by zero"),
-        ("--bls mine.py:Nothing", "mine.py:Nothing has no keys(jobs), no scored(jobs) and no decide(view); allowed: one"),
+        ("--bls mine.py:Idle", "stuck at job 1, at 80 s: nothing runs or arrives any more, and batch policy by-hand"),
         ("--bls mine.py:NO_KEY", "batch policy no-key: no finite key for job 1 at 0 s"),
         ("--observe mine.py:Blind", "observer queue, at 0 ns: look() failed: RuntimeError: dark"),
-        ("--observe mine.py:Nothing", "--observe: mine.py:Nothing: Nothing; allowed: Observer, AdditionalData"),
     ],
 )  # fmt: skip
 def test_a_plug_in_that_errs_is_named(files: Path, words: str, said: str) -> None:

@@ -28,7 +28,12 @@ def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
     ran = twolevel(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
     assert ran.code == 0, ran.err
     assert "as in inline            jobs.parquet, tasks.parquet: the same bytes\n" in ran.out
-    assert record("apart")["same_as"] == {"run": "inline", "tables": {"jobs.parquet": True, "tasks.parquet": True}}
+    assert record("apart")["same_as"] == {
+        "run": "inline",
+        "tables": {"jobs.parquet": True, "tasks.parquet": True},
+        "only_here": [],
+        "only_there": [],
+    }
     assert "same_as" not in record("inline")
     cost = record("apart")["coupling"]
     assert cost["processes"] == 12
@@ -61,6 +66,55 @@ def test_other_tables_are_named_and_kept(inline: Path) -> None:
     assert record("other")["same_as"]["tables"] == {"jobs.parquet": False, "tasks.parquet": False}
     assert "the same bytes" not in ran.out
     assert twolevel("compare", "inline", "other").code == 0
+
+
+POWERED = """
+[[hosts]]
+count = 16
+cores = 16
+speed_gflops = 2.0
+
+[hosts.power]
+idle_w = 40
+states = [[1, 240], [0.5, 100]]
+"""
+
+
+def test_what_a_machine_draws_is_compared(here: Path) -> None:
+    (here / "small.toml").write_text(POWERED)
+    for limit in (20_000, 25_000):
+        (here / f"{limit}.csv").write_text(f"from,to,limit_w\n0,1h,{limit}\n")
+    words = (*RUN, "--platform", "small.toml", "--limits")
+    assert twolevel(*words, "20000.csv", "--out", "one").code == 0
+    ran = twolevel(*words, "25000.csv", "--same-as", "one", "--out", "two")
+    assert ran.code == 2
+    assert "--same-as: not the tables of one: power.parquet; twolevel compare" in ran.err.splitlines()[-1]
+    assert record("two")["same_as"]["tables"] == {"jobs.parquet": True, "power.parquet": False}
+    ran = twolevel(*words, "20000.csv", "--same-as", "one", "--out", "three")
+    assert (ran.code, "jobs.parquet, power.parquet: the same bytes\n" in ran.out) == (0, True), ran.err
+
+
+def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
+    Path("inline", "mine.parquet").write_text("of somebody else")
+    ran = twolevel(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
+    assert ran.code == 0, ran.err
+    alone = "only here, and not compared: nodes.parquet; only there, and not compared: tasks.parquet"
+    assert f"jobs.parquet: the same bytes; {alone}\n" in ran.out
+    assert record("other")["same_as"] == {
+        "run": "inline",
+        "tables": {"jobs.parquet": True},
+        "only_here": ["nodes.parquet"],
+        "only_there": ["tasks.parquet"],
+    }
+
+
+def test_how_long_deciding_took_is_no_result(here: Path) -> None:
+    words = (*RUN, "--select", "first:120")
+    assert twolevel(*words, "--decisions", "--out", "one").code == 0
+    ran = twolevel(*words, "--decisions", "--same-as", "one", "--out", "two")
+    assert (ran.code, "decisions.parquet: the same bytes" in ran.out) == (0, True), ran.err
+    ran = twolevel(*words, "--bls", "ljf", "--decisions", "--same-as", "one", "--out", "three")
+    assert (ran.code, "decisions.parquet" in ran.err.splitlines()[-1]) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,9 @@ def resolve(
     Raises
     ------
     InputError
-        If nothing has this name; the message lists the known names, nearest first.
+        If nothing has this name (the message lists the known names, nearest first), or what has it is of another kind.
     PluginError
-        If it cannot be loaded or is not what it should be.
+        If it cannot be loaded.
     """
     if name in builtin:
         return builtin[name]
@@ -133,5 +133,5 @@ def resolve(
         with blamed_on(f"{where}: {name}() cannot be made"):
             found = found()
     if not isinstance(found, expected):
-        raise PluginError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
+        raise InputError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
     return found

@@ -21,8 +21,10 @@ The batch scheduler
     Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
     at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
     location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
-    ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes; or
-    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``.
+    ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes;
+    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``; location
+    ``scales``, where their speeds are scaled: of region ``scale``; location ``releases``, where they give cores back: of region
+    ``release``.
 A host's load
     Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
 What became of the jobs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,14 +65,14 @@ _TOLD_JOB = ("told job", "number of the running job that is told", _INT64)
 
 
 class Told(NamedTuple):
-    """What is shown of running jobs that are told something: a region behind :data:`REGIONS`, and attributes behind
-    :data:`ATTRIBUTES`."""
+    """What is shown of running jobs that are told something, or say something: a region behind :data:`REGIONS`, and attributes
+    behind :data:`ATTRIBUTES`."""
 
     region: dict[str, str]
     attributes: tuple[tuple[str, str, int], ...]
 
 
-#: By the location where it is shown.
+#: By the location where it is shown; a trace has those of which something is known, in this order.
 TOLD = {
     "hints": Told(
         {"hint": "a running job is told for how many of its cores another one waits"},
@@ -100,8 +100,14 @@ TOLD = {
             ("parts per billion", "what part of its own speed it runs at from then on", _UINT64),
         ),
     ),
+    "releases": Told(
+        {"release": "a running job gives cores back"},
+        (
+            ("releasing job", "number of the running job that gives cores back", _INT64),
+            ("released", "how many cores it gives back", _UINT64),
+        ),
+    ),
 }
-_TOLD_REGION = len(REGIONS)
 
 #: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
 CUT = ("cut because", "how all its cores were lost, and which was the last", _STRING)
@@ -194,8 +200,8 @@ class BatchLevel(NamedTuple):
         What the scheduler's counters say.
     submits, passes : Spans
         On one location; of no length. ``passes`` has no location where they were not kept.
-    told : Spans
-        Likewise: what running jobs were told; no location where none is told anything.
+    told : mapping of str to Spans
+        Likewise, by the keys of :data:`TOLD`: what running jobs were told, and what they gave back.
     hosts : HostSeries
         What the hosts' counters say.
     lanes : Spans
@@ -211,8 +217,7 @@ class BatchLevel(NamedTuple):
     load: LoadSeries
     submits: Spans
     passes: Spans
-    told: Spans
-    told_as: str
+    told: Mapping[str, Spans]
     hosts: HostSeries
     lanes: Spans
     waiting: bool
@@ -272,11 +277,11 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(jobs, values, waiting=False)
-    told_spans, told_as = _told(ledger)
+    reached = _told(ledger)
     because = tuple(sorted(set(ledger.cut_because.values())))
     if because:
-        lanes = _with_cuts(lanes, ledger.cut_because, because, told_as)
-    shown = (submits, points, told_spans, told_as, host_series(ledger), lanes, waiting, ledger.power)
+        lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
+    shown = (submits, points, reached, host_series(ledger), lanes, waiting, ledger.power)
     return BatchLevel(load_series(ledger), *shown, because)
 
 
@@ -285,42 +290,48 @@ def _nowhere() -> Spans:
     return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
 
 
-def _told(ledger: Ledger) -> tuple[Spans, str]:
+def _told(ledger: Ledger) -> dict[str, Spans]:
     # In the order of time; at one instant in that of the ledger.
-    hints, widths, number = ledger.hints, ledger.widths, ledger.jobs.job_id
+    hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
+    number, found = ledger.jobs.job_id, dict[str, tuple[Array, list[Array]]]()
     if hints is not None:
-        name, at = "hints", hints.told_ns
         waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
-        told = np.column_stack([number[hints.job], waiting, hints.lack, hints.wanted]).astype(np.int64, copy=False)
-    elif widths is not None:
-        name = "widths"
-        changes = np.stack([widths.job, widths.told_ns, widths.change])
-        kinds, place = np.unique(changes[:2], axis=1, return_inverse=True)
-        given = np.bincount(place.reshape(-1), widths.change > 0, kinds.shape[1])
-        asked = np.bincount(place.reshape(-1), widths.change < 0, kinds.shape[1])
-        wished = np.bincount(place.reshape(-1), np.where(widths.change == 0, widths.core, 0), kinds.shape[1])
-        at = kinds[1]
-        told = np.column_stack([number[kinds[0]], given, asked, wished]).astype(np.int64)
-    elif ledger.scales is not None:
-        name, at = "scales", ledger.scales.told_ns
-        scales = ledger.scales
-        told = np.column_stack([number[scales.job], scales.core, scales.scale]).astype(np.int64, copy=False)
-    else:
-        return _nowhere(), ""
-    order = np.argsort(at, kind="stable")
-    first = len(ATTRIBUTES)
-    attributes = _attributes(first, first + len(TOLD[name].attributes), name)
-    return _points(_TOLD_REGION, at[order], order, told, attributes), name
+        found["hints"] = hints.told_ns, [number[hints.job], waiting, hints.lack, hints.wanted]
+    if widths is not None:
+        change = widths.change
+        wished = np.where(change == 0, widths.core, 0)
+        at, job, sums = _at_once(widths.told_ns, widths.job, change > 0, change < 0, wished)
+        found["widths"] = at, [number[job], *sums]
+    if scales is not None:
+        found["scales"] = scales.told_ns, [number[scales.job], scales.core, scales.scale]
+    if releases is not None:
+        at, job, sums = _at_once(releases.released_ns, releases.job, np.ones(len(releases)))
+        found["releases"] = at, [number[job], *sums]
+    shown: dict[str, Spans] = {}
+    for place, (name, (at, columns)) in enumerate(found.items()):
+        order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
+        every = attributes_of(found, cut=False)
+        of = np.array([every.index(one) for one in TOLD[name].attributes])
+        kinds = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
+        shown[name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
+    return shown
 
 
-def attributes_of(told_as: str, *, cut: bool) -> tuple[tuple[str, str, int], ...]:
+def _at_once(at: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[Array]]:
+    """Instants and rows of jobs, each pair once, in the order of rows; what is counted of all rows of the pair."""
+    kinds, place = np.unique(np.stack([job, at]), axis=1, return_inverse=True)
+    return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
+
+
+def attributes_of(told: Iterable[str], *, cut: bool) -> tuple[tuple[str, str, int], ...]:
     """All attributes of a trace, in the order of their references: where jobs are told something, and some were cut, more."""
-    return (*ATTRIBUTES, *(TOLD[told_as].attributes if told_as else ()), *((CUT,) if cut else ()))
+    further = dict.fromkeys(one for name in told for one in TOLD[name].attributes)
+    return (*ATTRIBUTES, *further, *((CUT,) if cut else ()))
 
 
-def _attributes(first: int, stop: int, told_as: str = "") -> tuple[Array, Array]:
+def _attributes(first: int, stop: int) -> tuple[Array, Array]:
     # References and types of those of these places.
-    kinds = [kind for _, _, kind in attributes_of(told_as, cut=False)[first:stop]]
+    kinds = [kind for _, _, kind in ATTRIBUTES[first:stop]]
     return _FIRST_ATTRIBUTE + np.arange(first, stop), np.array(kinds, np.int64)
 
 
@@ -330,7 +341,7 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
     return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
 
 
-def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], told_as: str) -> Spans:
+def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], told: Iterable[str]) -> Spans:
     """The same lanes, on which what ran of an attempt that was cut says why; ``texts`` are strings behind :data:`WORDS`."""
     rows = np.array(sorted(because), np.int64)
     string = np.array([1 + len(WORDS) + texts.index(because[row]) for row in rows.tolist()], np.int64)
@@ -339,7 +350,7 @@ def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], t
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
     ran = (lanes.region == _RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
-    reference = _FIRST_ATTRIBUTE + len(attributes_of(told_as, cut=False))
+    reference = _FIRST_ATTRIBUTE + len(attributes_of(told, cut=False))
     return Spans(
         *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
         np.append(lanes.attributes, reference),
@@ -433,9 +444,9 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
     if batch.passes.n_locations:
         spans(batch.passes)
         found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
-    if batch.told.n_locations:
-        spans(batch.told)
-        found += [Location(batch.told_as, thread, 2 * len(batch.told.start), scheduler)]
+    for name, told in batch.told.items():
+        spans(told)
+        found += [Location(name, thread, 2 * len(told.start), scheduler)]
     if (power := batch.power) is not None:
         drawn = np.column_stack([one.values for one in power_counters(power)])
         counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)

@@ -86,8 +86,7 @@ def write_definitions(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
     strings = _Strings(call, writer, batch.cut_because)
-    told = TOLD.get(batch.told_as)
-    _write_attributes(writer, strings, attributes_of(batch.told_as, cut=bool(batch.cut_because)))
+    _write_attributes(writer, strings, attributes_of(batch.told, cut=bool(batch.cut_because)))
     _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
@@ -120,7 +119,9 @@ def write_definitions(
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
-    shown = REGIONS if told is None else REGIONS | told.region
+    shown = dict(REGIONS)
+    for name in batch.told:
+        shown |= TOLD[name].region
     regions = strings.add([*shown, *shown.values()])
     for place in range(len(shown)):
         binding.GlobalDefWriter_WriteRegion(
