@@ -23,7 +23,7 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.options import OVERSIZE
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
-from bls.policies.contract import no_account
+from bls.policies.contract import OtherProgram, no_account
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
@@ -47,6 +47,8 @@ def check_streamed(policy: AnyPolicy, rules: Rules) -> None:
     InputError
         If the policy or the rules do; the message names the option.
     """
+    if isinstance(policy, OtherProgram):
+        raise InputError(f"--stream: --bls-command {policy.name}: a scheduler is told of all jobs; allowed: --bls")
     if isinstance(policy, DecidingPolicy):
         raise InputError(f"--stream: --bls {policy.name}: a policy in Python that decides is shown all jobs")
     if isinstance(policy, ScorePolicy) and policy.account is not no_account:

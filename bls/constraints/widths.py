@@ -121,6 +121,11 @@ def widths(
         if not found.malleable.any():
             raise InputError(f"--malleable {said}: of {len(workload)} jobs none is drawn; allowed: a greater share")
         return found
+    if isinstance(said, str) and not os.path.exists(said):
+        raise InputError(
+            f"--malleable: {shown(said)}: no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2, "
+            "or a CSV file"
+        )
     columns = read_request_file(said, workload, ("min_cores", "max_cores"), known)
     nothing = np.full(len(workload), -1, np.int64)
     least, most = (columns.get(name, nothing) for name in ("min_cores", "max_cores"))

@@ -59,7 +59,8 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
         return np.isin(workload.user, np.array(_users(text), np.int64))
     if isinstance(said, str) and not os.path.exists(text):
         raise InputError(
-            f"{ALLOWED.name}: {shown(text)}; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file"
+            f"{ALLOWED.name}: {shown(text)}: no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, "
+            "or a CSV file"
         )
     column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
     if column is None:

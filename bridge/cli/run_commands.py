@@ -15,7 +15,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
 from bridge.options.coupling import CouplingOptions, HostOptions
-from bridge.options.declared import FORCE, OUT, WORKLOAD
+from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLOAD
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.standard_error import lined_up, say
@@ -314,6 +314,8 @@ def run_command(
 
     target = named_folder(out)
     check_target(target, force)
+    if scheduler.bls_command is None and scheduler.bls_timeout != BLS_TIMEOUT.default:
+        raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
     peers = peers_of(how, hosts)

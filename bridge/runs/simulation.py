@@ -280,7 +280,8 @@ def run(
         raise InputError("--als-command: with --als recorded no application is simulated")
     if scenario.power is not None and scenario.power.options.of == "working" and not keep_tasks:
         raise InputError(
-            "--power-of working: not without them (--no-trace, and no --tasks), as tasks are to be told apart"
+            "--power-of working: needs records of tasks, and there is no run without them (--no-trace, and no --tasks); "
+            "allowed: --tasks, or held"
         )
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)

@@ -681,7 +681,7 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
         *(
             (
                 {"limits": [(0, 1, 5)], "fallback": "dvfs", "allowed": said},
-                f"^allowed=: '{said}'; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file$",
+                f"^allowed=: '{said}': no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file$",
             )
             for said in ("-0.5", "nan", "0,5", "", "some.csv")
         ),

@@ -259,6 +259,32 @@ def test_plug_ins_that_are_none(here: Path) -> None:
     assert not (here / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--bls-timeout 9", "--bls-timeout: needs --bls-command"),
+        (
+            "--malleable half",
+            "--malleable: 'half': no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2",
+        ),
+        (
+            "--malleable 0.5:0.25:2:3",
+            "--malleable: '0.5:0.25:2:3': no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX",
+        ),
+        (
+            "--als recorded --no-trace --select all --stream --bls-command true",
+            "--stream: --bls-command true: a scheduler is told of all jobs; allowed: --bls",
+        ),
+        (
+            "--platform demand-response --no-trace --power --power-of working",
+            "--power-of working: needs records of tasks, and there is no run without them (--no-trace, and no --tasks)",
+        ),
+    ],
+)
+def test_lines_that_name_the_option_and_what_is_allowed(here: Path, words: str, said: str) -> None:
+    refused(here, (*RUN, *words.split()), said)
+
+
 @pytest.mark.usefixtures("rendered")
 @pytest.mark.parametrize(
     ("words", "said"),
