@@ -25,7 +25,7 @@ from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from bridge.workers.places import Place, room_for
 from bridge.workers.workforce import Workforce
-from traces.base.errors import InputError, PeerError
+from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, Wanted
@@ -243,10 +243,9 @@ class Supervisor:
         return None
 
     def _wrong(self, refusal: Refusal) -> None:
-        # By its hello a process of ours is another kind of program, or of another version, and so will all others be.
-        if self._command is not None and refusal.blame == "application":
-            kind = InputError if refusal.reason == IS_SCHEDULER else PeerError
-            self._jobs.fail(kind(f"{ALS_COMMAND.name}: {self._command}: {refusal.reason}"))
+        # By its hello a process of ours is another kind of program, and so will all others of the command be.
+        if self._command is not None and refusal.reason == IS_SCHEDULER:
+            self._jobs.fail(InputError(f"{ALS_COMMAND.name}: {self._command}: {refusal.reason}"))
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]

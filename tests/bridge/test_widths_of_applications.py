@@ -428,7 +428,7 @@ def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path:
     [
         ({"malleable": "2"}, "--malleable: '2'; allowed: SHARE above 0 up to 1"),
         ({"malleable": "0.5:2"}, "--malleable: '0.5:2'; allowed: SHARE above 0 up to 1"),
-        ({"malleable": "nowhere.csv"}, "nowhere.csv: no such file"),
+        ({"malleable": "nowhere.csv"}, "malleable=: 'nowhere.csv': no such file; allowed: SHARE"),
         ({"rules": Rules(resize="equal")}, "resize='equal': needs malleable="),
         ({"malleable": "1", "als": "recorded"}, "with als='recorded' no application is simulated"),
         (
