@@ -34,6 +34,8 @@ METRICS: Final = {
     "energy_j": ("energy", joules_text),
     "peak_power_w": ("peak power", watts_text),
     "peak_limited_w": ("peak in limits", watts_text),
+    "above_limit_j": ("above a limit", joules_text),
+    "above_limit_ns": ("time above a limit", lambda ns: format_ns(int(ns))),
     "facility_energy_j": ("facility energy", joules_text),
     "cost": ("cost", "{:,.2f}".format),
     "co2e_g": ("carbon", grams_text),

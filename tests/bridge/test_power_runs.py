@@ -343,7 +343,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert words_ in said
     runs = [json.loads(Path(name, "run.json").read_text())["power"] for name in ("none", "dvfs")]
     power = json.loads(Path("compared/comparison.json").read_text())["power"]
-    for name in ("energy_j", "peak_power_w", "peak_limited_w"):
+    for name in ("energy_j", "peak_power_w", "peak_limited_w", "above_limit_j", "above_limit_ns"):
         assert power[name] == [run[name] for run in runs]
     assert power["peak_limited_w"][1] <= 0.6 * runs[1]["full_w"] < power["peak_limited_w"][0]
     assert power["run"]["allowed"]["mean_ns"] > 0
