@@ -23,6 +23,7 @@ from bls import Platform, Workload
 from bls.machine.published import demand_response
 from bls.power.options import PowerOptions
 from bridge.compare.power_indexes import PowerIndexes, indexes_of
+from tools.plain_tool import only
 from tools.studies.demand_response_jobs import DAY_S, experiment_1, experiment_2
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
@@ -219,4 +220,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

@@ -23,6 +23,7 @@ from bridge.compare.power_indexes import PowerIndexes
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
 from tools.demand_response import IMAGES, SEEDS, indexes, jobs, limited, machine, mean_text
+from tools.plain_tool import only
 from tools.studies.demand_response_jobs import CORES
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure, save
@@ -199,4 +200,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

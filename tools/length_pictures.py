@@ -16,6 +16,7 @@ import numpy as np
 
 from als.lengths import LengthModel, lengths
 from als.lengths.draw import drawn, length_cov
+from tools.plain_tool import only
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "lengths.png"
@@ -108,4 +109,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

@@ -19,6 +19,8 @@ import random
 import sys
 from statistics import NormalDist
 
+from tools.plain_tool import only
+
 SEED = 20_240_101
 JOBS = 320
 CORES = 256
@@ -90,4 +92,5 @@ def sample_text() -> str:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.stdout.write(sample_text())

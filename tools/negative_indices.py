@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba.core import types
 
 from tools import digests
+from tools.plain_tool import only
 from traces.kernels import numba_types
 
 __all__ = ["main"]
@@ -43,4 +44,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

@@ -20,6 +20,7 @@ from als import PythonTechnique
 from als.techniques.python_technique import Ask
 from bls import HostGroup, Platform, Rules, Workload
 from bridge.scenarios.application_level import ApplicationLevel
+from tools.plain_tool import only
 from traces.figures.drawing.canvas import Figure, save
 from traces.figures.run.gantt import core_gantt_figure
 
@@ -120,4 +121,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

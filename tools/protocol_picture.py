@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 from bridge.protocol import framing, messages
 from bridge.protocol.tables import CONNECTION_EVENTS, CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent
+from tools.plain_tool import only
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(__file__).resolve().parent.parent / "bridge" / "PROTOCOL.md"
@@ -138,4 +139,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__, many=True)
     sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ import pandas as pd
 
 import bridge
 from bls import sample_path
+from tools.plain_tool import only
 from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import Figure, save
@@ -82,4 +83,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

@@ -18,6 +18,7 @@ from typing import Any
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.scheduler_options import Rules
+from tools.plain_tool import only
 from traces.base.time import NS_PER_S
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -258,4 +259,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__, many=True)
     sys.exit(main(sys.argv[1:]))

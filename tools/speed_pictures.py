@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from als.core_speeds import CoreSpeeds, core_speeds
+from tools.plain_tool import only
 from traces.base.time import NS_PER_S
 from traces.figures.drawing.canvas import GREY, PALETTE, Figure, new_figure, save, styled
 from traces.figures.drawing.panels import quiet
@@ -93,4 +94,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     main()

@@ -12,6 +12,7 @@ import pandas as pd
 
 from bridge import load_study, run_study
 from bridge.studies.input.study_file import parse_study
+from tools.plain_tool import only
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.drawing.canvas import Figure, save
 from traces.figures.study.comparison import comparison_figure
@@ -66,4 +67,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     main()

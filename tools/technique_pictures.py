@@ -17,6 +17,7 @@ import numpy as np
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
 from als.techniques import Technique, technique
+from tools.plain_tool import only
 from traces.figures.application.chunk_owners import chunk_owners_figure
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
 from traces.figures.drawing.canvas import save
@@ -93,4 +94,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.exit(main())

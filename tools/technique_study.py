@@ -29,6 +29,7 @@ from als.core_speeds import core_speeds
 from als.lengths import lengths
 from als.lengths.draw import drawn
 from als.techniques import TECHNIQUES
+from tools.plain_tool import only
 from tools.technique_answers import answers
 from traces.base.time import NS_PER_S, parse_duration_ns
 from traces.compiled import Array
@@ -272,4 +273,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    only(__doc__, "--tables")
     sys.exit(main())

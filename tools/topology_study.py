@@ -23,6 +23,7 @@ from bls.constraints.options import Surroundings
 from bls.machine.switches import Switch
 from bls.metrics.batch import started_and_finished
 from bls.metrics.schedule import Schedule
+from tools.plain_tool import only
 from traces.base.time import NS_PER_S
 
 DAYS, REPETITIONS = 7, 10
@@ -163,4 +164,5 @@ def table(repetitions: int = REPETITIONS, settings: Sequence[Setting] = SETTINGS
 
 
 if __name__ == "__main__":
+    only(__doc__)
     sys.stdout.write("\n".join(table()) + "\n")
