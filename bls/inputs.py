@@ -9,6 +9,7 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
+from bls.constraints.unaware import check_aware
 from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
@@ -129,6 +130,7 @@ def given_for(
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and around.interchangeable(platform)
+    check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
     if limits is not None:
         _check_power(policy, rules, around, limits)
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns

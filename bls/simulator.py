@@ -376,9 +376,8 @@ class BatchSimulator(RunningJobs):
             raise view._failed  # though the policy went on without it
         clock[b.DECIDED_NS] = time.perf_counter_ns() - began
         if view._because or self._because:
-            for (
-                row
-            ) in rows:  # one that had no place the last time may start for another reason, or for none that is said
+            # One that had no place the last time may start for another reason, or for none that is said.
+            for row in rows:
                 self._because.pop(row, None)
             self._because |= view._because
             view._because = {}

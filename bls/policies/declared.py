@@ -4,6 +4,8 @@
     True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
 ``decision_columns``
     What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
+``unaware_of``
+    What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
 ``totals()``
     Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
 ``for_run()``

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SameTables", "check_other", "note_same"]
 
-#: The one that every run has, and is named first; and the one in which a column is not simulated: what deciding has taken.
-_JOBS, _DECISIONS, _MEASURED = "jobs.parquet", "decisions.parquet", "decision_ns"
+#: The one that every run has, and is named first; and the one in which columns are not simulated: what deciding has taken,
+#: and what a policy that decides has noted of time: all that are ns, but for the simulated instant.
+_JOBS, _DECISIONS, _INSTANT = "jobs.parquet", "decisions.parquet", "now_ns"
 
 
 @dataclass(frozen=True)
@@ -102,4 +103,5 @@ def _same(name: str, folder: Path, other: Path) -> bool:
 
 
 def _simulated(path: Path) -> pd.DataFrame:
-    return read_frame(path).drop(columns=_MEASURED, errors="ignore")
+    frame = read_frame(path)
+    return frame.drop(columns=[name for name in frame if str(name).endswith("_ns") and name != _INSTANT])

@@ -13,12 +13,15 @@ import bridge
 from bls import HostGroup, Partition, Platform, Workload
 from bls.constraints.options import Surroundings
 from bls.cp import solver
+from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
 from bls.policies import policy
-from bls.policies.planning import PCP20
+from bls.policies.planning import PCP20, run
 from bls.power.options import PowerOptions
 from bls.scheduler_options import Rules
-from traces.base.errors import InputError
+from bridge.runs.record import write_run
+from bridge.runs.same_tables import note_same
+from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
 
 MODELS = ("hcp19", "pcp19", "pcp20")
@@ -163,7 +166,9 @@ def test_hosts_that_are_down_have_nothing(tmp_path: Path) -> None:
             surroundings=Surroundings(requests=asked, failures=str(failures)),
         )
         check_ledger(result.ledger)
-        assert set(result.jobs.state) <= {"completed", "requeued", "failed"}
+        jobs = result.jobs
+        assert set(jobs.state) == {"completed", "requeued"}
+        assert sorted(jobs.job_id[jobs.state == "completed"]) == sorted(workload.job_id)
 
 
 def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> str:
@@ -175,9 +180,11 @@ def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> s
 
 
 def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
-    split = Platform((HostGroup(2, 4, 4.0),), partitions=(Partition("small", default=True, max_cores=2),))
-    assert "partitions and their limits" in refused(platform=split)
-    assert "allocator='whole-host'" in refused(allocator="whole-host")
+    for partition in (Partition("small", default=True, max_cores=2), Partition("half", default=True, hosts="1")):
+        split = Platform((HostGroup(2, 4, 4.0),), partitions=(partition,))
+        assert "partitions and their limits" in refused(platform=split)
+    for allocator in ("whole-host", "best-fit"):
+        assert f"allocator='{allocator}'" in refused(allocator=allocator)
     asked = tmp_path / "asked.csv"
     asked.write_text("job_id,matlab\n2,1\n", encoding="utf-8")
     licensed = Platform((HostGroup(2, 4, 4.0),), licences={"matlab": 2})
@@ -187,14 +194,65 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "reservations and maintenance" in refused(surroundings=Surroundings(windows=str(windows)))
     assert "decides itself which jobs start" in refused(backfill="easy")
     drawing = Platform((HostGroup(2, 4, 4.0, power=HostPower(idle_w=1.0, states=((1.0, 240.0),))),))
-    power = PowerOptions(limits=[(0, 10**11, 1500.0)], fallback="hold")
-    assert "a limit to power" in refused(platform=drawing, power=power)
+    for fallback in ("hold", "stop:idle"):
+        power = PowerOptions(limits=[(10**10, 10**11, 1500.0)], fallback=fallback)
+        assert "a limit to power" in refused(platform=drawing, power=power)
+
+
+def test_a_policy_says_what_it_knows_nothing_of() -> None:
+    class Odd:
+        name = "odd"
+        unaware_of = ("weather",)
+
+        def decide(self, view: Any) -> list[Any]:
+            return list(view.waiting)
+
+    with pytest.raises(PluginError, match="batch policy odd: unaware_of"):
+        bridge.simulate(PAST, PLAIN, bls=Odd(), als="recorded")
+
+
+@pytest.mark.parametrize("given", [None, [1], {"a b": 1}, {"found": None}])
+def test_totals_are_names_and_plain_values(given: object) -> None:
+    class Counts:
+        name = "counts"
+
+        def decide(self, view: Any) -> list[Any]:
+            return [job for job in list(view.waiting)[:1] if job.cores <= view.free_cores]
+
+        def totals(self) -> object:
+            return given
+
+    with pytest.raises(PluginError, match=r"batch policy counts: totals\(\) gave"):
+        bridge.simulate(PAST, PLAIN, bls=Counts(), als="recorded")
+
+
+def test_the_tables_of_two_runs_are_the_same_but_for_what_was_measured(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        folder = tmp_path / place
+        folder.mkdir()
+        write_run(simulated("pcp20:which=all", 3, tmp_path), folder, {}, tasks=False, trace=False)
+    same = note_same(tmp_path / "b", tmp_path / "a")
+    assert same.tables["decisions.parquet"]
+    assert set(same.tables.values()) == {True}
+
+
+def test_of_a_nodes_jobs_those_that_run_longest_lie_lowest(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def looked(instance: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(instance.running.left_s.tolist())
+        return dispatch(instance, *rest, **more)
+
+    monkeypatch.setattr(run, "dispatch", looked)
+    rows = [(1, 0, 2, 1, 2), (2, 0, 9, 1, 9), (3, 0, 2, 1, 2), (4, 0, 9, 1, 9), (5, 1, 3, 2, 3)]
+    bridge.simulate(Workload.from_jobs(rows), PLAIN, bls="pcp20", als="recorded")
+    assert [8, 8, 1, 1] in seen
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("queue=0", "allowed: 1 to"),
+        ("queue=0", "batch policy pcp20: queue: 0"),
         ("which=some", "known: fits, all"),
         ("search=best", "known: "),
         ("limit_s=0", "allowed: above 0"),

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bls.cp.parameters import Parameters
+from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     from bls.policies.planning.run import PlannedRun
@@ -33,6 +34,14 @@ class Planner(Parameters):
 
     which: str = "fits"
     name: str = "pcp20"
+
+    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
+
+    def __post_init__(self) -> None:
+        try:
+            super().__post_init__()
+        except InputError as error:
+            raise InputError(f"batch policy {self.name}: {str(error).partition(': ')[2]}") from None
 
     @property
     def parameters(self) -> Parameters:

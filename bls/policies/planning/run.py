@@ -14,7 +14,6 @@ from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
 from bls.cp.plan import Plan
 from bls.cp.solver import cp_model
-from traces.base.errors import InputError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -44,9 +43,10 @@ class PlannedRun:
         If OR-Tools is needed and not installed.
     """
 
+    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
     decision_columns: ClassVar = {
         "status": str, "source": str, "z": Fraction, "list_z": Fraction, "bound": Fraction, "list_order": str,
-        "modelled": int, "variables": int, "solves": int, "list_ns": int, "build_ns": int, "solve_ns": int,
+        "modelled": int, "unplaced": int, "variables": int, "solves": int, "list_ns": int, "build_ns": int, "solve_ns": int,
     }  # fmt: skip
 
     def __init__(self, name: str, parameters: Parameters) -> None:
@@ -60,9 +60,8 @@ class PlannedRun:
     def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
         if self._machine is None:
-            self._machine = _Machine(view, self.name)
+            self._machine = _Machine(view)
         waiting = view.waiting_columns
-        self._machine.check(view, waiting)
         if not len(waiting) or not view.free_cores:
             return
         running = view.running_columns
@@ -75,6 +74,8 @@ class PlannedRun:
         self._passes += 1
         self._fallbacks += found.source == "fallback"
         self._stopped += not found.is_repeatable
+        if not found.starts:
+            return
         past = _gone_past(found, waiting)
         is_free = np.array(view.is_free, bool)
         for start in found.starts:
@@ -101,6 +102,7 @@ class PlannedRun:
             bound=_kept(found.bound),
             list_order=found.list_order or None,
             modelled=found.modelled,
+            unplaced=len(found.unplaced),
             variables=found.variables,
             solves=found.solves,
             list_ns=found.list_ns,
@@ -134,33 +136,13 @@ def _gone_past(found: Plan, waiting: WaitingColumns) -> dict[int, str]:
 class _Machine:
     """The machine as the models know it: hosts with cores and other resources, and nothing else."""
 
-    def __init__(self, view: View, name: str) -> None:
-        platform, self._name = view.platform, name
-        if view.allocator.whole_hosts:
-            self._refuse(f"--allocator {view.allocator.name}", "units that share hosts, as with first-fit")
-        if view.windows:
-            self._refuse("reservations and maintenance", "a machine that all jobs may use at any time")
-        limits = [one.limits for one in view.partitions]
-        if len(limits) > 1 or any(_limits(one) for one in limits):
-            self._refuse("partitions and their limits", "one partition without limits")
-        hosts = view.hosts
+    def __init__(self, view: View) -> None:
+        platform, hosts = view.platform, view.hosts
         self._first = np.array([host.cores.start for host in hosts])
         self._stop = np.array([host.cores.stop for host in hosts])
         self.resources = ("cores", *platform.resource_names)
         own = [self._stop - self._first, *np.asarray(platform.host_resources, np.int64).T]
         self._capacity = np.stack(own, axis=1).astype(np.int64)
-
-    def check(self, view: View, waiting: WaitingColumns) -> None:
-        """That nothing counts now which the models do not know."""
-        if view.power_limit_w is not None:
-            self._refuse("a limit to power", "no --limits, or --fallback none")
-        for what, asked in (("licences", waiting.licences.any(axis=1)), ("few switches", waiting.switches > 0)):
-            if asked.any():
-                job = int(waiting.job_id[int(np.argmax(asked))])
-                self._refuse(f"job {job} asks for {what}", "cores and resources of hosts")
-
-    def _refuse(self, what: str, allowed: str) -> None:
-        raise InputError(f"--bls {self._name}: {what}: its model does not know of that; allowed: {allowed}")
 
     def instance(self, view: View, waiting: WaitingColumns, running: RunningColumns) -> Instance:
         """This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis."""
@@ -196,11 +178,6 @@ class _Machine:
             is_free[free] = False
             found += free.tolist()
         return found
-
-
-def _limits(one: object) -> bool:
-    names = ("max_cores", "min_cores", "max_time_ns", "max_running_jobs", "max_running_cores")
-    return any(getattr(one, name) is not None for name in (*names, "max_jobs_per_user", "max_cores_per_user"))
 
 
 def _per_unit(columns: WaitingColumns | RunningColumns) -> Array:
