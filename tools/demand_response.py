@@ -49,6 +49,9 @@ __all__ = [
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
 
+#: What is tried, in the order of the page.
+FALLBACKS: Final = ("none", "hold", "submit:state=1", "dvfs", "stop:idle", "stop:off")
+
 LIMIT_W: Final = 407_000
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEEDS: Final = 10
@@ -170,7 +173,7 @@ def fallback_table(number: int = 1) -> Iterator[str]:
     """Experiment 1: a row a fallback."""
     yield "| fallback | peak while limited, kW | peak at any time, kW | above the limit | mean wait | energy, GJ |"
     yield "|---|---|---|---|---|---|"
-    for fallback in ("none", "hold", "submit:state=1", "dvfs", "stop:idle", "stop:off"):
+    for fallback in FALLBACKS:
         result = simulated(jobs(0, number), fallback)
         found = result.metrics
         above = format_ns(found["above_limit_ns"]) if found["above_limit_ns"] else "never"
@@ -209,14 +212,20 @@ def main() -> int:
     found = experiment()
     print("\n".join([*fallback_table(), "", *share_table(found), "", *state_table()]))
     save(share_figure(found), IMAGES / "demand-response-shares.png")
-    for fallback in ("none", "dvfs"):
+    draw_fallbacks()
+    return 0
+
+
+def draw_fallbacks() -> None:
+    """Power over time of experiment 1, of each fallback."""
+    for fallback in FALLBACKS:
         result = simulated(jobs(0, 1), fallback)
         until_ns = int(result.jobs["end_ns"].max())
+        name = fallback.partition(":state")[0].replace(":", "-")
         save(
             power_figure(result.power_over_time, until_ns=until_ns, title=f"100 jobs of 2 to 6 h, {fallback}"),
-            IMAGES / f"demand-response-{fallback}.png",
+            IMAGES / f"demand-response-{name}.png",
         )
-    return 0
 
 
 if __name__ == "__main__":
