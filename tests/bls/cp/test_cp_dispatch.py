@@ -146,6 +146,19 @@ def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str, search: st
     assert faults(CROWD, found, instance) == []
 
 
+@pytest.mark.parametrize("wall_s", [0.05, 0.2])
+@pytest.mark.parametrize("model", MODELS)
+def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str, wall_s: float) -> None:
+    # No machine counts 1000 deterministic seconds, or proves what is best of sixty jobs, in a fifth of a second.
+    waiting = tuple(Waiting(7 * k % 50, 97 + 89 * k % 61, 1 + k % 3, (1 + k % 4,)) for k in range(60))
+    case = Case(((8,),) * 4, (Busy(40, {0: 1, 1: 1}, (5,)), Busy(90, {2: 2}, (3,))), waiting)
+    found = dispatch(instance_of(case), model, Parameters(limit_s=1000.0, wall_s=wall_s))
+    assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
+    assert found.value == found.list_value
+    assert found.starts
+    assert faults(case, found, instance_of(case)) == []
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_what_a_solve_found_before_the_clock_stopped_it_is_not_used(
     model: str, monkeypatch: pytest.MonkeyPatch
@@ -175,7 +188,9 @@ def test_what_the_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[SimpleNamespace] = []
 
     class Solver:
-        response_proto = SimpleNamespace(solution=[7, 8, 9], inner_objective_lower_bound=5, wall_time=0.5)
+        response_proto = SimpleNamespace(
+            solution=[7, 8, 9], inner_objective_lower_bound=5, wall_time=0.5, deterministic_time=0.25
+        )
 
         def __init__(self) -> None:
             self.parameters = SimpleNamespace()
@@ -196,6 +211,9 @@ def test_what_the_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {"num_workers": 1, "random_seed": 11, "max_deterministic_time": 0.25, "linearization_level": 0}
     assert first == {**same, "max_time_in_seconds": 0.75, "cp_model_presolve": False}
     assert second == {**same, "max_time_in_seconds": 0.5, "cp_model_presolve": True, "search_branching": "fixed"}
+    # Neither limit is reached, so the clock is about to be.
+    early = solve(None, variables, limit_s=0.26, wall_s=0.51, seed=11, presolve=False, fixed=False)
+    assert early.was_stopped
 
 
 def test_a_plan_of_the_pool_guides_a_search_that_would_not_find_anything_better() -> None:
