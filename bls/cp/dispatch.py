@@ -77,7 +77,7 @@ def dispatch(
         cp_model()  # it is said at once if it is not there
     place = select(instance, parameters.queue if queue is None else queue, parameters.which)
     problem = problem_of(instance, place)
-    fitting = parameters.which == "fits" or holders(instance.free, instance.queue)[place].any()
+    fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
         return Plan(model, "nothing", modelled=len(place), place=place)
     return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)

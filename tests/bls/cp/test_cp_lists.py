@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
 
+from bls.cp import ranking
 from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.problem import problem_of
 from bls.cp.ranking import holders, ranked, select
@@ -140,6 +141,34 @@ def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
             for job in case.waiting
         ]
         assert holders(available, instance.queue).tolist() == wanted
+
+
+@settings(max_examples=150)
+@given(
+    cases(nodes=4, jobs=8), st.sampled_from(["all", "fits"]), st.integers(1, 30), st.integers(1, 5), st.integers(0, 99)
+)
+def test_jobs_that_are_chosen_in_blocks_are_those_who_fit_by_priority(
+    case: Case, which: str, most: int, block: int, seed: int
+) -> None:
+    some = instance_of(case).queue
+    draw = np.random.default_rng(seed)
+    many = draw.integers(0, len(some), 40)
+    queue = Queue(
+        draw.permutation(40),
+        draw.integers(0, 9, 40),
+        draw.integers(1, 5, 40),
+        some.units[many] + draw.integers(0, 3, 40),
+        some.per_unit[many] + draw.integers(0, 2, (40, some.per_unit.shape[1])),
+    )
+    instance = replace(instance_of(case), queue=queue)
+    available = instance.free if which == "fits" else instance.capacity
+    fitting = np.flatnonzero(holders(available, queue))
+    wanted = ranked(queue, fitting, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "_BLOCK", block)
+        assert select(instance, most, which).tolist() == wanted.tolist()
+        assert holders(available, queue, wanted).all()
+        assert np.flatnonzero(holders(available, queue)).tolist() == fitting.tolist()
 
 
 def test_which_jobs_are_modelled() -> None:
