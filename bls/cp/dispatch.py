@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from bls.cp import boxes, by_node
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
-from bls.cp.by_node import ByNodeModel, count_variables
+from bls.cp.by_node import ByNodeModel
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
@@ -40,6 +41,10 @@ _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
     "pcp19": (ByNodeModel, NODES),
     "pcp20": (BoxesModel, BOXES),
 }
+
+
+#: Of a kind of resource, what all nodes have × the horizon: CP-SAT sums areas, running jobs' beside waiting ones'.
+_LARGEST_AREA: Final = 2.0**60
 
 
 def _no_clock() -> int:
@@ -120,7 +125,7 @@ def plan(
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
         found = replace(found, status="feasible", source="planned")
-    elif room == NODES and count_variables(problem) > parameters.most_variables:
+    elif _is_too_large(problem, kind, parameters):
         found = replace(found, status="too-large")
     else:
         solving = _Solving(problem, objective, generation, parameters, clock_ns)
@@ -146,6 +151,17 @@ def _places_never_matter(problem: Problem) -> bool:
     """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
     where there are pieces enough there are places, and the pooled model has the plans of all three."""
     return bool((problem.per_unit.sum(axis=1) == 1).all())
+
+
+def _is_too_large(problem: Problem, kind: type[_Model], parameters: Parameters) -> bool:
+    """Whether a model is not made: it would have too many variables, or areas of pieces × seconds that int64 hardly bears."""
+    if float(problem.total.max()) * problem.horizon_s > _LARGEST_AREA:
+        return True
+    if kind is ByNodeModel:
+        return by_node.count_variables(problem) > parameters.most_variables
+    if kind is BoxesModel:
+        return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
+    return len(problem) > parameters.most_variables
 
 
 @dataclass(frozen=True)
@@ -189,9 +205,6 @@ class _Solving:
         """
         began, parameters = self.clock_ns(), self.parameters
         made = kind(self.problem, self.objective)
-        variables = made.scheduling.n_variables
-        if variables > parameters.most_variables:
-            return replace(found, status="too-large", build_ns=self.clock_ns() - began), hint
         if parameters.search == "paper":
             made.scheduling.search_as_paper()
         else:
@@ -209,7 +222,7 @@ class _Solving:
             status=search.status,
             source="fallback" if search.schedule is None else "planned",
             is_repeatable=not search.was_stopped,
-            variables=variables,
+            variables=made.scheduling.n_variables,
             bound=bound if found.bound is None else max(found.bound, bound),
             solves=found.solves + search.solves,
             build_ns=built - began,

@@ -276,6 +276,27 @@ def test_a_model_that_is_too_large_is_not_made() -> None:
     assert dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=18)).variables == 18
 
 
+@pytest.mark.parametrize("gaps", [0, 128])
+@pytest.mark.parametrize("name", [name for name in CASES if name != "order"])
+def test_variables_are_counted_before_a_model_is_made(name: str, gaps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "_MOST_GAPS", gaps)
+    instance = instance_of(CASES[name][0])
+    problem = problem_of(instance, np.arange(len(instance.queue)))
+    made = boxes.BoxesModel(problem, Objective(problem)).scheduling.n_variables
+    assert made == boxes.count_variables(problem)
+
+
+def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = boxes.count_variables(problem_of(instance_of(PAIRS), np.arange(6)))
+    for parameters in (Parameters(most_box_variables=few), Parameters(most_variables=few)):
+        assert dispatch(instance_of(PAIRS), "pcp20", parameters).variables == few
+    monkeypatch.setattr(boxes, "scheduling", None)
+    for parameters in (Parameters(most_box_variables=few - 1), Parameters(most_variables=few - 1)):
+        found = dispatch(instance_of(PAIRS), "pcp20", parameters)
+        assert (found.status, found.source, found.variables) == ("too-large", "fallback", 0)
+        assert found.starts
+
+
 def test_where_units_are_single_pieces_the_pooled_model_plans_for_all_three() -> None:
     case = Case(
         ((2,), (2,)),
@@ -369,6 +390,7 @@ def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() ->
         ({"tries": -1}, "tries: -1 is out of range"),
         ({"seed": 2**31}, "seed: 2147483648 is out of range"),
         ({"most_variables": 0}, "most_variables: 0 is out of range"),
+        ({"most_box_variables": 0}, "most_box_variables: 0 is out of range"),
         ({"presolve": 1}, "presolve: 1; allowed: True or False"),
     ],
 )
