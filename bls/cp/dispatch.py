@@ -23,7 +23,7 @@ from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
 from bls.cp.plan import Plan, Start, starts_of
 from bls.cp.pooled import PooledModel
-from bls.cp.problem import Problem, problem_of
+from bls.cp.problem import Problem, in_large_pieces, problem_of
 from bls.cp.ranking import holders, select
 from bls.cp.reduction import reduced
 from bls.cp.serial import BOXES, NODES, POOL, Schedule, SerialGeneration, best_list
@@ -98,6 +98,7 @@ def plan(
 ) -> Plan:
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
     kind, room = _KINDS[model]
+    given, problem = problem, in_large_pieces(problem)
     if _places_never_matter(problem):
         kind = PooledModel
     began = clock_ns()
@@ -142,8 +143,8 @@ def plan(
         chosen, found = listed, replace(found, source="fallback")
     value = objective.value(chosen.start_s)
     if where is not None:
-        chosen = replace(chosen, unit_node=where[chosen.unit_node])
-    starts, unplaced = (starts_of(whole, chosen, row), ()) if room != POOL else _placed(whole, chosen, row)
+        chosen = replace(chosen, unit_node=where[chosen.unit_node], unit_low=chosen.unit_low * problem.piece)
+    starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else _placed(given, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 

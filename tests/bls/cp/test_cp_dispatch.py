@@ -85,8 +85,35 @@ def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
     )
     for model in MODELS:
         few, many = planned(small, model), planned(fine, model)
-        if few.status == many.status == "optimal":
-            assert few.value == many.value
+        assert (few.value, few.status, few.variables) == (many.value, many.status, many.variables)
+        assert many.schedule is not None
+        assert few.schedule is not None
+        assert many.schedule.unit_node.tolist() == few.schedule.unit_node.tolist()
+        if len(many.schedule.unit_low):
+            assert many.schedule.unit_low.tolist() == (few.schedule.unit_low * pieces).tolist()
+
+
+@pytest.mark.parametrize("search", ["hinted", "guided", "paper"])
+@pytest.mark.parametrize("model", MODELS)
+def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(model: str, search: str) -> None:
+    has = 2**40
+    case = Case(
+        ((has,),) * 10,
+        (Busy(10**8, {0: 1}, (has // 2 + 1,)),),
+        tuple(Waiting(k, 10**8 - k, 2, (has // 3 + k,)) for k in range(30)),
+    )
+    instance = instance_of(case)
+    found = dispatch(instance, model, Parameters(search=search))
+    assert (found.status, found.source, found.is_repeatable) == ("too-large", "fallback", True)
+    assert found.starts
+    # With a divisor they are few.
+    even = replace(
+        case,
+        busy=(Busy(10**8, {0: 1}, (has // 2,)),),
+        waiting=tuple(replace(job, per_unit=(has // 4,)) for job in case.waiting),
+    )
+    found = dispatch(instance_of(even), model, Parameters(search=search))
+    assert found.status != "too-large"
 
 
 @settings(max_examples=60)
@@ -126,9 +153,9 @@ CROWD = Case(
     ((2,), (2,)), (Busy(4, {0: 2}, (1,)), Busy(7, {1: 1}, (1,))), tuple(Waiting(k, 2 + k, 1, (1,)) for k in range(6))
 )
 
-#: The same with units of two pieces, so that places matter.
+#: The same with units of two pieces, so that places matter; a node has an odd one, or two would be counted as one.
 PAIRS = Case(
-    ((4,), (4,)),
+    ((5,), (4,)),
     (Busy(4, {0: 2}, (2,)), Busy(7, {1: 1}, (2,))),
     tuple(Waiting(k, 2 + k, 1, (2,)) for k in range(6)),
 )
@@ -177,7 +204,7 @@ def test_a_plan_that_starts_nobody_on_an_empty_machine_is_not_used(model: str, m
         return replace(found, status="feasible", values=[value + (k < 6) for k, value in enumerate(found.values)])
 
     monkeypatch.setattr(of_dispatch, "solve", late)
-    case = Case(((4,),), (), PAIRS.waiting)
+    case = Case(((5,),), (), PAIRS.waiting)
     for search, source in (("paper", "fallback"), ("hinted", "planned")):
         found = dispatch(instance_of(case), model, replace(LONG, search=search))
         assert (found.source, len(found.starts)) == (source, 2)

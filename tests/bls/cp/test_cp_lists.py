@@ -247,6 +247,7 @@ GOOD = instance_of(CASES["units"][0])
     [
         (lambda: replace(GOOD, resources=("core", "gpu")), r"capacity: int64 of shape \(2, 1\); allowed: .*\(2, 2\)"),
         (lambda: replace(GOOD, capacity=GOOD.capacity.astype(float)), "capacity: float64"),
+        (lambda: replace(GOOD, capacity=GOOD.capacity * 2**59), r"capacity: core of all nodes: .*allowed: 0 to 1\.15"),
         (lambda: replace(GOOD, queue=replace(GOOD.queue, units=column(1, 0, 1))), "units: 0; allowed: 1 or more"),
         (lambda: replace(GOOD, queue=replace(GOOD.queue, duration_s=column(1, 0, 1))), "duration_s: 0; allowed"),
         (
