@@ -84,7 +84,7 @@ def dispatch(
     problem = problem_of(instance, place)
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
-        return Plan(model, "nothing", modelled=len(place), place=place)
+        return Plan(model, "nothing", place=place[:0])
     return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)
 
 

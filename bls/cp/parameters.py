@@ -26,8 +26,8 @@ class Parameters:
     """Limits and choices of a dispatch.
 
     Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so that equal instances and seeds have equal
-    plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, ten in
-    ``pcp20``; loading and presolving a model are not counted.
+    plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, and
+    of ``pcp20`` ten or so where models are small, many more where they are large: loading and presolving are not counted.
 
     Attributes
     ----------
@@ -88,8 +88,10 @@ class Parameters:
         if self.search not in SEARCHES:
             raise one_of("search", self.search, SEARCHES, f"{where}: search")
         for name in ("limit_s", "more_s", "wall_s"):
-            if real(f"{where}: {name}", getattr(self, name), 0.0, 1e9) == 0.0:
-                raise InputError(f"{where}: {name}: {getattr(self, name):g}; allowed: above 0")
+            value = getattr(self, name)
+            if isinstance(value, float | int) and not 0.0 < value <= 1e9:
+                raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
+            real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
         whole(f"{where}: tries", self.tries, 0, 1000)
         for name in ("most_variables", "most_box_variables"):

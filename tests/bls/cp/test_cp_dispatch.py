@@ -207,7 +207,7 @@ def test_a_plan_that_starts_nobody_on_an_empty_machine_is_not_used(model: str, m
     case = Case(((5,),), (), PAIRS.waiting)
     for search, source in (("paper", "fallback"), ("hinted", "planned")):
         found = dispatch(instance_of(case), model, replace(LONG, search=search))
-        assert (found.source, len(found.starts)) == (source, 2)
+        assert (found.source, len(found.starts), found.is_solved) == (source, 2, True)
         assert faults(case, found, instance_of(case)) == []
 
 
@@ -321,6 +321,7 @@ def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -
     for parameters in (Parameters(most_box_variables=few - 1), Parameters(most_variables=few - 1)):
         found = dispatch(instance_of(PAIRS), "pcp20", parameters)
         assert (found.status, found.source, found.variables) == ("too-large", "fallback", 0)
+        assert found.is_solved
         assert found.starts
 
 
@@ -351,7 +352,7 @@ def test_hcp19_places_by_best_fit_and_who_does_not_fit_waits() -> None:
 
 def test_nothing_is_planned_where_nobody_fits_or_waits() -> None:
     case = Case(((2,),), (Busy(4, {0: 2}, (1,)),), (Waiting(3, 4, 1, (1,)), Waiting(3, 4, 1, (5,))))
-    for which, modelled in (("all", 1), ("fits", 0)):
+    for which, modelled in (("all", 0), ("fits", 0)):
         found = dispatch(instance_of(case), "pcp20", Parameters(which=which))
         assert (found.status, found.starts, found.modelled, found.value) == ("nothing", (), modelled, None)
         assert found.is_solved
@@ -409,10 +410,11 @@ def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() ->
         ({"queue": 2.5}, "queue: 2.5 is not a whole number"),
         ({"which": "some"}, "which: unknown choice of jobs 'some'; known: "),
         ({"search": "dfs"}, "search: unknown search 'dfs'; known: "),
-        ({"limit_s": 0.0}, "limit_s: 0; allowed: above 0"),
-        ({"limit_s": float("nan")}, "limit_s: nan is out of range"),
-        ({"more_s": -1.0}, "more_s: -1.0 is out of range"),
-        ({"wall_s": 0.0}, "wall_s: 0; allowed: above 0"),
+        ({"limit_s": 0.0}, "limit_s: 0; allowed: above 0, up to 1e+09"),
+        ({"limit_s": float("nan")}, "limit_s: nan; allowed: above 0, up to 1e+09"),
+        ({"more_s": -1.0}, "more_s: -1; allowed: above 0, up to 1e+09"),
+        ({"wall_s": 0.0}, "wall_s: 0; allowed: above 0, up to 1e+09"),
+        ({"wall_s": 2e9}, "wall_s: 2e+09; allowed: above 0, up to 1e+09"),
         ({"longest_s": -1.0}, "longest_s: -1.0 is out of range"),
         ({"tries": -1}, "tries: -1 is out of range"),
         ({"seed": 2**31}, "seed: 2147483648 is out of range"),
