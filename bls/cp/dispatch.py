@@ -249,8 +249,10 @@ class _Search:
     Attributes
     ----------
     schedule : Schedule or None
-        What was found; None if nothing was, or the clock stopped a solve.
+        What was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
+        found, and the plan is not repeatable.
     status : str
+        Of the last solve that found a plan; of the last one if none did.
     weighted_bound : int
     solves : int
     was_stopped : bool
@@ -301,7 +303,8 @@ class _Search:
             fixed=chosen.search == "paper",
         )
         self.solves += 1
-        self.status = solved.status
+        if solved.values or self.schedule is None:
+            self.status = solved.status
         self.was_stopped = solved.was_stopped
         self.weighted_bound = max(self.weighted_bound, solved.weighted_bound)
         if solved.was_stopped:

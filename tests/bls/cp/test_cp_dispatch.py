@@ -296,6 +296,40 @@ def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equ
     assert dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6)).solves == 1
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_later_solve_that_finds_nothing_leaves_the_status_of_the_plan(
+    stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def once(*a: Any, **b: Any) -> Solved:
+        calls.append(1)
+        found = replace(solve(*a, **b), status="feasible")
+        return found if len(calls) == 1 else replace(found, status="unknown", values=[], was_stopped=stopped)
+
+    monkeypatch.setattr(of_dispatch, "solve", once)
+    found = dispatch(instance_of(PAIRS), "pcp20", Parameters(limit_s=0.1, longest_s=1.0))
+    assert (found.status, found.solves, found.is_repeatable) == ("feasible", 2, not stopped)
+    assert found.source == ("fallback" if stopped else "planned")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_the_list_decides_where_a_guided_search_finds_nothing(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def first(*a: Any, **b: Any) -> Solved:
+        calls.append(1)
+        found = solve(*a, **b)
+        return found if len(calls) == 1 else replace(found, status="unknown", values=[], was_stopped=stopped)
+
+    monkeypatch.setattr(of_dispatch, "solve", first)
+    waiting = tuple(Waiting(k, 2 + 7 * k % 11, 1 + k % 2, (1 + k % 2,)) for k in range(20))
+    case = Case(((4,), (3,)), (Busy(3, {0: 1}, (2,)),), waiting)
+    found = planned(instance_of(case), "pcp20", Parameters(limit_s=0.0002, search="guided"))
+    assert (found.solves, found.source, found.is_repeatable) == (2, "fallback", not stopped)
+    assert found.value == found.list_value
+
+
 def test_a_model_that_is_too_large_is_not_made() -> None:
     found = dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=17))
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
