@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
 
-from bls.cp import ranking
+from bls.cp import ranking, reduction
 from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.problem import problem_of
 from bls.cp.ranking import holders, ranked, select
@@ -186,11 +186,13 @@ def test_requests_of_many_kinds_are_told_apart() -> None:
 
 
 @settings(max_examples=80)
-@given(cases(nodes=6, jobs=2), st.integers(1, 3))
-def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int) -> None:
+@given(cases(nodes=6, jobs=2), st.integers(1, 3), st.sampled_from([0, 1, 4, 4096]))
+def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int, positions: int) -> None:
     case = replace(case, waiting=(replace(case.waiting[0], units=n_units),))
     problem = problem_of(instance_of(case), np.arange(1))
-    smaller, nodes = reduced(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduction, "_MOST_POSITIONS", positions)
+        smaller, nodes = reduced(problem)
     assert len(set(nodes.tolist())) == len(nodes)
     assert smaller.capacity.tolist() == problem.capacity[nodes].tolist()
 
