@@ -29,11 +29,65 @@ from bls.cp.problem import Problem
 from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 from bls.cp.solver import cp_model
+from traces.compiled import Array
 
-__all__ = ["BoxesModel"]
+__all__ = ["BoxesModel", "count_variables"]
 
 #: So many nodes are told apart by gaps in the domain of a position; of more, variables are quicker than gaps.
 _MOST_GAPS: Final = 128
+
+
+class _Shape(NamedTuple):
+    """What there is for units of a request: on ``hosts``, of the kinds that are ``wanted``.
+
+    Attributes
+    ----------
+    hosts, wanted, asked : int64 (h,), (w,), (w,)
+    capacity, base, lines : int64 (h, w), (h, w), (h, 2 w)
+        Lines are capacity, and where position 0 would be if all nodes before were like it.
+    first : int64
+        Where among the hosts classes begin: nodes side by side that have one line.
+    by_node : bool
+        Whether the node is a variable.
+    fixed : list of bool
+        By kind, whether the node alone says the position.
+    """
+
+    hosts: Array
+    wanted: Array
+    asked: Array
+    capacity: Array
+    base: Array
+    lines: Array
+    first: Array
+    by_node: bool
+    fixed: list[bool]
+
+    @property
+    def n_variables(self) -> int:
+        """Of each unit."""
+        n_classes = len(self.first) if self.by_node and len(self.first) > 1 else 0
+        return self.by_node + n_classes + self.fixed.count(False)
+
+
+def _shape(problem: Problem, job: int) -> _Shape:
+    hosts = np.flatnonzero(problem.units_on(job, problem.capacity))
+    wanted = np.flatnonzero(problem.per_unit[job])
+    asked = problem.per_unit[job, wanted]
+    capacity, base = problem.capacity[np.ix_(hosts, wanted)], problem.base[np.ix_(hosts, wanted)]
+    lines = np.concatenate((capacity, base - capacity * hosts[:, np.newaxis]), axis=1)
+    first = np.flatnonzero(np.concatenate((np.ones(1, bool), (lines[1:] != lines[:-1]).any(axis=1))))
+    by_node = len(wanted) > 1 or (len(hosts) > _MOST_GAPS and int(asked[0]) > 1)
+    fixed = [by_node and len(first) == 1 and has == wants for has, wants in zip(capacity[0], asked, strict=True)]
+    return _Shape(hosts, wanted, asked, capacity, base, lines, first, by_node, fixed)
+
+
+def count_variables(problem: Problem) -> int:
+    """How many variables the model has: a start for every job, and for every unit what says where it is."""
+    _, first, which = np.unique(problem.per_unit, axis=0, return_index=True, return_inverse=True)
+    of_units = np.bincount(which.ravel(), weights=problem.units).tolist()
+    shapes = (_shape(problem, job) for job in first.tolist())
+    return len(problem) + int(sum(n * shape.n_variables for n, shape in zip(of_units, shapes, strict=True)))
 
 
 class _Kind(NamedTuple):
@@ -147,22 +201,16 @@ class BoxesModel:
         """What is the same for all units of all jobs that ask for the same."""
         key = tuple(self._problem.per_unit[job].tolist())
         if key not in self._requests:
-            problem, domain = self._problem, cp_model().Domain
-            hosts = np.flatnonzero(problem.units_on(job, problem.capacity))
-            wanted = np.flatnonzero(problem.per_unit[job])
-            asked = problem.per_unit[job, wanted]
-            capacity, base = problem.capacity[np.ix_(hosts, wanted)], problem.base[np.ix_(hosts, wanted)]
-            lines = np.concatenate((capacity, base - capacity * hosts[:, np.newaxis]), axis=1)
-            first = np.flatnonzero(np.concatenate((np.ones(1, bool), (lines[1:] != lines[:-1]).any(axis=1))))
+            domain = cp_model().Domain
+            hosts, wanted, asked, capacity, base, lines, first, by_node, fixed = _shape(self._problem, job)
             numbers = [run.tolist() for run in np.split(hosts, first[1:])]
-            by_node = len(wanted) > 1 or (len(hosts) > _MOST_GAPS and asked[0] > 1)
             kinds = []
             for k, kind in enumerate(wanted.tolist()):
                 of_classes = lines[first][:, [k, k + len(wanted)]].tolist()
                 gaps = np.stack((base[:, k], base[:, k] + capacity[:, k] - asked[k]), axis=1).ravel()
-                positions = domain.from_flat_intervals((gaps[[0, -1]] if by_node else gaps).tolist())
-                if by_node and len(first) == 1 and of_classes[0][0] == asked[k]:
-                    positions = None
+                positions = None
+                if not fixed[k]:
+                    positions = domain.from_flat_intervals((gaps[[0, -1]] if by_node else gaps).tolist())
                 kinds.append(_Kind(kind, int(asked[k]), positions, [(scale, shift) for scale, shift in of_classes]))
             classes = [(domain.from_values(run), run[0], run[-1]) for run in numbers]
             nodes = domain.from_values(hosts.tolist()) if by_node else None

@@ -14,15 +14,16 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from bls.cp import boxes, by_node
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
-from bls.cp.by_node import ByNodeModel, count_variables
+from bls.cp.by_node import ByNodeModel
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
 from bls.cp.plan import Plan, Start, starts_of
 from bls.cp.pooled import PooledModel
-from bls.cp.problem import Problem, problem_of
+from bls.cp.problem import Problem, in_large_pieces, problem_of
 from bls.cp.ranking import holders, select
 from bls.cp.reduction import reduced
 from bls.cp.serial import BOXES, NODES, POOL, Schedule, SerialGeneration, best_list
@@ -40,6 +41,10 @@ _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
     "pcp19": (ByNodeModel, NODES),
     "pcp20": (BoxesModel, BOXES),
 }
+
+
+#: Of a kind of resource, what all nodes have × the horizon: CP-SAT sums areas, running jobs' beside waiting ones'.
+_LARGEST_AREA: Final = 2.0**60
 
 
 def _no_clock() -> int:
@@ -77,9 +82,9 @@ def dispatch(
         cp_model()  # it is said at once if it is not there
     place = select(instance, parameters.queue if queue is None else queue, parameters.which)
     problem = problem_of(instance, place)
-    fitting = parameters.which == "fits" or holders(instance.free, instance.queue)[place].any()
+    fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
-        return Plan(model, "nothing", modelled=len(place), place=place)
+        return Plan(model, "nothing", place=place[:0])
     return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)
 
 
@@ -93,6 +98,7 @@ def plan(
 ) -> Plan:
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
     kind, room = _KINDS[model]
+    given, problem = problem, in_large_pieces(problem)
     if _places_never_matter(problem):
         kind = PooledModel
     began = clock_ns()
@@ -120,7 +126,7 @@ def plan(
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
         found = replace(found, status="feasible", source="planned")
-    elif room == NODES and count_variables(problem) > parameters.most_variables:
+    elif _is_too_large(problem, kind, parameters):
         found = replace(found, status="too-large")
     else:
         solving = _Solving(problem, objective, generation, parameters, clock_ns)
@@ -137,8 +143,8 @@ def plan(
         chosen, found = listed, replace(found, source="fallback")
     value = objective.value(chosen.start_s)
     if where is not None:
-        chosen = replace(chosen, unit_node=where[chosen.unit_node])
-    starts, unplaced = (starts_of(whole, chosen, row), ()) if room != POOL else _placed(whole, chosen, row)
+        chosen = replace(chosen, unit_node=where[chosen.unit_node], unit_low=chosen.unit_low * problem.piece)
+    starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else _placed(given, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
@@ -146,6 +152,17 @@ def _places_never_matter(problem: Problem) -> bool:
     """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
     where there are pieces enough there are places, and the pooled model has the plans of all three."""
     return bool((problem.per_unit.sum(axis=1) == 1).all())
+
+
+def _is_too_large(problem: Problem, kind: type[_Model], parameters: Parameters) -> bool:
+    """Whether a model is not made: it would have too many variables, or areas of pieces × seconds that int64 hardly bears."""
+    if float(problem.total.max()) * problem.horizon_s > _LARGEST_AREA:
+        return True
+    if kind is ByNodeModel:
+        return by_node.count_variables(problem) > parameters.most_variables
+    if kind is BoxesModel:
+        return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
+    return len(problem) > parameters.most_variables
 
 
 @dataclass(frozen=True)
@@ -189,9 +206,6 @@ class _Solving:
         """
         began, parameters = self.clock_ns(), self.parameters
         made = kind(self.problem, self.objective)
-        variables = made.scheduling.n_variables
-        if variables > parameters.most_variables:
-            return replace(found, status="too-large", build_ns=self.clock_ns() - began), hint
         if parameters.search == "paper":
             made.scheduling.search_as_paper()
         else:
@@ -209,7 +223,7 @@ class _Solving:
             status=search.status,
             source="fallback" if search.schedule is None else "planned",
             is_repeatable=not search.was_stopped,
-            variables=variables,
+            variables=made.scheduling.n_variables,
             bound=bound if found.bound is None else max(found.bound, bound),
             solves=found.solves + search.solves,
             build_ns=built - began,
@@ -235,8 +249,10 @@ class _Search:
     Attributes
     ----------
     schedule : Schedule or None
-        What was found; None if nothing was, or the clock stopped a solve.
+        What was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
+        found, and the plan is not repeatable.
     status : str
+        Of the last solve that found a plan; of the last one if none did.
     weighted_bound : int
     solves : int
     was_stopped : bool
@@ -287,7 +303,8 @@ class _Search:
             fixed=chosen.search == "paper",
         )
         self.solves += 1
-        self.status = solved.status
+        if solved.values or self.schedule is None:
+            self.status = solved.status
         self.was_stopped = solved.was_stopped
         self.weighted_bound = max(self.weighted_bound, solved.weighted_bound)
         if solved.was_stopped:

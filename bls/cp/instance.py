@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array, own
 
 __all__ = ["Instance", "Queue", "Running", "up_s"]
+
+#: What all nodes together may have of a kind of resource, so that sums of it are int64.
+_MOST: Final = 2.0**60
 
 
 def up_s(duration_ns: Array) -> Array:
@@ -150,6 +154,10 @@ class Instance(Columns):
             if column.size and (int(column.min()) < least or (stop is not None and int(column.max()) >= stop)):
                 value = int(column.min()) if int(column.min()) < least else int(column.max())
                 raise _fault(name, value, f"{least} or more" if stop is None else f"{least} to {stop - 1}")
+        in_all = self.capacity.sum(axis=0, dtype=np.float64)
+        if (in_all > _MOST).any():
+            kind = int(in_all.argmax())
+            raise _fault(f"capacity: {self.resources[kind]} of all nodes", f"{in_all[kind]:.6g}", f"0 to {_MOST:.6g}")
         if n and not int(queue.per_unit.max(axis=1).min()):
             raise _fault("queue: per_unit", 0, "1 or more of some resource")
         if (self.free < 0).any():

@@ -26,8 +26,8 @@ class Parameters:
     """Limits and choices of a dispatch.
 
     Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so that equal instances and seeds have equal
-    plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, ten in
-    ``pcp20``; loading and presolving a model are not counted.
+    plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, and
+    of ``pcp20`` ten or so where models are small, many more where they are large: loading and presolving are not counted.
 
     Attributes
     ----------
@@ -55,6 +55,9 @@ class Parameters:
     most_variables : int
         A model of more variables is not made, as it could not be solved in time; the list's plan is taken. That happens to
         PCP'19 on large machines, which in the paper stops dispatching there.
+    most_box_variables : int
+        The same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the clock,
+        one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
     wall_s : float
         After so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable.
 
@@ -74,6 +77,7 @@ class Parameters:
     seed: int = 0
     presolve: bool = False
     most_variables: int = 50_000
+    most_box_variables: int = 5_000
     wall_s: float = 30.0
 
     def __post_init__(self) -> None:
@@ -84,11 +88,14 @@ class Parameters:
         if self.search not in SEARCHES:
             raise one_of("search", self.search, SEARCHES, f"{where}: search")
         for name in ("limit_s", "more_s", "wall_s"):
-            if real(f"{where}: {name}", getattr(self, name), 0.0, 1e9) == 0.0:
-                raise InputError(f"{where}: {name}: {getattr(self, name):g}; allowed: above 0")
+            value = getattr(self, name)
+            if isinstance(value, float | int) and not 0.0 < value <= 1e9:
+                raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
+            real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
         whole(f"{where}: tries", self.tries, 0, 1000)
-        whole(f"{where}: most_variables", self.most_variables, 1, 2**31 - 1)
+        for name in ("most_variables", "most_box_variables"):
+            whole(f"{where}: {name}", getattr(self, name), 1, 2**31 - 1)
         whole(f"{where}: seed", self.seed, 0, 2**31 - 1)
         if not isinstance(self.presolve, bool):
             raise InputError(f"{where}: presolve: {self.presolve!r}; allowed: True or False")

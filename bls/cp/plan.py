@@ -100,8 +100,12 @@ class Plan:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the next dispatch may model as many jobs as ever; see ``Parameters.next_queue``."""
-        return self.source == "planned"
+        """Whether the next dispatch may model as many jobs as ever; see ``Parameters.next_queue``.
+
+        Not where nothing was found in time, or the clock stopped a solve; a model that is too large, or a plan that would
+        have left an empty machine idle, says nothing about time.
+        """
+        return self.is_repeatable and (self.source == "planned" or self.status != "unknown")
 
 
 def starts_of(problem: Problem, schedule: Schedule, row: Array) -> tuple[Start, ...]:

@@ -6,7 +6,7 @@ side by side, in the order of their numbers, a position for each piece.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from bls.cp.instance import Instance
 from traces.base.columns import Columns
 from traces.compiled import Array
 
-__all__ = ["Held", "Problem", "problem_of"]
+__all__ = ["Held", "Problem", "in_large_pieces", "problem_of"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Problem(Columns):
     waited_s, duration_s, units : int64 (k,)
     per_unit : int64 (k, resources)
         As the queue has them.
+    piece : int64 (resources,)
+        How much of a resource, as the instance has it, is counted as one.
     """
 
     resources: tuple[str, ...]
@@ -66,9 +68,16 @@ class Problem(Columns):
     duration_s: Array
     units: Array
     per_unit: Array
+    piece: Array
 
     def __len__(self) -> int:
         return len(self.place)
+
+    @cached_property
+    def area(self) -> Array:
+        """What each job asks for in all, in the instance's pieces, summed over the kinds of resources: float64 (k,)."""
+        area: Array = self.units * (self.per_unit * self.piece).sum(axis=1, dtype=np.float64)
+        return area
 
     @cached_property
     def total(self) -> Array:
@@ -131,6 +140,27 @@ def problem_of(instance: Instance, place: Array) -> Problem:
         queue.duration_s[place],
         queue.units[place],
         queue.per_unit[place],
+        np.ones(len(instance.resources), np.int64),
+    )
+
+
+def in_large_pieces(problem: Problem) -> Problem:
+    """The same problem, each resource counted in the largest pieces of which all nodes, requests and held boxes are made.
+
+    Where all sizes are multiples of a piece, a plan remains one if every box is moved down to the next multiple.
+    """
+    held = problem.held
+    piece = np.gcd.reduce(np.concatenate((problem.capacity, problem.per_unit)), axis=0)
+    np.gcd.at(piece, held.kind, held.size)
+    piece = np.maximum(1, piece)
+    if (piece == 1).all():
+        return problem
+    return replace(
+        problem,
+        capacity=problem.capacity // piece,
+        held=replace(held, low=held.low // piece[held.kind], size=held.size // piece[held.kind]),
+        per_unit=problem.per_unit // piece,
+        piece=piece,
     )
 
 

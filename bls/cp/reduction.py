@@ -20,7 +20,8 @@ from traces.kernels.signatures import Ints, Ints2
 
 __all__ = ["reduced"]
 
-#: Nodes of more positions, as of memory in small pieces, are not compared.
+#: Of nodes of more positions, as of memory in small pieces, those are one that nothing tells apart; if there are more even
+#: then, nodes are not compared.
 _MOST_POSITIONS: Final = 4096
 
 
@@ -77,9 +78,12 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
     ndarray of int64
         The number that each of its nodes has in the given problem.
     """
+    compared = problem
     if int(problem.capacity.max(axis=0).sum()) > _MOST_POSITIONS:
-        return problem, np.arange(len(problem.capacity))
-    profiles = _profiles(problem)
+        compared = _between_ends(problem)
+        if int(compared.capacity.max(axis=0).sum()) > _MOST_POSITIONS:
+            return problem, np.arange(len(problem.capacity))
+    profiles = _profiles(compared)
     seen: dict[bytes, int] = {}
     which = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in profiles], np.int64)
     times = np.bincount(which)
@@ -97,6 +101,20 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
     size = [column[nodes] for column in problem.capacity.T]
     nodes = nodes[np.lexsort((nodes, -rank[which[nodes]], *size))]
     return replace(problem, capacity=problem.capacity[nodes], held=_held_on(problem, nodes)), nodes
+
+
+def _between_ends(problem: Problem) -> Problem:
+    """Positions between two neighbouring ends of any node's boxes are one, as nothing tells them apart."""
+    held, capacity = problem.held, problem.capacity.copy()
+    low, size = held.low.copy(), held.size.copy()
+    for kind in range(len(problem.resources)):
+        some = held.kind == kind
+        begins, stops = held.low[some], held.low[some] + held.size[some]
+        ends = np.unique(np.concatenate((np.zeros(1, np.int64), capacity[:, kind], begins, stops)))
+        low[some] = np.searchsorted(ends, begins)
+        size[some] = np.searchsorted(ends, stops) - low[some]
+        capacity[:, kind] = np.searchsorted(ends, capacity[:, kind])
+    return replace(problem, capacity=capacity, held=replace(held, low=low, size=size))
 
 
 def _held_on(problem: Problem, nodes: Array) -> Held:

@@ -40,22 +40,17 @@ class Schedule(Columns):
     unit_low: Array
 
 
-def _area(problem: Problem) -> Array:
-    area: Array = problem.units * problem.per_unit.sum(axis=1, dtype=np.float64)
-    return area
-
-
 def _slowdown(problem: Problem) -> Array:
     return np.arange(len(problem))
 
 
 def _shortest(problem: Problem) -> Array:
-    return np.lexsort((_area(problem), problem.duration_s))
+    return np.lexsort((problem.area, problem.duration_s))
 
 
 def _smith(problem: Problem) -> Array:
     # Of a machine that does one thing at a time, weight over work is best: here 1/d over d × area.
-    return np.argsort(problem.duration_s.astype(np.float64) ** 2 * _area(problem), kind="stable")
+    return np.argsort(problem.duration_s.astype(np.float64) ** 2 * problem.area, kind="stable")
 
 
 #: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/d) over work (Smith).

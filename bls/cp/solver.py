@@ -18,6 +18,9 @@ __all__ = ["Solved", "cp_model", "solve"]
 #: What became of a solve, by CP-SAT's words.
 _STATUS: Final = {"OPTIMAL": "optimal", "FEASIBLE": "feasible", "UNKNOWN": "unknown", "INFEASIBLE": "infeasible"}
 
+#: A solve that the deterministic limit ends has counted up to it, or a little beyond; so much of it is left to rounding.
+_ROUNDING: Final = 1e-9
+
 
 @cache
 def cp_model() -> Any:
@@ -47,7 +50,8 @@ class Solved:
     values : list of int
         Of the variables that were asked for; empty where no plan was found.
     was_stopped : bool
-        Whether the clock ended it, not the deterministic limit.
+        Whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run out
+        does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
     """
 
     status: str
@@ -103,9 +107,10 @@ def solve(
     found = status in ("optimal", "feasible")
     response = solver.response_proto
     values = list(response.solution) if found else []
+    counted_s = response.deterministic_time * (1.0 + _ROUNDING)
     return Solved(
         status=status,
         weighted_bound=int(response.inner_objective_lower_bound) if found or status == "unknown" else 0,
         values=[values[variable.index] for variable in variables] if found else [],
-        was_stopped=status != "optimal" and response.wall_time >= wall_s,
+        was_stopped=status != "optimal" and (counted_s < limit_s or response.wall_time >= wall_s),
     )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
 
+from bls.cp import ranking, reduction
 from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.problem import problem_of
 from bls.cp.ranking import holders, ranked, select
@@ -142,6 +143,34 @@ def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
         assert holders(available, instance.queue).tolist() == wanted
 
 
+@settings(max_examples=150)
+@given(
+    cases(nodes=4, jobs=8), st.sampled_from(["all", "fits"]), st.integers(1, 30), st.integers(1, 5), st.integers(0, 99)
+)
+def test_jobs_that_are_chosen_in_blocks_are_those_who_fit_by_priority(
+    case: Case, which: str, most: int, block: int, seed: int
+) -> None:
+    some = instance_of(case).queue
+    draw = np.random.default_rng(seed)
+    many = draw.integers(0, len(some), 40)
+    queue = Queue(
+        draw.permutation(40),
+        draw.integers(0, 9, 40),
+        draw.integers(1, 5, 40),
+        some.units[many] + draw.integers(0, 3, 40),
+        some.per_unit[many] + draw.integers(0, 2, (40, some.per_unit.shape[1])),
+    )
+    instance = replace(instance_of(case), queue=queue)
+    available = instance.free if which == "fits" else instance.capacity
+    fitting = np.flatnonzero(holders(available, queue))
+    wanted = ranked(queue, fitting, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "_BLOCK", block)
+        assert select(instance, most, which).tolist() == wanted.tolist()
+        assert holders(available, queue, wanted).all()
+        assert np.flatnonzero(holders(available, queue)).tolist() == fitting.tolist()
+
+
 def test_which_jobs_are_modelled() -> None:
     waiting = (Waiting(1, 9, 1, (4,)), Waiting(50, 9, 1, (5,)), Waiting(5, 9, 2, (2,)), Waiting(9, 9, 1, (2,)))
     instance = instance_of(Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)), Busy(5, {1: 1}, (2,))), waiting))
@@ -157,11 +186,13 @@ def test_requests_of_many_kinds_are_told_apart() -> None:
 
 
 @settings(max_examples=80)
-@given(cases(nodes=6, jobs=2), st.integers(1, 3))
-def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int) -> None:
+@given(cases(nodes=6, jobs=2), st.integers(1, 3), st.sampled_from([0, 1, 4, 4096]))
+def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int, positions: int) -> None:
     case = replace(case, waiting=(replace(case.waiting[0], units=n_units),))
     problem = problem_of(instance_of(case), np.arange(1))
-    smaller, nodes = reduced(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduction, "_MOST_POSITIONS", positions)
+        smaller, nodes = reduced(problem)
     assert len(set(nodes.tolist())) == len(nodes)
     assert smaller.capacity.tolist() == problem.capacity[nodes].tolist()
 
@@ -218,6 +249,7 @@ GOOD = instance_of(CASES["units"][0])
     [
         (lambda: replace(GOOD, resources=("core", "gpu")), r"capacity: int64 of shape \(2, 1\); allowed: .*\(2, 2\)"),
         (lambda: replace(GOOD, capacity=GOOD.capacity.astype(float)), "capacity: float64"),
+        (lambda: replace(GOOD, capacity=GOOD.capacity * 2**59), r"capacity: core of all nodes: .*allowed: 0 to 1\.15"),
         (lambda: replace(GOOD, queue=replace(GOOD.queue, units=column(1, 0, 1))), "units: 0; allowed: 1 or more"),
         (lambda: replace(GOOD, queue=replace(GOOD.queue, duration_s=column(1, 0, 1))), "duration_s: 0; allowed"),
         (
