@@ -164,7 +164,7 @@ def test_distributions_of_the_users_own(tmp_path: Path) -> None:
     assert drawn(TaskModel(0.0, 1, 0, f"{file}:MODEL").length_model, 1, 1, 1, 4.0, 6.0).tolist() == [2.0]
     with pytest.raises(InputError, match=r"MODEL:by=3: mine has no parameters$"):
         lengths(f"{file}:MODEL:by=3")
-    with pytest.raises(PluginError, match=r"mine.py:rule: .*; allowed: Lengths$"):
+    with pytest.raises(InputError, match=r"mine.py:rule: .*; allowed: Lengths$"):
         lengths(f"{file}:rule")
 
 

@@ -298,7 +298,7 @@ def test_data_within_a_host_may_cost_more_than_between_hosts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "error"), [("hefty", InputError), ("none.py:X", InputError), ("als/planners/heft.py:_plan", PluginError)]
+    ("name", "error"), [("hefty", InputError), ("none.py:X", InputError), ("als/planners/heft.py:_plan", InputError)]
 )
 def test_what_is_no_planner_is_refused(name: str, error: type[Exception]) -> None:
     if name.startswith("als/"):

@@ -21,7 +21,7 @@ from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import PluginError
 from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
 
@@ -412,5 +412,5 @@ def test_a_refusal_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_not_placed_at_all_is_stuck() -> None:
-    with pytest.raises(InputError, match="batch policy mine does not start it"):
+    with pytest.raises(PluginError, match="batch policy mine does not start it"):
         simulated(Workload.from_jobs(JOBS), machine(4, 2), always(lambda view: []), "first-fit")

@@ -87,6 +87,7 @@ def test_every_page_with_examples_is_known() -> None:
         "batch-plug-ins",
         "cli",
         "compare",
+        "constraint-programming",
         "coordination",
         "core-speeds",
         "couplings",

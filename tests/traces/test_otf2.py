@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
-from traces.base.errors import InputError, PluginError, TwolevelError
+from traces.base.errors import InputError, TwolevelError
 from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
@@ -320,7 +320,7 @@ def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
     )
     path = exporter(f"{tmp_path / 'mine.py'}:write")(ledger(machine(2, 1), SMALL), tmp_path / "out")
     assert path.read_text() == "3"
-    with pytest.raises(PluginError, match=": int; allowed: Exporter"):
+    with pytest.raises(InputError, match=": int; allowed: Exporter"):
         exporter(f"{tmp_path / 'mine.py'}:number")
 
 
