@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.power_of_cores import planned_state
+from bls.engine.power_of_cores import planned_state, speed_in
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -40,6 +40,6 @@ def planned_with(state: BatchState, job: int, estimate: int) -> int:
     if planned == 0:
         return int(estimate)
     speed = WHOLE
-    for group in range(state.power.speed.shape[1]):
-        speed = min(speed, state.power.speed[planned, group])
+    for group in range(state.power.first_core.size - 1):
+        speed = min(speed, speed_in(state, job, planned, group))
     return scaled(estimate, WHOLE, speed, max(estimate, MAX_NS))

@@ -6,7 +6,17 @@ from bls.engine import state as b
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["core_mw", "cores_mw", "held_mw", "least_mw", "planned_state", "power_left", "room_mw"]
+__all__ = [
+    "core_mw",
+    "cores_mw",
+    "held_mw",
+    "least_mw",
+    "more_mw",
+    "planned_state",
+    "power_left",
+    "room_mw",
+    "speed_in",
+]
 
 
 @compiled(inner=True)
@@ -14,6 +24,18 @@ def planned_state(state: BatchState, job: int) -> int:
     """The state that a job is planned with: 0, full speed, where it may not be slowed."""
     planned = state.power.planned
     return int(planned[state.jobs[b.ORIGIN, job]]) if planned.size > 0 else 0
+
+
+@compiled(merged=True)
+def more_mw(state: BatchState, _job: int, at: int, group: int) -> int:
+    """What a core of a group draws beyond an idle one as the job works on it in a state."""
+    return int(state.power.more_mw[at, group])
+
+
+@compiled(merged=True)
+def speed_in(state: BatchState, _job: int, at: int, group: int) -> int:
+    """How fast a core of a group is for the job in a state, in parts per billion."""
+    return int(state.power.speed[at, group])
 
 
 @compiled(inner=True)
@@ -24,7 +46,7 @@ def cores_mw(state: BatchState, job: int, lo: Array, hi: Array, count: int) -> i
         for group in range(power.first_core.size - 1):
             cores = min(hi[i], power.first_core[group + 1]) - max(lo[i], power.first_core[group])
             if cores > 0:
-                total += cores * power.more_mw[at, group]
+                total += cores * more_mw(state, job, at, group)
     return int(total)
 
 
@@ -34,16 +56,16 @@ def core_mw(state: BatchState, job: int, core: int) -> int:
     power, group = state.power, 0
     while power.first_core.size > 2 and core >= power.first_core[group + 1]:
         group += 1
-    return int(power.more_mw[planned_state(state, job), group])
+    return more_mw(state, job, planned_state(state, job), group)
 
 
 @compiled(inner=True)
 def least_mw(state: BatchState, job: int) -> int:
     """What a waiting job draws at the least beyond idle cores, whichever cores it has."""
-    row = state.power.more_mw[planned_state(state, job)]
-    least = row[0]
-    for group in range(row.size):
-        least = min(least, row[group])
+    at = planned_state(state, job)
+    least = more_mw(state, job, at, 0)
+    for group in range(1, state.power.first_core.size - 1):
+        least = min(least, more_mw(state, job, at, group))
     return int(state.jobs[b.CORES, job] * least)
 
 
@@ -52,7 +74,7 @@ def held_mw(state: BatchState, job: int) -> int:
     """What the cores that a job holds draw beyond idle ones, in the state that it is planned with."""
     jobs, total = state.jobs, 0
     if state.power.first_core.size == 2:
-        return int(jobs[b.HELD_CORES, job] * state.power.more_mw[planned_state(state, job), 0])
+        return int(jobs[b.HELD_CORES, job] * more_mw(state, job, planned_state(state, job), 0))
     first, count = jobs[b.HELD_FIRST, job], jobs[b.HELD_COUNT, job]
     if state.settings[b.RELEASES] == b.NO_RELEASES:
         return int(cores_mw(state, job, state.pool_lo[first:], state.pool_hi[first:], count))

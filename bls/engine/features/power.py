@@ -21,7 +21,7 @@ from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw
+from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw, speed_in
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -146,7 +146,7 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
         return
     state.scaling[b.POWER_STATE, job] = wanted
     if settings[b.POWER_ALIKE] == 1:
-        _direct_core(state, job, -1, power.speed[wanted, 0])
+        _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
         return
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
         group = 0
@@ -155,7 +155,7 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
                 group += 1
             if state.settings[b.RELEASES] != b.NO_RELEASES and state.holder[core] != job:
                 continue
-            scale, has = power.speed[wanted, group], state.core_scale[0, core] == job + 1
+            scale, has = speed_in(state, job, wanted, group), state.core_scale[0, core] == job + 1
             if changed or not (has and state.core_scale[1, core] == scale):
                 _direct_core(state, job, core, scale)
 
