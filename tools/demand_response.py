@@ -33,6 +33,7 @@ from traces.figures.run.power import power_figure
 from traces.statistics.intervals import mean_interval
 
 __all__ = [
+    "FINE_SHARES",
     "IMAGES",
     "LIMIT_W",
     "SEEDS",
@@ -45,6 +46,8 @@ __all__ = [
     "main",
     "mean_text",
     "simulated",
+    "state_map",
+    "turn",
 ]
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -60,6 +63,12 @@ _S: Final = 10**9
 #: Speeds and W of the slower state that are tried.
 _STATES: Final = ((0.9, 216), (0.75, 180), (0.75, 160), (0.5, 120), (0.5, 100))
 
+
+#: The shares that the map of states has.
+FINE_SHARES: Final = tuple(k / 8 for k in range(9))
+
+#: Waits by share, in each seed.
+StateWaits = Mapping[float, Sequence[float]]
 
 #: The jobs of the two experiments, by seed.
 EXPERIMENTS: Final = {1: experiment_1, 2: experiment_2}
@@ -154,18 +163,43 @@ def share_table(found: Mapping[float, Sequence[PowerIndexes]]) -> list[str]:
     return rows
 
 
-def state_table(seeds: int = 3) -> list[str]:
-    """A row a slower state: by how much all jobs wait longer on average, s, by the share of allowed ones."""
+def state_map(shares: Sequence[float] = FINE_SHARES, seeds: int = SEEDS) -> dict[tuple[float, int], StateWaits]:
+    """By slower state: by how much all jobs wait longer on average, s, in each seed, by the share of allowed ones."""
+    return {
+        (speed, watts): {
+            share: [(one.wait["all"].mean_ns or 0.0) / _S for one in each]
+            for share, each in experiment(shares, seeds, machine(speed, watts)).items()
+        }
+        for speed, watts in _STATES
+    }
+
+
+def turn(speed: float, watts: float) -> float:
+    """The share of allowed jobs from which on power is enough for all nodes, so that these are short: above 1, it never is.
+
+    With a share of the cores slowed, all cores at work draw just the limit; jobs that are slowed hold theirs for longer, so
+    that fewer jobs make that share of the cores.
+    """
+    (group,) = machine(speed, watts).hosts
+    assert group.power is not None
+    (_, full), (_, slow) = group.power.states
+    of_cores = (full - LIMIT_W / (group.count * group.cores)) / (full - slow)
+    return of_cores if of_cores > 1 else of_cores * speed / (1 - of_cores + of_cores * speed)
+
+
+def state_table(found: Mapping[tuple[float, int], StateWaits]) -> list[str]:
+    """A row a slower state: the share from which on nodes are short, and the waits at each of :data:`SHARES`."""
     rows = [
-        "| slower state | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |",
-        "|---" * (1 + len(SHARES)) + "|",
+        "| slower state | nodes short from | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |",
+        "|---" * (2 + len(SHARES)) + "|",
     ]
-    for speed, watts in _STATES:
-        found = experiment(seeds=seeds, platform=machine(speed, watts))
-        waits = [np.mean([one.wait["all"].mean_ns or 0.0 for one in each]) / _S for each in found.values()]
-        least = min(waits)
-        cells = [f"**{value:,.0f}**" if value == least else f"{value:,.0f}" for value in waits]
-        rows.append(f"| {speed:g}, {watts} W | {' | '.join(cells)} |")
+    for (speed, watts), waits in found.items():
+        cells = {share: mean_text(waits[share]) for share in SHARES}
+        least = min(SHARES, key=lambda share: float(np.mean(waits[share])))
+        cells[least] = f"**{cells[least]}**"
+        from_share = turn(speed, watts)
+        short = f"{from_share:.0%}" if from_share <= 1 else "never"
+        rows.append(f"| {speed:g}, {watts} W | {short} | {' | '.join(cells.values())} |")
     return rows
 
 
@@ -207,11 +241,49 @@ def share_figure(found: Mapping[float, Sequence[PowerIndexes]]) -> Figure:
     return figure
 
 
+def state_figure(found: Mapping[tuple[float, int], StateWaits]) -> Figure:
+    """A line a slower state over the share of allowed jobs, with 95 % intervals, and where nodes become short on it."""
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 4.2)
+        axes = figure.subplots()
+        quiet(axes, "y")
+        for colour, ((speed, watts), waits) in zip(canvas.PALETTE, found.items(), strict=False):
+            points = [mean_interval(np.array(each)) for each in waits.values()]
+            mean = np.array([one.mean for one in points])
+            ends = np.abs(np.array([(one.low, one.high) for one in points]).T - mean)
+            share = np.array(list(waits))
+            axes.errorbar(
+                100 * share,
+                mean,
+                ends,
+                color=colour,
+                marker="o",
+                markersize=3,
+                capsize=2,
+                label=f"{speed:g}, {watts} W",
+            )
+            at = turn(speed, watts)
+            if at <= 1:
+                axes.plot(
+                    [100 * at], np.interp([at], share, mean), color=colour, marker="D", markersize=8, linestyle="none"
+                )
+        axes.set_xlabel("jobs that may be slowed [%]")
+        axes.set_ylabel("wait longer than without a limit [s]")
+        axes.set_ylim(0, None)
+        axes.legend(frameon=False, title="slower state")
+        seeds = max(len(each) for waits in found.values() for each in waits.values())
+        title_figure(
+            figure, f"dvfs at {LIMIT_W / 1000:g} kW, {seeds} seed{'s' * (seeds != 1)}; diamond: nodes become short", 80
+        )
+    return figure
+
+
 def main() -> int:
     """Print the tables, draw the pictures."""
-    found = experiment()
-    print("\n".join([*fallback_table(), "", *share_table(found), "", *state_table()]))
+    found, states = experiment(), state_map()
+    print("\n".join([*fallback_table(), "", *share_table(found), "", *state_table(states)]))
     save(share_figure(found), IMAGES / "demand-response-shares.png")
+    save(state_figure(states), IMAGES / "demand-response-states.png")
     draw_fallbacks()
     return 0
 

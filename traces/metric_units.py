@@ -17,10 +17,12 @@ _ENDINGS = (
     ("_kwh", "kWh"),
     ("_mwh", "MWh"),
     ("_s", "s"),
-    ("_j", "J"),
-    ("_w", "W"),
     ("_g", "g"),
 )
+
+#: From so many on, energies and powers are shown in a multiple of their units.
+_MULTIPLES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_WITH_MULTIPLES = (("_j", "J"), ("_w", "W"))
 
 #: Metrics that are fractions from 0 to 1, or shares that may exceed 1.
 _FRACTIONS = ("utilisation", "imbalance", "share", "capacity", "cov", "fragmentation", "efficiency")
@@ -67,12 +69,18 @@ def shown_as(metric: str, typical: float) -> Shown:
     Returns
     -------
     Shown
-        Durations by size in d, h, min, s, ms or ns; everything else as it is.
+        Durations by size in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them; everything else as
+        it is.
     """
     if metric.endswith("_ns"):
         size = abs(typical) if math.isfinite(typical) else 0.0
         scale, unit = next(((float(ns), name) for ns, name in _UNITS_NS if size >= 3 * ns), (1.0, "ns"))
         return Shown(_words(metric[:-3]), unit, scale)
+    for ending, unit in _WITH_MULTIPLES:
+        if metric.endswith(ending):
+            size = abs(typical) if math.isfinite(typical) else 0.0
+            scale, letter = next((one for one in _MULTIPLES if size >= one[0]), (1.0, ""))
+            return Shown(_words(metric.removesuffix(ending)), letter + unit, scale)
     for ending, unit in _ENDINGS:
         if metric.endswith(ending) and len(metric) > len(ending):
             return Shown(_words(metric.removesuffix(ending)), unit, 1.0)

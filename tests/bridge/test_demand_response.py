@@ -19,7 +19,7 @@ def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
     folder = ROOT / "tools" / "studies"
     text = (folder / "demand-response.toml").read_text()
     text = text.replace("seeds = 10", "seeds = 2").replace('["0", "0.25", "0.5", "0.75", "1"]', '["0.5", "1"]')
-    text = text.replace('"dvfs", "submit:state=1", "stop:off"', '"dvfs"')
+    text = text.replace('"hold", "dvfs", "submit:state=1", "stop:idle", "stop:off"', '"dvfs"')
     path = tmp_path / "study.toml"
     path.write_text(text)
     results = run_study(load_study(path, [folder]), tmp_path / "out", lambda needs: Here()).results

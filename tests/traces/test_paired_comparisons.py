@@ -14,7 +14,7 @@ from pages import ROOT, blocks, section, table
 from study_frames import H, plain, results
 
 from traces.base.errors import InputError
-from traces.metric_units import four_digits, interval_text, shown_as
+from traces.metric_units import Shown, four_digits, interval_text, shown_as
 from traces.statistics import comparison_table, mean_interval, option_columns, paired, paired_comparisons
 
 
@@ -231,6 +231,9 @@ def test_signs_and_units() -> None:
     assert shown_as("mean_wait_ns", 2e9).label == "mean wait [ms]"
     assert shown_as("mean_wait_ns", math.nan).label == "mean wait [ns]"
     assert shown_as("throughput_jobs_per_s", 1.0).label == "throughput [jobs/s]"
+    assert shown_as("energy_j", -2.5e9).label == "energy [GJ]"
+    assert shown_as("mean_power_in_limits_w", 999.0).label == "mean power in limits [W]"
+    assert shown_as("peak_power_w", 4.07e5) == Shown("peak power", "kW", 1e3)
     assert shown_as("lost_core_hours", 1.0).label == "lost [core h]"
     assert shown_as("mean_imbalance", 1.0).label == "mean imbalance [fraction]"
     assert shown_as("tasks", 1.0).label == "tasks"

@@ -207,6 +207,13 @@ def test_comparisons_are_points_beside_a_line() -> None:
     np.testing.assert_allclose(ends, rows[["ratio_low", "ratio_high"]].to_numpy())
 
 
+def test_values_that_change_nothing_do_not_make_the_unit_smaller() -> None:
+    frame = results(grows)
+    frame["mean_wait_ns"] = np.where(frame["als"] == "static", 14_400e9, 0.0) * (1 + frame["seed"] / 10)
+    figure = comparison_figure(paired_comparisons(frame, "als", "ss", ["mean_wait_ns"]))
+    assert figure.axes[0].get_xlabel() == "mean wait: difference\nfrom ss [h]"
+
+
 def test_a_point_is_filled_if_there_is_a_change() -> None:
     change = [1.0, -1.0, 0.5, -0.5, 0.1, 0.0]
 

@@ -126,7 +126,9 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, n_rows: int) -> _Pan
     ratios = bool(np.isfinite(rows["ratio_low"].to_numpy(np.float64)).all())
     kind = "ratio" if ratios else "difference"
     columns = [rows[name].to_numpy(np.float64) for name in (kind, f"{kind}_low", f"{kind}_high")]
-    how = shown_as(metric, float(np.nanmedian(np.abs(columns[0]))))
+    changes = np.abs(columns[0])
+    changes = changes[changes > 0]  # where a value changes nothing it says nothing of the size of a change
+    how = shown_as(metric, float(np.median(changes)) if len(changes) else 0.0)
     option, base = str(known["option"].iloc[0]), _plain(known["base"].iloc[0])
     base = base if option in ("bls", "als") else f"{UPSILON} = {base}" if option == "variation" else f"{option} {base}"
     if len(np.unique(of_row[mine])) < len(rows):
