@@ -319,6 +319,7 @@ def run_command(
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
     peers = peers_of(how, hosts)
+    how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED
     if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")

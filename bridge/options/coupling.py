@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from bridge.options.declared import ALS_COMMAND, ALS_TIMEOUT, CERTIFICATE, COUPLING, LISTEN, SOCKET, TOKEN_FILE, WORKERS
+from traces.base.errors import InputError
 
 __all__ = ["CouplingOptions", "HostOptions"]
 
@@ -19,6 +20,29 @@ class CouplingOptions:
     als_command: Annotated[str | None, ALS_COMMAND] = ALS_COMMAND.default
     als_timeout: Annotated[float, ALS_TIMEOUT] = ALS_TIMEOUT.default
     socket: Annotated[str, SOCKET] = SOCKET.default
+
+    def check_used(self, *, scheduler: bool) -> None:
+        """Look that nothing is said of processes where there are none.
+
+        Parameters
+        ----------
+        scheduler : bool
+            Whether there is a scheduler of one's own, which has a socket, too.
+
+        Raises
+        ------
+        InputError
+            If something is, with ``inline``.
+        """
+        if self.coupling != COUPLING.default:
+            return
+        for option, given, needed in (
+            (WORKERS, self.workers, True),
+            (ALS_TIMEOUT, self.als_timeout, True),
+            (SOCKET, self.socket, not scheduler),
+        ):
+            if needed and given != option.default:
+                raise InputError(f"{option.name}: needs {COUPLING.name} pool or process: inline runs no other process")
 
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run."""

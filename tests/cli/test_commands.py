@@ -323,7 +323,9 @@ def test_times_are_given_with_a_unit_or_in_that_of_the_option(
 
 
 def test_times_in_files(here: Path) -> None:
-    (here / "my.toml").write_text('overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\nselect = "first:9"\n')
+    (here / "my.toml").write_text(
+        'overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
+    )
     assert twolevel("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a").code == 0
     found = json.loads((here / "a" / "run.json").read_text())["arguments"]
     assert (found["overhead_ns"], found["latency_ns"], found["als_timeout_s"]) == (1_500_000, 6000, 60.0)

@@ -65,7 +65,7 @@ def test_the_library_loads_what_it_needs(code: str, tmp_path: Path) -> None:
     assert loaded(code, tmp_path) == []
 
 
-@pytest.mark.parametrize("words", [[], ["--als", "gss", "--variation", "0.25", "--seed", "1", "--workers", "2"]])
+@pytest.mark.parametrize("words", [[], ["--als", "gss", "--variation", "0.25", "--seed", "1", "--overhead", "1us"]])
 def test_the_command_run_loads_what_it_needs(words: list[str], tmp_path: Path) -> None:
     run = ["twolevel", "run", "sample", "--select", "first:3", "--no-trace", "--out", "r", *words]
     code = f"sys.argv = {run!r}\n{MAIN}"
