@@ -126,7 +126,8 @@ _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
 
 def _usage(error: Any) -> str:
     message: str = error.format_message()
-    names = getattr(getattr(error, "param", None), "opts", [])
+    param: Any = getattr(error, "param", None)
+    names = getattr(param, "opts", [])
     # The parser says neither what was given nor what the number is of.
     for phrase, (parse, allowed) in _NUMBERS.items():
         if phrase not in message:
@@ -136,6 +137,9 @@ def _usage(error: Any) -> str:
             given = text if equals else following
             if option in names and not _parses(parse, given):
                 return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
+        if getattr(param, "param_type_name", "") == "argument":  # a word by itself: the last one that is no such number
+            given = next(word for word in reversed(sys.argv) if not _parses(parse, word))
+            return f"{param.metavar}: {given!r}; allowed: {allowed} ({(param.help or param.metavar).rstrip('.')})"
     return message
 
 

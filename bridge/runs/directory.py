@@ -201,6 +201,8 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     except FileNotFoundError:
         missing = f"it has no {name}" if folder.is_dir() else f"there is no such folder{near_files(folder)}"
         raise InputError(f"{folder} is not a result of twolevel {what}: {missing}") from None
+    except NotADirectoryError:
+        raise InputError(f"{folder} is a file; allowed: the folder that twolevel {what} has written") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(record, dict):

@@ -40,6 +40,11 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "twolevel: job 99: there is none in these results; allowed: 1-9\n"
     assert twolevel("story", "nowhere", "1").code == 2
+    assert twolevel("story", "r", "abc").err == (
+        "twolevel: JOB: 'abc'; allowed: a whole number (The job's number in the workload)\n"
+    )
+    ran = twolevel("story", "r/jobs.parquet", "1")
+    assert ran.err == "twolevel: r/jobs.parquet is a file; allowed: the folder that twolevel run has written\n"
     result = bridge.simulate(sample_path(), als="recorded", select="first:9")
     with pytest.raises(InputError, match=r"allowed: 1-9$"):
         result.story(0)
