@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from als.application_faults import application_fault
+from als.application_parts import MAX_CORES, checked_wishes, part_first, phase_key, phase_rules, why_rigid
 from als.engine import loop as engine
 from als.engine import state as s
 from als.engine.dag import state as g
@@ -16,33 +17,25 @@ from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import HOOKS, table
-from als.engine.rule_table import Rules
 from als.engine.scaling import come_scaled, rescale, scaled, set_scale
 from als.engine.status import ApplicationStatus
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NO_NETWORK, NetworkState
-from als.network.state import NONE as NO_DELAY
 from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
-from als.planners.mapped import MAPPED, Mapped
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
-from als.techniques import TECHNIQUES
 from traces.algorithms.extremes import extremes
-from traces.base.errors import InputError, PluginError, shown
+from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 from traces.base.scale import scale_of
 from traces.base.shared_options import SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
-__all__ = ["Application", "application_fault", "lost_error"]
+__all__ = ["Application"]
 
 #: Longest time that a message may take, ns.
 MAX_LATENCY_NS = LATENCY.highest
-
-#: Most cores of an application.
-MAX_CORES = 2**31 - 1
 
 #: The columns that have as many entries as cores.
 _BY_CORE = ("speed", "core_number", "latency_ns", "ask_ns", "ask_core", "finish_ns", "busy_ns")
@@ -159,20 +152,20 @@ class Application:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
-        part_first = _part_first(kinds, part_tasks, len(lengths), len(speed))
-        self._rules, columns = _rules(tuple(_key(kind) for kind in kinds))
-        wanted = None if wishes is None else _wishes(wishes, len(kinds))
+        first = part_first(kinds, part_tasks, len(lengths), len(speed))
+        self._rules, columns = phase_rules(tuple(phase_key(kind) for kind in kinds))
+        wanted = None if wishes is None else checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, MAX_CORES)
         graph = g.NO_GRAPH
         if has_graph:
-            given = edges_of_parts(edges, kinds, part_first)
-            graph = graph_of(given, kinds, part_first, speed, core_host, network, self._rules, room)
+            given = edges_of_parts(edges, kinds, first)
+            graph = graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
             lengths,
-            part_first,
+            first,
             columns,
             self._rules.table,
             np.pad(speed, (0, room - n_cores)),
@@ -188,7 +181,7 @@ class Application:
         self._wide = {name: getattr(self.state, name) for name in (*_BY_CORE, "memo")}
         if room > n_cores:
             self._show(n_cores)
-        self._rigid = _why_rigid(kinds, network)
+        self._rigid = why_rigid(kinds, network)
         self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
         self._own_gflops = np.pad(speed, (0, room - n_cores))  # of each slot, as it is before it is scaled
         self._entered = 0
@@ -569,119 +562,3 @@ class Application:
 
 #: How an application can have ended.
 _ENDED = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
-
-#: What the rules of a phase depend on: its scheduler, whether it is a graph, and how its tasks wait and come to cores.
-_PhaseKey = tuple[AnyScheduler | None, bool, int, int]
-
-
-def _key(kind: AnyScheduler | GraphPart | None) -> _PhaseKey:
-    if isinstance(kind, GraphPart):
-        return kind.scheduler, True, kind.mode, kind.order
-    return kind, isinstance(kind, Planner), g.PLANNED if isinstance(kind, Planner) else g.BY_TECHNIQUE, 0
-
-
-@functools.lru_cache(maxsize=64)
-def _rules(keys: tuple[_PhaseKey, ...]) -> tuple[Rules, Array]:
-    # The rules, and the phases as the state has them; most applications of a process share their techniques.
-    schedulers = tuple(scheduler for scheduler, *_ in keys if scheduler is not None)
-    rules = Rules(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
-    rows = iter(rules.row)
-    columns = [
-        [s.SERIAL, 0, 0, 0] if scheduler is None else [s.GRAPH if is_graph else s.LOOP, next(rows), mode, order]
-        for scheduler, is_graph, mode, order in keys
-    ]
-    return rules, np.array(columns, np.int64)
-
-
-def _why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
-    # Why it cannot have other cores while it runs; "" if it can.
-    for kind in kinds:
-        if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
-            return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
-    graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
-    if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
-        return "a graph whose data take time on a network; allowed: no network"
-    return ""
-
-
-def _wishes(given: Sequence[int], n_phases: int) -> Array:
-    if len(given) != n_phases:
-        raise InputError(f"wishes: {len(given)} numbers; allowed: one for each of {n_phases} phases")
-    for place, cores in enumerate(given):
-        whole(f"wishes[{place}]", cores, 0, MAX_CORES)
-    return np.array(given, np.int64)
-
-
-def _part_first(
-    kinds: Sequence[AnyScheduler | GraphPart | None],
-    part_tasks: Sequence[int] | Array | None,
-    n_tasks: int,
-    n_cores: int,
-) -> Array:
-    for part in kinds:
-        kind = part.scheduler if isinstance(part, GraphPart) else part
-        if isinstance(part, Mapped):
-            raise InputError("technique mapped: allowed: a GraphPart whose tasks have hosts")
-        if kind is not None and kind.only_cores not in (None, n_cores):
-            raise InputError(f"technique {kind.name}: its weights are for {kind.only_cores} cores, not {n_cores}")
-    if part_tasks is None:
-        if len(kinds) == 1 and (n_tasks == 1 or kinds[0] is not None):
-            return np.array([0, n_tasks])
-        part_tasks = (n_tasks,)
-    if not kinds or len(part_tasks) % len(kinds) or len(part_tasks) == 0:
-        raise InputError(f"part_tasks: {len(part_tasks)} parts; allowed: all {len(kinds)} phases, once or more")
-    for place, tasks in enumerate(part_tasks):
-        whole(f"part_tasks[{place}]", tasks, 1, 1 if kinds[place % len(kinds)] is None else n_tasks)
-    part_first = np.zeros(len(part_tasks) + 1, np.int64)
-    np.cumsum(part_tasks, out=part_first[1:])
-    if part_first[-1] != n_tasks:
-        raise InputError(f"part_tasks: {part_first[-1]} tasks; there are {n_tasks} lengths")
-    return part_first
-
-
-def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
-    """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
-    row = int(state.counters[s.RULE])
-    name, answer, left = rules.names[row], int(state.counters[s.ANSWER]), int(state.counters[s.LEFT])
-    if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
-        raised = rules.error(row)
-        if isinstance(raised, PluginError):
-            return PluginError(f"{job}{raised}")
-        if raised is not None:
-            return raised
-        return PluginError(
-            f"{job}application technique {name} gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}"
-        )
-    if status == ApplicationStatus.PLACE_TAKEN:
-        return PluginError(
-            f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
-        )
-    if status == ApplicationStatus.BAD_PLAN:
-        return PluginError(
-            f"{job}planner {name} gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on"
-        )
-    if status == ApplicationStatus.STUCK:
-        if name == MAPPED.name:
-            return InputError(
-                f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left"
-            )
-        return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
-    if status == ApplicationStatus.TASKS_LEFT:
-        return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
-    if status == ApplicationStatus.ALL_LOST:
-        return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
-    longest = int(state.lengths.argmax())
-    return InputError(
-        f"{job}the application would not end before the last simulated instant, {MAX_NS} ns; its longest task, {longest}, has "
-        f"{state.lengths[longest]:g} GFLOP"
-    )
-
-
-def lost_error(application: Application) -> InputError:
-    """The error for an application that is :attr:`Application.lost`, where there is nobody to whom that is of use."""
-    left = int(application.state.counters[s.LEFT])
-    if application.last_lost < 0:
-        return InputError(
-            f"{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
-        )
-    return InputError(f"all cores are lost, with {left} tasks left; allowed: cores that come back")

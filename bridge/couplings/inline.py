@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.application import application_fault
+from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
 from als.lengths.contract import MAX_TASKS_PER_JOB

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from als.application import Application, lost_error
+from als.application import Application
+from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
 from als.engine.master import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD

@@ -9,7 +9,8 @@ import pytest
 from applications import ran
 from reference.application import Ran
 
-from als.application import Application, lost_error
+from als.application import Application
+from als.application_faults import lost_error
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.state import FRUITLESS
 from als.techniques import TECHNIQUES, Technique, technique_kernel

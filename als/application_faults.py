@@ -1,0 +1,65 @@
+"""What to say of an application that cannot go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from als.engine import state as s
+from als.engine.rule_table import Rules
+from als.engine.status import ApplicationStatus
+from als.planners.mapped import MAPPED
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS
+
+if TYPE_CHECKING:
+    from als.application import Application
+
+__all__ = ["application_fault", "lost_error"]
+
+
+def application_fault(status: int, state: s.ApplicationState, rules: Rules, job: str = "") -> BaseException:
+    """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
+    row = int(state.counters[s.RULE])
+    name, answer, left = rules.names[row], int(state.counters[s.ANSWER]), int(state.counters[s.LEFT])
+    if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
+        raised = rules.error(row)
+        if isinstance(raised, PluginError):
+            return PluginError(f"{job}{raised}")
+        if raised is not None:
+            return raised
+        return PluginError(
+            f"{job}application technique {name} gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}"
+        )
+    if status == ApplicationStatus.PLACE_TAKEN:
+        return PluginError(
+            f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
+        )
+    if status == ApplicationStatus.BAD_PLAN:
+        return PluginError(
+            f"{job}planner {name} gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on"
+        )
+    if status == ApplicationStatus.STUCK:
+        if name == MAPPED.name:
+            return InputError(
+                f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left"
+            )
+        return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
+    if status == ApplicationStatus.TASKS_LEFT:
+        return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
+    if status == ApplicationStatus.ALL_LOST:
+        return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
+    longest = int(state.lengths.argmax())
+    return InputError(
+        f"{job}the application would not end before the last simulated instant, {MAX_NS} ns; its longest task, {longest}, has "
+        f"{state.lengths[longest]:g} GFLOP"
+    )
+
+
+def lost_error(application: Application) -> InputError:
+    """The error for an application that is :attr:`Application.lost`, where there is nobody to whom that is of use."""
+    left = int(application.state.counters[s.LEFT])
+    if application.last_lost < 0:
+        return InputError(
+            f"{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
+        )
+    return InputError(f"all cores are lost, with {left} tasks left; allowed: cores that come back")
