@@ -15,7 +15,7 @@ from traces.base.errors import InputError
 from traces.base.written_file import naming
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
-from traces.ledger import STATES, WHY, Ledger, TaskRecords, TransferRecords
+from traces.ledger import STATES, WHY, Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,49 +25,29 @@ __all__ = [
     "CUT_BECAUSE",
     "ENERGY",
     "FAIR_START",
-    "HINT_COLUMNS",
     "JOB_COLUMNS",
     "JOB_GROUP",
     "NAME",
     "PLANNED",
     "POWER_COLUMNS",
-    "RELEASE_COLUMNS",
     "REJECTED_BECAUSE",
     "STARTED_BECAUSE",
-    "TASK_COLUMNS",
-    "TRANSFER_COLUMNS",
-    "WIDTH_COLUMNS",
     "ColumnKind",
     "JobsWriter",
     "Values",
-    "hints_frame",
     "job_blocks",
     "joined_frames",
     "jobs_frame",
     "read_frame",
-    "read_hints",
     "read_jobs",
     "read_power",
-    "read_releases",
-    "read_widths",
     "read_rows",
-    "read_tasks",
-    "read_transfers",
-    "releases_frame",
-    "widths_frame",
     "rows_frame",
-    "tasks_frame",
     "timedeltas",
-    "transfers_frame",
     "write_blocks",
     "write_frame",
-    "write_hints",
     "write_jobs",
-    "write_releases",
-    "write_widths",
     "write_rows",
-    "write_tasks",
-    "write_transfers",
 ]
 
 JOB_COLUMNS = (
@@ -104,16 +84,6 @@ ALLOWED = "allowed"
 
 #: What a job's cores have used while it held them, J, where that is known.
 ENERGY = "energy_j"
-
-TASK_COLUMNS = ("job_id", "task", "chunk", "core", "start_ns", "end_ns", "length_gflop")
-
-TRANSFER_COLUMNS = ("job_id", "source", "target", "source_core", "target_core", "bytes", "sent_ns", "arrived_ns")
-
-RELEASE_COLUMNS = ("row", "job_id", "attempt", "core", "released_ns")
-
-HINT_COLUMNS = ("row", "job_id", "attempt", "told_ns", "waiting_row", "waiting_job_id", "lack", "wanted")
-
-WIDTH_COLUMNS = ("row", "job_id", "attempt", "told_ns", "core", "change")
 
 #: Of the table of power over time (``docs/power.md``); those behind ``level`` count hosts.
 POWER_COLUMNS = (
@@ -172,97 +142,6 @@ def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[st
     return {name: columns[name] for name in JOB_COLUMNS} | dict(further or {})
 
 
-def _tasks(ledger: Ledger) -> TaskRecords:
-    if ledger.tasks is None:
-        raise InputError("this result has no tasks: they were not kept, or there was no application level")
-    return ledger.tasks
-
-
-def _task_columns(ledger: Ledger) -> dict[str, Array]:
-    tasks = _tasks(ledger)
-    count = np.diff(tasks.first)
-    columns = {
-        "job_id": np.repeat(ledger.jobs.job_id, count),
-        "task": np.arange(len(tasks)) - np.repeat(tasks.first[:-1], count),
-        "chunk": tasks.chunk,
-        "core": tasks.core,
-        "start_ns": tasks.start_ns,
-        "end_ns": tasks.end_ns,
-        "length_gflop": tasks.length_gflop,
-    }
-    ran = tasks.start_ns >= 0
-    if not ran.all():  # tasks of a job that was cut that never ran are no rows of the table
-        columns = {name: column[ran] for name, column in columns.items()}
-    return columns
-
-
-def _transfers(ledger: Ledger) -> TransferRecords:
-    if ledger.transfers is None:
-        raise InputError("this result has no transfers: there was no network, or no task graph")
-    return ledger.transfers
-
-
-def _transfer_columns(ledger: Ledger) -> dict[str, Array]:
-    transfers, tasks = _transfers(ledger), _tasks(ledger)
-    count = np.diff(transfers.first)
-    first_task = np.repeat(tasks.first[:-1], count)
-    return {
-        "job_id": np.repeat(ledger.jobs.job_id, count),
-        "source": transfers.source,
-        "target": transfers.target,
-        "source_core": tasks.core[first_task + transfers.source],
-        "target_core": tasks.core[first_task + transfers.target],
-        "bytes": transfers.bytes,
-        "sent_ns": transfers.sent_ns,
-        "arrived_ns": transfers.arrived_ns,
-    }
-
-
-def _release_columns(ledger: Ledger) -> dict[str, Array]:
-    releases, jobs = ledger.releases, ledger.jobs
-    if releases is None:
-        raise InputError(
-            "this result has no releases: no core was given back before its job's end (--coordination release)"
-        )
-    return {
-        "row": releases.job,
-        "job_id": jobs.job_id[releases.job],
-        "attempt": jobs.attempt[releases.job],
-        "core": releases.core,
-        "released_ns": releases.released_ns,
-    }
-
-
-def _hint_columns(ledger: Ledger) -> dict[str, Array]:
-    hints, jobs = ledger.hints, ledger.jobs
-    if hints is None:
-        raise InputError("this result has no hints: no job was told who waits for its cores (--coordination hint)")
-    return {
-        "row": hints.job,
-        "job_id": jobs.job_id[hints.job],
-        "attempt": jobs.attempt[hints.job],
-        "told_ns": hints.told_ns,
-        "waiting_row": hints.waiting,
-        "waiting_job_id": np.where(hints.waiting < 0, -1, jobs.job_id[hints.waiting]),
-        "lack": hints.lack,
-        "wanted": hints.wanted,
-    }
-
-
-def _width_columns(ledger: Ledger) -> dict[str, Array]:
-    widths, jobs = ledger.widths, ledger.jobs
-    if widths is None:
-        raise InputError("this result has no changes of widths: no job was malleable (--malleable, --resize)")
-    return {
-        "row": widths.job,
-        "job_id": jobs.job_id[widths.job],
-        "attempt": jobs.attempt[widths.job],
-        "told_ns": widths.told_ns,
-        "core": widths.core,
-        "change": widths.change,
-    }
-
-
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
@@ -277,66 +156,6 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
         elif isinstance(column, Texts):
             columns[name] = column.list()
     return rows_frame(columns)
-
-
-def tasks_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row per task that ran, columns ``TASK_COLUMNS``; jobs in the order of ``jobs_frame``, their tasks in task order.
-
-    Raises
-    ------
-    InputError
-        If the ledger has no tasks.
-    """
-    return rows_frame(_task_columns(ledger))
-
-
-def transfers_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row per transfer that arrived, columns ``TRANSFER_COLUMNS``; jobs in the order of ``jobs_frame``.
-
-    A job's transfers are in the order of (source, target).
-
-    Raises
-    ------
-    InputError
-        If the ledger has no transfers, or no tasks, whose cores they are between.
-    """
-    return rows_frame(_transfer_columns(ledger))
-
-
-def releases_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row per core that a job released before its end, columns ``RELEASE_COLUMNS``, in the order of ``jobs_frame``, then of
-    cores; ``row`` is the job's in that table.
-
-    Raises
-    ------
-    InputError
-        If the ledger has no releases.
-    """
-    return rows_frame(_release_columns(ledger))
-
-
-def widths_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row each time a running job was given a core (``change`` 1), or asked for one (-1), or wished for so many (0),
-    columns ``WIDTH_COLUMNS``, in the order of ``jobs_frame``, then of instants; ``row`` is the job's in that table.
-
-    Raises
-    ------
-    InputError
-        If the ledger has no changes of widths.
-    """
-    return rows_frame(_width_columns(ledger))
-
-
-def hints_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row each time a running job was told for how many of its cores another one waits, columns
-    ``HINT_COLUMNS``, in the order of ``jobs_frame``, then of instants; ``row`` and ``waiting_row`` are rows of that table.
-
-    Raises
-    ------
-    InputError
-        If the ledger has no hints.
-    """
-    return rows_frame(_hint_columns(ledger))
 
 
 def timedeltas(values: Any) -> Any:
@@ -532,31 +351,6 @@ def _numbers(column: Any, dtype: Any) -> Array:
     return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
 
 
-def write_tasks(ledger: Ledger, path: Path) -> None:
-    """Write ``tasks_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_task_columns(ledger), path)
-
-
-def write_transfers(ledger: Ledger, path: Path) -> None:
-    """Write ``transfers_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_transfer_columns(ledger), path)
-
-
-def write_releases(ledger: Ledger, path: Path) -> None:
-    """Write ``releases_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_release_columns(ledger), path)
-
-
-def write_widths(ledger: Ledger, path: Path) -> None:
-    """Write ``widths_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_width_columns(ledger), path)
-
-
-def write_hints(ledger: Ledger, path: Path) -> None:
-    """Write ``hints_frame`` as Parquet; equal ledgers give equal bytes."""
-    _write(_hint_columns(ledger), path)
-
-
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
@@ -625,61 +419,6 @@ def read_frame(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, ())
-
-
-def read_tasks(path: Path) -> pd.DataFrame:
-    """Read a tasks.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, TASK_COLUMNS)
-
-
-def read_transfers(path: Path) -> pd.DataFrame:
-    """Read a transfers.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, TRANSFER_COLUMNS)
-
-
-def read_releases(path: Path) -> pd.DataFrame:
-    """Read a releases.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, RELEASE_COLUMNS)
-
-
-def read_widths(path: Path) -> pd.DataFrame:
-    """Read a widths.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, WIDTH_COLUMNS)
-
-
-def read_hints(path: Path) -> pd.DataFrame:
-    """Read a hints.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
-    return _read(path, HINT_COLUMNS)
 
 
 def read_power(path: Path) -> pd.DataFrame:

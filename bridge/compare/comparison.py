@@ -114,11 +114,11 @@ def compare_jobs(
     a, b : DataFrame
         As ``traces.tables.read_jobs`` gives them.
     releases : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.read_releases`` gives them: cores that jobs released before their end.
+        Of each, as ``traces.tables.RELEASES.read`` gives them: cores that jobs released before their end.
     hints : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.read_hints`` gives them: who was told that others wait.
+        Of each, as ``traces.tables.HINTS.read`` gives them: who was told that others wait.
     widths : (DataFrame or None, DataFrame or None)
-        Of each, as ``traces.tables.read_widths`` gives them: who was given cores, or asked for some.
+        Of each, as ``traces.tables.WIDTHS.read`` gives them: who was given cores, or asked for some.
 
     Raises
     ------

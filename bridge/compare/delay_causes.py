@@ -84,8 +84,8 @@ class StartedJobs:
         hints: pd.DataFrame | None = None,
         widths: pd.DataFrame | None = None,
     ) -> StartedJobs:
-        """The started rows of a table of jobs, what of ``traces.tables.RELEASE_COLUMNS`` they released, what of
-        ``HINT_COLUMNS`` they were told, and what of ``WIDTH_COLUMNS`` they were asked for."""
+        """The started rows of a table of jobs, what of ``traces.ledger_tables.RELEASES`` they released, what of
+        ``HINTS`` they were told, and what of ``WIDTHS`` they were asked for."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
         none = np.zeros(0, np.int64)

@@ -15,7 +15,8 @@ from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.tables import read_hints, read_jobs, read_releases, read_widths, write_rows
+from traces.ledger_tables import HINTS, RELEASES, WIDTHS
+from traces.tables import read_jobs, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +53,7 @@ def read_run(folder: Path) -> RunFolder:
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
-    path, told = folder / "releases.parquet", folder / "hints.parquet"
-    releases = read_releases(path) if path.is_file() else None
-    hints = read_hints(told) if told.is_file() else None
-    widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
+    releases, hints, widths = (one.read_if_there(folder) for one in (RELEASES, HINTS, WIDTHS))
     return RunFolder(folder, record, read_jobs(folder / "jobs.parquet"), releases, hints, widths)
 
 

@@ -12,7 +12,8 @@ from bridge.runs.gantt import hosts, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import read_jobs, read_power, read_releases, read_tasks, read_widths
+from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.tables import read_jobs, read_power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "power": RunFigure("power", _power),
 }
 
-_READERS = {"jobs": read_jobs, "tasks": read_tasks, "power": read_power}
+_READERS = {"jobs": read_jobs, "tasks": TASKS.read, "power": read_power}
 
 _HOW = {
     "jobs": "",
@@ -207,8 +208,8 @@ def draw_run_figures(
         None if jobs is None else parse_intervals(jobs, "--jobs"),
         None if cores is None else parse_intervals(cores, "--cores"),
         run_title(record),
-        _releases(folder),
-        _widths(folder),
+        RELEASES.read_if_there(folder),
+        WIDTHS.read_if_there(folder),
     )
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
@@ -255,16 +256,6 @@ def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:
     if jobs is None and not path.is_file():
         return None
     return int((read_jobs(path) if jobs is None else jobs)["end_ns"].max())
-
-
-def _releases(folder: Path) -> pd.DataFrame | None:
-    path = folder / "releases.parquet"
-    return read_releases(path) if path.is_file() else None
-
-
-def _widths(folder: Path) -> pd.DataFrame | None:
-    path = folder / "widths.parquet"
-    return read_widths(path) if path.is_file() else None
 
 
 def _chosen(frame: pd.DataFrame, view: RunView) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
-from traces.tables import read_tasks
+from traces.ledger_tables import TASKS
 
 __all__ = ["draw_results", "hosts", "run_title"]
 
@@ -48,7 +48,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
         raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep one row per task")
     if title is None:
         title = run_title(read_record(folder))
-    tasks = read_tasks(folder / "tasks.parquet")
+    tasks = TASKS.read(folder / "tasks.parquet")
     figure = core_gantt_figure(
         tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title
     )

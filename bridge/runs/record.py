@@ -14,17 +14,8 @@ from bridge.runs.result import Result
 from bridge.scenarios.scenario import Scenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
-from traces.scale_table import write_scales
-from traces.tables import (
-    write_frame,
-    write_hints,
-    write_jobs,
-    write_releases,
-    write_rows,
-    write_tasks,
-    write_transfers,
-    write_widths,
-)
+from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
+from traces.tables import write_frame, write_jobs, write_rows
 
 __all__ = ["run_record", "write_run"]
 
@@ -48,18 +39,17 @@ def write_run(
     metrics = dict(result.metrics)  # before the library that writes tables takes its memory
     give_back_memory(len(result.ledger.jobs))
     write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
-    if tasks:
-        write_tasks(result.ledger, folder / "tasks.parquet")
-        if result.ledger.transfers is not None:
-            write_transfers(result.ledger, folder / "transfers.parquet")
-    if result.ledger.releases is not None:
-        write_releases(result.ledger, folder / "releases.parquet")
-    if result.ledger.hints is not None:
-        write_hints(result.ledger, folder / "hints.parquet")
-    if result.ledger.widths is not None:
-        write_widths(result.ledger, folder / "widths.parquet")
-    if result.ledger.scales is not None:
-        write_scales(result.ledger, folder / "scales.parquet")
+    ledger = result.ledger
+    for table, there in (
+        (TASKS, tasks),
+        (TRANSFERS, tasks and ledger.transfers is not None),
+        (RELEASES, ledger.releases is not None),
+        (HINTS, ledger.hints is not None),
+        (WIDTHS, ledger.widths is not None),
+        (SCALES, ledger.scales is not None),
+    ):
+        if there:
+            table.write(ledger, folder / table.file)
     if result.power is not None:
         write_rows(result.power.columns, folder / "power.parquet")
     if nodes:

@@ -17,7 +17,7 @@ from als.lengths import takes_variation
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
-from traces import tables
+from traces import ledger_tables, tables
 from traces.base.errors import InputError
 from traces.base.notebook import html_table
 from traces.base.time import format_ns
@@ -325,14 +325,14 @@ class Result:
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row per task (``traces.tables.TASK_COLUMNS``).
+        """One row per task (``traces.ledger_tables.TASKS``).
 
         Raises
         ------
         InputError
             If task records were not kept, or there was no application level.
         """
-        return tables.tasks_frame(self.ledger)
+        return ledger_tables.TASKS.frame(self.ledger)
 
     @property
     def plot(self) -> Plots:
@@ -343,61 +343,59 @@ class Result:
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row per transfer between two cores (``traces.tables.TRANSFER_COLUMNS``).
+        """One row per transfer between two cores (``traces.ledger_tables.TRANSFERS``).
 
         Raises
         ------
         InputError
             If task records were not kept, or there was no network.
         """
-        return tables.transfers_frame(self.ledger)
+        return ledger_tables.TRANSFERS.frame(self.ledger)
 
     @cached_property
     def releases(self) -> pd.DataFrame:
-        """One row per core that a job released before its end (``traces.tables.RELEASE_COLUMNS``).
+        """One row per core that a job released before its end (``traces.ledger_tables.RELEASES``).
 
         Raises
         ------
         InputError
             If none was to be released.
         """
-        return tables.releases_frame(self.ledger)
+        return ledger_tables.RELEASES.frame(self.ledger)
 
     @cached_property
     def hints(self) -> pd.DataFrame:
-        """One row each time a running job was told who waits for its cores (``traces.tables.HINT_COLUMNS``).
+        """One row each time a running job was told who waits for its cores (``traces.ledger_tables.HINTS``).
 
         Raises
         ------
         InputError
             If none was to be told.
         """
-        return tables.hints_frame(self.ledger)
+        return ledger_tables.HINTS.frame(self.ledger)
 
     @cached_property
     def widths(self) -> pd.DataFrame:
         """One row each time a running job was given a core, or asked for one, or wished for others
-        (``traces.tables.WIDTH_COLUMNS``).
+        (``traces.ledger_tables.WIDTHS``).
 
         Raises
         ------
         InputError
             If none was to be.
         """
-        return tables.widths_frame(self.ledger)
+        return ledger_tables.WIDTHS.frame(self.ledger)
 
     @cached_property
     def scales(self) -> pd.DataFrame:
-        """One row each time the speed of a running job's core, or of all, was scaled (``traces.scale_table.SCALE_COLUMNS``).
+        """One row each time the speed of a running job's core, or of all, was scaled (``traces.ledger_tables.SCALES``).
 
         Raises
         ------
         InputError
             If no policy was to scale any.
         """
-        from traces.scale_table import scales_frame  # which few runs need
-
-        return scales_frame(self.ledger)
+        return ledger_tables.SCALES.frame(self.ledger)
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:

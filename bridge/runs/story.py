@@ -17,17 +17,8 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
-from traces.scale_table import read_scales
-from traces.tables import (
-    CUT_BECAUSE,
-    REJECTED_BECAUSE,
-    STARTED_BECAUSE,
-    read_hints,
-    read_jobs,
-    read_releases,
-    read_rows,
-    read_widths,
-)
+from traces.ledger_tables import HINTS, RELEASES, SCALES, WIDTHS
+from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -370,13 +361,13 @@ def job_story(
     decisions : mapping of str to column, optional
         The table of scheduling passes, where it was kept: ``now_ns``, ``waiting``, ``started``.
     releases : mapping of str to column, optional
-        The table of releases (``traces.tables.RELEASE_COLUMNS``), where cores were released.
+        The table of releases (``traces.ledger_tables.RELEASES``), where cores were released.
     hints : mapping of str to column, optional
-        The table of hints (``traces.tables.HINT_COLUMNS``), where jobs were told who waits for their cores.
+        The table of hints (``traces.ledger_tables.HINTS``), where jobs were told who waits for their cores.
     widths : mapping of str to column, optional
-        The table of widths (``traces.tables.WIDTH_COLUMNS``), where running jobs were given cores, or asked for some.
+        The table of widths (``traces.ledger_tables.WIDTHS``), where running jobs were given cores, or asked for some.
     scales : mapping of str to column, optional
-        The table of scaled speeds (``traces.scale_table.SCALE_COLUMNS``), where there were some.
+        The table of scaled speeds (``traces.ledger_tables.SCALES``), where there were some.
 
     Returns
     -------
@@ -420,9 +411,5 @@ def story_of_results(folder: Path, job: int) -> str:
     n_cores = int(hosts(folder)[0][-1])
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    path, told = folder / "releases.parquet", folder / "hints.parquet"
-    releases = read_releases(path) if path.is_file() else None
-    hints = read_hints(told) if told.is_file() else None
-    widths = read_widths(folder / "widths.parquet") if (folder / "widths.parquet").is_file() else None
-    scales = read_scales(folder / "scales.parquet") if (folder / "scales.parquet").is_file() else None
+    releases, hints, widths, scales = (one.read_if_there(folder) for one in (RELEASES, HINTS, WIDTHS, SCALES))
     return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths, scales)

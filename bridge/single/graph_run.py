@@ -51,9 +51,9 @@ class GraphResult:
     n_chunks : int
         Chunks that were assigned; with a planner, or mapped, each task is one.
     tasks : dict of columns
-        One row per task, columns ``traces.tables.TASK_COLUMNS`` and ``name``, a list of str.
+        One row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str.
     transfers : dict of ndarray, or None
-        One row per transfer between cores, columns ``traces.tables.TRANSFER_COLUMNS``, by (source, target); None where there
+        One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None where there
         is no network.
     loop_values : float64 (len(LOOP_METRICS),)
         By ``als.engine.metrics.LOOP_METRICS``.

@@ -37,7 +37,7 @@ class LoopResult:
     n_chunks : int
         Chunks that were assigned.
     tasks : dict of ndarray
-        One row per task, columns ``traces.tables.TASK_COLUMNS``; the tasks of a later step follow those of the one before.
+        One row per task, columns ``traces.ledger_tables.TASKS``; the tasks of a later step follow those of the one before.
     chunks : dict of ndarray
         One row per chunk in the order of assignment: ``chunk``, ``step``, ``core``, ``first`` (its first task), ``size``,
         ``request_ns`` (when the core asked), ``begin_ns``, ``end_ns``. A chunk that was lost with its core has only the

@@ -33,7 +33,8 @@ from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS, ApplicationLevel
 from traces.base.errors import TwolevelError
 from traces.exporters.otf2_checks import check_nesting
-from traces.tables import write_jobs, write_tasks
+from traces.ledger_tables import TASKS
+from traces.tables import write_jobs
 
 
 class Feature(Protocol):
@@ -94,7 +95,7 @@ class Files:
     def simulated(self, folder: Path, **options: Any) -> bridge.Result:
         result = self.case.simulated(**options)
         write_jobs(result.ledger, folder / "jobs.parquet")
-        write_tasks(result.ledger, folder / "tasks.parquet")
+        TASKS.write(result.ledger, folder / "tasks.parquet")
         result.write_trace(folder / "trace")
         return result
 

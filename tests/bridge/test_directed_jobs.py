@@ -21,7 +21,7 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
-from traces.scale_table import SCALE_COLUMNS, read_scales
+from traces.ledger_tables import SCALES
 
 S = 10**9
 
@@ -361,11 +361,10 @@ def test_another_program_scales(coupling: str, tmp_path: Path) -> None:
 
 def test_the_table_is_written_and_read(tmp_path: Path) -> None:
     result = bridge.simulate(*scenario(3)[:1], PLATFORM, **scenario(3)[1])
-    from traces.scale_table import write_scales
 
-    write_scales(result.ledger, tmp_path / "scales.parquet")
-    found = read_scales(tmp_path / "scales.parquet")
-    assert tuple(found.columns) == SCALE_COLUMNS
+    SCALES.write(result.ledger, tmp_path / "scales.parquet")
+    found = SCALES.read(tmp_path / "scales.parquet")
+    assert tuple(found.columns) == SCALES.columns
     pd.testing.assert_frame_equal(found, result.scales)
     with pytest.raises(InputError, match="this result has no scaled speeds: its policy does not direct running jobs"):
         _ = bridge.simulate(Workload.from_jobs([(7, 0, 10, 2, 100)]), PLATFORM).scales

@@ -25,7 +25,7 @@ from bridge.single.graph_source import GraphSource
 from bridge.single.loop_options import LoopOptions
 from bridge.single.loop_run import simulate_loop
 from traces.base.errors import InputError
-from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
+from traces.ledger_tables import TASKS, TRANSFERS
 
 SECOND = 10**9
 
@@ -82,8 +82,8 @@ def test_a_planned_pair_of_branches() -> None:
     assert found["parallelism"] == pytest.approx(5 / 3)
     assert (found["transfers"], found["transfer_bytes"], found["transfer_wait_ns"]) == (1, 1e9, SECOND + 500)
     assert found["efficiency"] == pytest.approx(found["speedup"] / 2)
-    assert tuple(result.tasks) == (*TASK_COLUMNS, "name")
-    assert tuple(result.transfers) == TRANSFER_COLUMNS
+    assert tuple(result.tasks) == (*TASKS.columns, "name")
+    assert tuple(result.transfers) == TRANSFERS.columns
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_without_edges_it_is_the_plain_loop(als: str) -> None:
     cost: dict[str, Any] = {"overhead_ns": 10**7, "latency_ns": 10**6, "hosts": 2, "assignment": "master", "seed": 3}
     alone = simulate_graph(graph(work.tolist(), []), GraphOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
     loop = simulate_loop(work, LoopOptions(als, (1.0, 2.0, 1.0, 1.5), **cost))
-    for name in TASK_COLUMNS:
+    for name in TASKS.columns:
         assert np.asarray(alone.tasks[name]).tolist() == loop.tasks[name].tolist(), name
     assert alone.makespan_ns == loop.makespan_ns
     np.testing.assert_array_equal(alone.loop_values, loop.values)

@@ -36,7 +36,8 @@ from bls.workloads.workload import Workload
 from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
 from traces.base.errors import InputError, PluginError, TwolevelError
-from traces.tables import write_jobs, write_tasks
+from traces.ledger_tables import TASKS
+from traces.tables import write_jobs
 
 S = 10**9
 
@@ -339,7 +340,8 @@ import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from traces.compiled import jit_enabled
-from traces.tables import write_jobs, write_tasks
+from traces.ledger_tables import TASKS
+from traces.tables import write_jobs
 
 
 def main(folder):
@@ -353,7 +355,7 @@ def main(folder):
         place = Path(folder) / als
         place.mkdir(parents=True)
         write_jobs(result.ledger, place / "jobs.parquet")
-        write_tasks(result.ledger, place / "tasks.parquet")
+        TASKS.write(result.ledger, place / "tasks.parquet")
         result.write_trace(place / "trace")
 
 
@@ -391,7 +393,7 @@ def test_the_same_seed_gives_the_same_bytes_again(tmp_path: Path) -> None:
         result = case.simulated()
         (tmp_path / again).mkdir()
         write_jobs(result.ledger, tmp_path / again / "jobs.parquet")
-        write_tasks(result.ledger, tmp_path / again / "tasks.parquet")
+        TASKS.write(result.ledger, tmp_path / again / "tasks.parquet")
         result.write_trace(tmp_path / again / "trace")
     assert len(written(tmp_path / "first")) > 2
     assert written(tmp_path / "first") == written(tmp_path / "second")

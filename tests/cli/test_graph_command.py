@@ -18,7 +18,7 @@ from als.engine.metrics import LOOP_METRICS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_source import GraphSource
 from traces.base.errors import InputError
-from traces.tables import TASK_COLUMNS, TRANSFER_COLUMNS
+from traces.ledger_tables import TASKS, TRANSFERS
 
 SECOND = 10**9
 PAGE = ROOT / "docs" / "graphs.md"
@@ -52,12 +52,12 @@ def test_a_mapped_graph_by_hand_and_what_is_written(ring: Path) -> None:
     plain = {"run.json", "tasks.parquet", "transfers.parquet", "graph.png", "schedule.png"}
     assert plain | {"trace/traces.otf2"} <= files
     tasks, sent = pd.read_parquet("a/b/tasks.parquet"), pd.read_parquet("a/b/transfers.parquet")
-    assert tuple(tasks.columns) == (*TASK_COLUMNS, "name")
+    assert tuple(tasks.columns) == (*TASKS.columns, "name")
     assert tasks.name.tolist() == ["a", "b", "c", "d"]
     assert tasks.core.tolist() == [0, 2, 3, 0]
     moved = 3 * SECOND + 500
     assert tasks.start_ns.tolist() == [0, moved, moved, moved + SECOND + SECOND // 2 + 500]
-    assert tuple(sent.columns) == TRANSFER_COLUMNS
+    assert tuple(sent.columns) == TRANSFERS.columns
     assert sent.arrived_ns.tolist() == [moved, moved, moved + SECOND + SECOND // 2 + 500]
     record = json.loads(Path("a/b/run.json").read_text())
     assert (record["tasks"], record["edges"], record["chunks"]) == (4, 4, 4)

@@ -14,7 +14,7 @@ from command_line import everything_in, twolevel
 from pages import ROOT, section, table
 
 from als.engine.metrics import LOOP_METRICS
-from traces.tables import TASK_COLUMNS
+from traces.ledger_tables import TASKS
 
 SECOND = 10**9
 
@@ -60,7 +60,7 @@ def test_five_tasks_on_two_cores_by_hand(loop_file: Path) -> None:
 def test_the_tables(loop_file: Path) -> None:
     ran("l.txt", "--cores", 2, "--core-speed", 1, "--als", "gss", "--overhead", SECOND)
     tasks, chunks = pd.read_parquet("r/tasks.parquet"), pd.read_parquet("r/chunks.parquet")
-    assert tuple(tasks.columns) == TASK_COLUMNS
+    assert tuple(tasks.columns) == TASKS.columns
     assert [str(kind) for kind in tasks.dtypes] == ["int64", "int64", "int32", "int32", "int64", "int64", "float64"]
     assert tasks.length_gflop.tolist() == [4, 3, 2, 1, 1]
     # gss: three tasks, one, one; core 1 is done with the fourth at 2 s, and asks again.

@@ -21,7 +21,8 @@ from bridge.runs.library_versions import versions
 from bridge.runs.ownership import ours_in
 from traces.base.errors import InputError
 from traces.base.written_file import naming, of_system
-from traces.tables import JOB_COLUMNS, TASK_COLUMNS
+from traces.ledger_tables import TASKS
+from traces.tables import JOB_COLUMNS
 
 #: What every record of ours has.
 OURS = {"versions": versions()}
@@ -37,7 +38,7 @@ def test_what_a_run_writes(here: Path) -> None:
     assert (folder / "trace" / "traces.otf2").is_file()
     loop = (name for name, _ in LOOP_METRICS if name not in ("cov", "imbalance", "rounds"))
     assert tuple(pd.read_parquet(folder / "jobs.parquet").columns) == (*JOB_COLUMNS, *loop)
-    assert tuple(pd.read_parquet(folder / "tasks.parquet").columns) == TASK_COLUMNS
+    assert tuple(pd.read_parquet(folder / "tasks.parquet").columns) == TASKS.columns
     record = json.loads((folder / "run.json").read_text())
     assert record["seed"] == record["arguments"]["seed"] == 7
     assert record["workload"]["jobs"] == record["metrics"]["jobs"] == 5

@@ -26,7 +26,8 @@ from bls.power.options import PowerOptions
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS
-from traces.tables import JOB_COLUMNS, TASK_COLUMNS
+from traces.ledger_tables import TASKS
+from traces.tables import JOB_COLUMNS
 
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results.md"
@@ -98,7 +99,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"), [("jobs", JOB_COLUMNS), ("tasks", TASK_COLUMNS), ("nodes", None), ("decisions", None)]
+    ("name", "columns"), [("jobs", JOB_COLUMNS), ("tasks", TASKS.columns), ("nodes", None), ("decisions", None)]
 )
 def test_the_columns_are_those_of_the_page(result: Path, name: str, columns: tuple[str, ...] | None) -> None:
     rows = table(section(RESULTS, f"{name}.parquet"))

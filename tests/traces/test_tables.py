@@ -15,7 +15,8 @@ from pages import ROOT, section, table
 
 from traces.intervals import intervals_text, intervals_texts
 from traces.ledger import STATES, WHY, Ledger
-from traces.tables import JOB_COLUMNS, TASK_COLUMNS, jobs_frame, read_tasks, tasks_frame, write_jobs, write_tasks
+from traces.ledger_tables import TASKS, tasks_frame
+from traces.tables import JOB_COLUMNS, jobs_frame, write_jobs
 
 JOBS = [
     Job(7, 0, 2, 6, [(0, 2)], [(0, 0, 2, 6), NEVER, (1, 1, 2, 5)], state="requeued"),
@@ -42,7 +43,7 @@ def test_a_row_an_attempt() -> None:
 
 def test_tasks_that_never_ran_are_no_rows() -> None:
     frame = tasks_frame(ledger(machine(2, 2), JOBS))
-    assert tuple(frame.columns) == TASK_COLUMNS
+    assert tuple(frame.columns) == TASKS.columns
     assert frame.job_id.tolist() == [7, 7, 7]
     assert frame.task.tolist() == [0, 2, 0]
     assert frame.core.tolist() == [0, 1, 0]
@@ -58,8 +59,8 @@ def test_what_is_read_back_is_what_was_shown(of: Ledger) -> None:
         assert pd.read_parquet(path).state.tolist() == [STATES[k] for k in of.jobs.state.tolist()]
         assert pd.read_parquet(path).why.tolist() == [WHY[k] for k in of.jobs.why.tolist()]
         if of.tasks is not None:
-            write_tasks(of, path)
-            pd.testing.assert_frame_equal(read_tasks(path), tasks_frame(of))
+            TASKS.write(of, path)
+            pd.testing.assert_frame_equal(TASKS.read(path), tasks_frame(of))
 
 
 def test_words_are_stored_once(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pages import ROOT, section, table
 from traces.base.errors import InputError
 from traces.checks.ledger import InvariantError, check_ledger
 from traces.ledger import Ledger
-from traces.tables import TRANSFER_COLUMNS, read_transfers, tasks_frame, transfers_frame, write_transfers
+from traces.ledger_tables import TRANSFERS, tasks_frame, transfers_frame
 from traces.waits import waits
 
 # Core 0 runs 0 and 2, core 1 runs 1 and 3, core 2 runs 4; 3 needs 0 and 1, 4 needs 2 and 3.
@@ -67,7 +67,7 @@ def naive_waits(of: Ledger) -> list[tuple[int, int, int, int, int]]:
 
 def test_the_table() -> None:
     frame = transfers_frame(sound())
-    assert tuple(frame.columns) == TRANSFER_COLUMNS
+    assert tuple(frame.columns) == TRANSFERS.columns
     assert frame.to_numpy().tolist() == [
         [7, 0, 3, 0, 1, 4e6, 16, 20],
         [7, 2, 4, 0, 2, 1e3, 23, 25],
@@ -81,9 +81,9 @@ def test_the_table() -> None:
 def test_what_is_read_back_is_what_was_shown(of: Ledger, tmp_path_factory: pytest.TempPathFactory) -> None:
     check_ledger(of)
     path = tmp_path_factory.mktemp("t") / "transfers.parquet"
-    write_transfers(of, path)
+    TRANSFERS.write(of, path)
     frame = transfers_frame(of)
-    pd.testing.assert_frame_equal(read_transfers(path), frame)
+    pd.testing.assert_frame_equal(TRANSFERS.read(path), frame)
     tasks = tasks_frame(of)
     for row in frame.itertuples():
         alike = tasks[(tasks.job_id == row.job_id)]
@@ -95,7 +95,7 @@ def test_no_network_no_table(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="this result has no transfers"):
         transfers_frame(ledger(machine(2, 2), [GRAPH]))
     with pytest.raises(InputError, match="no such file"):
-        read_transfers(tmp_path / "transfers.parquet")
+        TRANSFERS.read(tmp_path / "transfers.parquet")
 
 
 def test_waits_by_hand() -> None:
@@ -221,5 +221,5 @@ def test_the_columns_are_those_of_the_page() -> None:
     page = section(ROOT / "docs" / "results.md", "transfers.parquet")
     rows = [row for row in table(page) if row[0] != "column"]
     types = {name: str(kind) for name, kind in transfers_frame(sound()).dtypes.items()}
-    assert tuple(row[0].strip("`") for row in rows) == TRANSFER_COLUMNS
+    assert tuple(row[0].strip("`") for row in rows) == TRANSFERS.columns
     assert [row[1].replace("double", "float64") for row in rows] == list(types.values())
