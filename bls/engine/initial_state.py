@@ -317,17 +317,19 @@ def no_power() -> PowerState:
     """That of a machine whose power is not limited."""
     nowhere = np.zeros((2, 0), np.int64)
     return PowerState(
-        _none(),
-        _none(),
-        np.zeros(1, np.int64),
-        np.zeros((3, 0), np.int64),
-        nowhere.copy(),
-        nowhere.copy(),
-        _none(),
-        _none(),
-        nowhere.copy(),
-        nowhere.copy(),
-        _none(),
+        ns=_none(),
+        known=_none(),
+        first=np.zeros(1, np.int64),
+        stairs=np.zeros((3, 0), np.int64),
+        more_mw=nowhere.copy(),
+        speed=nowhere.copy(),
+        first_core=_none(),
+        planned=_none(),
+        drawn=_none(),
+        ends=nowhere.copy(),
+        room=_none(),
+        states=0,
+        kind=_none(),
     )
 
 

@@ -27,15 +27,22 @@ def planned_state(state: BatchState, job: int) -> int:
 
 
 @compiled(merged=True)
-def more_mw(state: BatchState, _job: int, at: int, group: int) -> int:
-    """What a core of a group draws beyond an idle one as the job works on it in a state."""
-    return int(state.power.more_mw[at, group])
+def _place(state: BatchState, job: int, at: int) -> int:
+    """Where in the tables a state of the job's class is."""
+    kind = state.power.kind
+    return int(at + kind[state.jobs[b.ORIGIN, job]] * state.power.states) if kind.size > 0 else at
 
 
 @compiled(merged=True)
-def speed_in(state: BatchState, _job: int, at: int, group: int) -> int:
+def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
+    """What a core of a group draws beyond an idle one as the job works on it in a state."""
+    return int(state.power.more_mw[_place(state, job, at), group])
+
+
+@compiled(merged=True)
+def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
     """How fast a core of a group is for the job in a state, in parts per billion."""
-    return int(state.power.speed[at, group])
+    return int(state.power.speed[_place(state, job, at), group])
 
 
 @compiled(inner=True)

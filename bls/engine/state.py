@@ -358,18 +358,23 @@ class PowerState(State):
         What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
         each k from ``first[i]`` up to ``first[i + 1]``. With ``NOTICED`` what comes to be known then, beside what was known
         before: from ``stairs[2, k]`` on, else 0.
-    more_mw, speed : int64 (S, G)
-        What a core draws beyond an idle one in each state, and its speed there, parts per billion.
+    more_mw, speed : int64 (K · S, G)
+        What a core draws beyond an idle one in each state, and its speed there, parts per billion: of the jobs of K classes,
+        one behind the other. Those of the first one are as the platform says.
     first_core : int64 (G + 1,)
         Group g has the cores ``first_core[g]:first_core[g + 1]``.
     planned : int64 (n,) or (0,)
         By first attempts' rows, the state that a job is planned with; none where all are at full speed.
-    counts : int64 (2, G)
+    drawn : int64 (S,)
         Work space.
     ends : int64 (2, R)
         Work space: a heap of as many jobs as may run at once.
     room : int64 (3,)
         Of the pass under way: its number, plus 1; how many that it has started are counted; and what is left for others, mW.
+    states : int
+        S.
+    kind : int64 (n,) or (0,)
+        By first attempts' rows, the job's class; none where all are of the first one.
     """
 
     ns: Ints
@@ -380,9 +385,11 @@ class PowerState(State):
     speed: Ints2
     first_core: Ints
     planned: Ints
-    counts: Ints2
+    drawn: Ints
     ends: Ints2
     room: Ints
+    states: int
+    kind: Ints
 
 
 class StopState(State):

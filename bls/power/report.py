@@ -24,10 +24,12 @@ from bls.power.accounting import (
 )
 from bls.power.cooling import facility, parse_pue
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
+from bls.power.job_power import PowerClasses
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.table import PowerTable
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
@@ -132,7 +134,14 @@ class PowerReport:
             of=self.plan.options.of,
             begin_ns=self.begin_ns,
             until_ns=self.until_ns,
+            classes=self._classes,
         )
+
+    @cached_property
+    def _classes(self) -> PowerClasses | None:
+        # By the rows of the table of jobs; None where all draw as the platform says.
+        classes = self.plan.classes
+        return None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
 
     @property
     def series(self) -> PowerSeries:
@@ -152,21 +161,27 @@ class PowerReport:
             return None
         ends = np.append(series.instant_ns[1:], self.until_ns)
         machine = np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw
-        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of)
+        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of, self._classes)
         return spent(plan.signals, [machine], 1), spent(plan.signals, jobs, len(self.ledger.jobs))
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``allowed`` with limits."""
-        found = {ENERGY: self.energy_j}
+        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``power`` and
+        ``memory_bound`` where they are given; ``allowed`` with limits."""
+        found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if self.spending is not None:
             found |= self.spending[1].each
+        if said is not None:
+            origin = self._origin(np.arange(len(self.ledger.jobs)))
+            found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
         return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
         """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
         return host_energies(
-            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals), of=self.plan.options.of
+            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals),
+            of=self.plan.options.of,
+            classes=self._classes,
         )
 
     @cached_property
@@ -194,7 +209,7 @@ class PowerReport:
             return none
         table, held = plan.table, holdings(self.ledger)
         slowed = plan.planned[self._origin(held.job)] > 0
-        draws = [_by_state(table, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
+        draws = [_by_state(table, self._classes, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
         every = ascending(held.start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
@@ -474,7 +489,7 @@ def _lowest(plan: PowerPlan, at: Array) -> Array:
     return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
-def _by_state(table: PowerTable, held: Holdings, state: Array) -> Array:
+def _by_state(table: PowerTable, classes: PowerClasses | None, held: Holdings, state: Array) -> Array:
     # What the cores of each holding draw beyond idle ones, in these states.
     row = np.repeat(np.arange(len(held)), np.diff(held.first))
     total = np.zeros(len(held), np.int64)
@@ -482,5 +497,10 @@ def _by_state(table: PowerTable, held: Holdings, state: Array) -> Array:
         count = np.minimum(held.hi, table.first_core[group + 1]) - np.maximum(held.lo, table.first_core[group])
         each = np.zeros(len(held), np.int64)
         np.add.at(each, row, np.maximum(count, 0))
-        total += each * (table.active_mw[state, group] - table.idle_mw[group])
+        active = (
+            table.active_mw[state, group]
+            if classes is None
+            else classes.active_mw[classes.kind[held.job], state, group]
+        )
+        total += each * (active - table.idle_mw[group])
     return total

@@ -15,11 +15,14 @@ from bls.options import (
     DEPENDENCIES,
     FAILURES,
     FALLBACK,
+    JOB_POWER,
     LIMITS,
     MEMORY,
+    NOTICE,
     POWER,
     POWER_OF,
     PRESET,
+    PUE,
     REACTION,
     REQUESTS,
     SELECT,
@@ -51,7 +54,7 @@ __all__ = ["stream_run"]
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
-    POWER, POWER_OF, LIMITS, REACTION, FALLBACK, ALLOWED, SIGNALS, STRETCH_WALLTIME,
+    POWER, POWER_OF, LIMITS, REACTION, NOTICE, FALLBACK, ALLOWED, JOB_POWER, SIGNALS, PUE, STRETCH_WALLTIME,
 )  # fmt: skip
 
 
