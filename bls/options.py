@@ -44,6 +44,7 @@ __all__ = [
     "POWER",
     "POWER_OF",
     "PRESET",
+    "POWER_ESTIMATES",
     "PUE",
     "REACTION",
     "REQUESTS",
@@ -164,6 +165,11 @@ ALLOWED = Option(
 JOB_POWER = Option[str | None](
     name="--job-power", panel=Panel.POWER, default=None, metavar="FILE",
     help="What jobs draw, and how much of their time no speed changes: CSV, job_id,power,memory_bound",
+)  # fmt: skip
+POWER_ESTIMATES = Choice(
+    name="--power-estimates", panel=Panel.POWER, default="exact", choices=("exact", "platform", "last-two"),
+    what="estimates of power", metavar="NAME",
+    help="What the scheduler thinks jobs draw: exact, platform (as it says) or last-two (as the user's last two jobs did)",
 )  # fmt: skip
 SIGNALS = Option[str | None](
     name="--signals", panel=Panel.POWER, default=None, metavar="FILE",

@@ -89,7 +89,7 @@ WHOLE_HOSTS = 11  # 1 where hosts are not shared
 PLANS = 12  # 1 where a profile is kept
 LIMITED = 13  # 1 where a partition has limits
 ACCOUNTS = 14  # 1 where the policy is told of starts and ends
-PREDICTS = 15  # 1 where estimates are predicted from those who have ended
+PREDICTS = 15  # 1 where estimates, or what jobs draw, are predicted from those who have ended
 SHORTEST = 16  # no prediction is shorter, but for that of a job that asks for less
 LOGS = 17  # 1 where somebody is told who came, started and left
 HAS_OTHERS = 18  # 1 where something may happen beside ends and arrivals by themselves
@@ -375,6 +375,14 @@ class PowerState(State):
         S.
     kind : int64 (n,) or (0,)
         By first attempts' rows, the job's class; none where all are of the first one.
+    predicted : int64 (rows,) or (0,)
+        By rows, what the job is thought to draw beyond idle cores, by what the platform says of that, parts per billion; none
+        where it is known what each draws.
+    factor, alike : int64 (n,) or (0,)
+        By first attempts' rows, what the job draws, likewise, and the group of jobs from which that is predicted, -1 none; none
+        where nothing is predicted from those who have ended.
+    seen : int64 (U, 3) or (0, 3)
+        How many of each of U groups have ended, and what the latest two have drawn.
     """
 
     ns: Ints
@@ -390,6 +398,10 @@ class PowerState(State):
     room: Ints
     states: int
     kind: Ints
+    predicted: Ints
+    factor: Ints
+    alike: Ints
+    seen: Ints2
 
 
 class StopState(State):

@@ -14,6 +14,8 @@ from bls import options as o
 from bls.engine import state as b
 from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
+from bls.estimates import groups
+from bls.estimates.history import LAST_TWO
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.cooling import parse_pue
@@ -24,6 +26,7 @@ from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import real, whole
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -59,6 +62,9 @@ class PowerOptions:
     job_power : path, or mapping of str to sequence, optional
         What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
         ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
+    estimates : {"exact", "platform", "last-two"}
+        What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
+        same user have drawn that have ended, once there are two, else as the platform says.
     signals : path, optional
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
     pue : str, optional
@@ -78,11 +84,13 @@ class PowerOptions:
     allowed: str | os.PathLike[str] | float = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
     job_power: str | os.PathLike[str] | Mapping[str, Sequence[float]] | None = o.JOB_POWER.default
+    estimates: str = o.POWER_ESTIMATES.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
+        o.POWER_ESTIMATES.check(self.estimates)
         if self.pue is not None:
             parse_pue(self.pue)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
@@ -112,6 +120,7 @@ class PowerOptions:
                 (o.FALLBACK.name, name != "none"),
                 (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
                 (o.STRETCH_WALLTIME.name, self.stretch_walltime),
+                (o.POWER_ESTIMATES.name, self.estimates != o.POWER_ESTIMATES.default),
             ):
                 if given:
                     raise InputError(f"{option}: needs --limits, the limits to the machine's power")
@@ -153,6 +162,7 @@ class PowerOptions:
             "allowed": os.fspath(self.jobs_allowed),
             "stretch_walltime": self.stretch_walltime,
             "job_power": os.fspath(self.job_power) if isinstance(self.job_power, os.PathLike) else self.job_power,
+            "power_estimates": self.estimates,
             "signals": None if self.signals is None else os.fspath(self.signals),
             "pue": self.pue,
         }
@@ -180,6 +190,8 @@ class PowerPlan:
         What is said of jobs, where anything is.
     classes : PowerClasses or None
         What that makes of what the platform says.
+    of_user : int64 (n,) or None
+        Which jobs are of one user, -1 of whom it is not known; None where nothing is predicted from jobs that have ended.
     """
 
     options: PowerOptions
@@ -191,17 +203,25 @@ class PowerPlan:
     signals: Signals | None = None
     job_power: JobPower | None = None
     classes: PowerClasses | None = None
+    of_user: Array | None = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether jobs are planned with something else than what they draw."""
+        return self.options.estimates != o.POWER_ESTIMATES.default
 
     @property
     def most_total_mw(self) -> int:
-        """What the machine is planned to draw at the most: if all its cores work for the job that draws most, or as the
-        platform says, whichever is more."""
+        """What the machine may be planned to draw at the most: if all its cores work for the job that draws most, or as the
+        platform says, whichever is more; with hosts that are stopped it is what is known of that."""
         return int((self.table.n_hosts * self._host_most_mw).sum())
 
     @property
     def _host_most_mw(self) -> Array:
         table = self.table
-        return table.host_full_mw if self.classes is None else table.base_mw + table.cores * self.classes.most_mw
+        if self.classes is None or (self.stops and self.predicts):
+            return table.host_full_mw
+        return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
 
     @property
     def limits_jobs(self) -> bool:
@@ -303,7 +323,19 @@ class PowerPlan:
             room=np.zeros(3, np.int64),
             states=table.n_states,
             kind=kind,
+            **self._predictions(),
         )
+
+    def _predictions(self) -> dict[str, Array]:
+        # What the engine thinks that jobs draw, and what it finds that out from.
+        n, nothing = len(self.planned), np.zeros(0, np.int64)
+        predicted = np.full(n, WHOLE) if self.predicts and not self.stops else nothing
+        found = {"predicted": predicted, "factor": nothing, "alike": nothing}
+        if self.of_user is None or self.stops:
+            return {**found, "seen": np.zeros((0, 3), np.int64)}
+        power = np.full(n, WHOLE) if self.job_power is None else self.job_power.power.copy()
+        seen = np.zeros((int(self.of_user.max()) + 2, 3), np.int64)  # one is of nobody, or there might be none
+        return {**found, "factor": power, "alike": self.of_user.copy(), "seen": seen}
 
 
 def power_plan(
@@ -357,7 +389,8 @@ def power_plan(
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(_checked(options.job_power), workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
-    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, draws, classes)
+    of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, draws, classes, of_user)
 
 
 def _checked(given: Any) -> str | os.PathLike[str] | dict[str, list[Any]] | None:

@@ -24,7 +24,7 @@ from bls.power.accounting import (
 )
 from bls.power.cooling import facility, parse_pue
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
-from bls.power.job_power import PowerClasses
+from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
@@ -34,13 +34,14 @@ from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.tables import ALLOWED, ENERGY
+from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
 __all__ = [
     "FACILITY_METRICS",
     "LIMIT_METRICS",
     "METRICS",
     "NO_LIMIT",
+    "PREDICTION_METRICS",
     "REASONS",
     "SIGNAL_METRICS",
     "Excess",
@@ -78,6 +79,9 @@ LIMIT_METRICS: Final = (
 #: And of one that has signals: of the machine, and of the cores that jobs held.
 SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 
+#: And of one in which it is predicted what jobs draw.
+PREDICTION_METRICS: Final = ("mean_power_error",)
+
 #: And of one that is told the PUE of its facility.
 FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
@@ -90,6 +94,7 @@ REASONS: Final = {
     "reaction": "the limit was not known yet",
     "infeasible": "the machine draws more even if nobody works",
     "stopping": "hosts were on their ways off or back",
+    "prediction": "jobs drew more than they were thought to",
     "running": "running jobs could not be slowed, or no further",
 }
 
@@ -117,6 +122,8 @@ class PowerReport:
         When hosts were out of service, as power was limited.
     begin_ns, until_ns : int
         From when to when: the first submit, and the last end.
+    predicted : int64 (rows,), optional
+        What each row's job was thought to draw, by what the platform says, parts per billion; of rows of the table of jobs.
     """
 
     ledger: Ledger
@@ -125,17 +132,35 @@ class PowerReport:
     stopped: HostStates | None
     begin_ns: int
     until_ns: int
+    predicted: Array | None = None
 
     @cached_property
     def accounts(self) -> PowerAccounts:
         """What was drawn over time, and used by jobs."""
+        return self._accounts(self._classes)
+
+    def _accounts(self, classes: PowerClasses | None) -> PowerAccounts:
         return account(
             *(self.ledger, self.plan.table, self.downtime, self.stopped),
             of=self.plan.options.of,
             begin_ns=self.begin_ns,
             until_ns=self.until_ns,
-            classes=self._classes,
+            classes=classes,
         )
+
+    @cached_property
+    def _thought(self) -> PowerSeries | None:
+        # What would be drawn if jobs drew what they were thought to, in the very states; None where it is what they do.
+        plan, jobs = self.plan, self.ledger.jobs
+        if not plan.predicts or not plan.limits_jobs:
+            return None
+        n = len(jobs)
+        power = np.full(n, WHOLE) if self.predicted is None else self.predicted
+        memory = np.zeros(n, np.int64)
+        if plan.job_power is not None:
+            memory = plan.job_power.memory_bound[self._origin(np.arange(n))]
+        classes = power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
+        return self._accounts(classes).series
 
     @cached_property
     def _classes(self) -> PowerClasses | None:
@@ -167,13 +192,15 @@ class PowerReport:
     @property
     def job_columns(self) -> dict[str, Array]:
         """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``power`` and
-        ``memory_bound`` where they are given; ``allowed`` with limits."""
+        ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if self.spending is not None:
             found |= self.spending[1].each
         if said is not None:
             origin = self._origin(np.arange(len(self.ledger.jobs)))
             found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
+        if self.predicted is not None:
+            found[PREDICTED_POWER] = self.predicted / WHOLE
         return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
@@ -296,6 +323,7 @@ class PowerReport:
         moving = counts["hosts_stopping"] + counts["hosts_booting"] > 0
         known = plan.limits.steps(at, b.NEVER, known=True)
         limit = plan.limits.steps(at, b.NEVER, known=False)
+        thought = None if self._thought is None else self._thought.at(at)
         found: list[Excess] = []
         for k in np.flatnonzero(drawn > limit).tolist():
             reason = "running"
@@ -307,6 +335,8 @@ class PowerReport:
                 reason = "infeasible"
             elif moving[k]:
                 reason = "stopping"
+            elif thought is not None and thought[k] <= limit[k]:
+                reason = "prediction"
             one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason)
             if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
                 found[-1] = found[-1]._replace(end_ns=one.end_ns)
@@ -316,9 +346,9 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with signals :data:`SIGNAL_METRICS` and with a PUE
-        :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g; None where nothing took any time, of no jobs,
-        and where there was no limit."""
+        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS`, with
+        signals :data:`SIGNAL_METRICS` and with a PUE :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g;
+        None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -341,6 +371,7 @@ class PowerReport:
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
             **(self._indexes() if self.plan.limits else {}),
+            **self._errors(),
             **self._spent(),
             **self._facility(),
         }
@@ -357,6 +388,21 @@ class PowerReport:
             float(found.peak_mw / 1000),
         )
         return dict(zip(FACILITY_METRICS, values, strict=True))
+
+    def _errors(self) -> dict[str, float | None]:
+        # How far off predictions were, of the measured jobs.
+        if self.predicted is None:
+            return {}
+        said, n = self.plan.job_power, len(self.ledger.jobs)
+        power = np.full(n, WHOLE) if said is None else said.power[self._origin(np.arange(n))]
+        mean = exact_mean(np.abs(self.predicted - power)[self._measured])
+        return {PREDICTION_METRICS[0]: None if mean is None else mean / WHOLE}
+
+    @property
+    def _measured(self) -> Array:
+        jobs = self.ledger.jobs
+        found: Array = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        return found
 
     def _spent(self) -> dict[str, float]:
         if self.spending is None:
@@ -379,7 +425,7 @@ class PowerReport:
             within = max(0, min(end, self.until_ns) - begin)
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
         jobs, allowed = self.ledger.jobs, self.allowed == 1
-        measured = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        measured = self._measured
         wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
         return {
             "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,

@@ -350,3 +350,203 @@ def test_more_than_full_power_where_nothing_is_limited() -> None:
         found = bridge.simulate(jobs, MACHINE, als="recorded", backfill=backfill, power=power)
         assert found.jobs.start_ns.tolist() == [0, 0, 10 * S]
         assert found.metrics["peak_power_w"] == 200 + 4 * 250
+
+
+def predicted(case: Case, seed: int, estimates: str) -> Case:
+    """What its jobs draw, those of two users and of some who are not known, is predicted."""
+    chance, case = random.Random(f"{seed} users"), said(case, seed)
+    jobs = [replace(one, user=chance.choice((-1, 1, 1, 1, 2)), submit=3 * one.submit) for one in case.jobs]
+    return replace(case, jobs=tuple(jobs), estimates=estimates)
+
+
+@pytest.mark.parametrize("estimates", ["platform", "last-two"])
+@pytest.mark.parametrize("by_cores", [False, True])
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "stop:idle"])
+def test_predictions_as_the_slow_reference(
+    fallback: str, by_cores: bool, estimates: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked(monkeypatch)
+    if by_cores:
+        monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
+    met = others = 0
+    for seed in range(40):
+        case = predicted(drawn(seed, fallback), seed, estimates)
+        expected = run(case)
+        if expected is None:
+            continue
+        found = simulated(case, tmp_path)
+        assert_as(expected, found)
+        met += 1
+        exact = run(replace(case, estimates="exact"))
+        others += exact is None or exact.attempts != expected.attempts
+        if fallback != "stop:idle":
+            assert found.jobs.predicted_power.tolist() == [float(expected.thought[k]) for k in range(len(case.jobs))]
+            errors = [abs(expected.thought[k] - one.power) for k, one in enumerate(case.jobs)]
+            assert found.metrics["mean_power_error"] == pytest.approx(float(sum(errors) / len(errors)), rel=1e-12)
+    assert met > 15
+    assert others > 2
+
+
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs"])
+def test_predictions_with_easy_as_the_slow_reference(
+    fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked(monkeypatch)
+    met = learned = 0
+    for seed in range(50):
+        case = predicted(asking_for_more(drawn(seed, fallback, easy=True), seed), seed, "last-two")
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, simulated(case, tmp_path))
+            met, learned = met + 1, learned + sum(one != 1 for one in expected.thought.values())
+    assert met > 20
+    assert learned > 20
+
+
+def test_predictions_beside_failures_as_the_slow_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is tried again is predicted again; what was cut teaches nothing."""
+    checked(monkeypatch)
+    met = cut = 0
+    for seed in range(60):
+        case = predicted(with_downs(drawn(seed, "hold"), seed), seed, "last-two")
+        expected = run(case)
+        if expected is not None:
+            found = simulated(case, tmp_path)
+            assert_as(expected, found)
+            met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
+            last = found.jobs[found.jobs.state == "completed"].set_index("job_id").predicted_power
+            assert last.sort_index().tolist() == [float(expected.thought[k]) for k in range(len(case.jobs))]
+    assert met > 20
+    assert cut > 10
+
+
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+def test_predictions_beside_plans(backfill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's state, its plans among it, is checked at each step: hosts of several kinds, and every fallback."""
+    checked(monkeypatch)
+    learned = 0
+    for seed in range(30):
+        workload, platform, options = machine_drawn(seed)
+        chance, power, numbers = random.Random(~seed), options.pop("power"), workload.job_id.tolist()
+        draws = {"job_id": numbers, "power": [chance.choice(POWERS) for _ in numbers]}
+        users = [
+            (number, submit / S, run / S, cores, 60)
+            for number, submit, run, cores in zip(
+                numbers, workload.submit_ns.tolist(), workload.run_ns.tolist(), workload.cores.tolist(), strict=True
+            )
+        ]
+        keys = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
+        log = Workload.from_jobs([dict(zip(keys, one, strict=True)) | {"user": one[0] % 2} for one in users])
+        found = bridge.simulate(
+            log,
+            platform,
+            als="recorded",
+            backfill=backfill,
+            power=replace(power, job_power=draws, estimates="last-two"),
+            **options,
+        )
+        assert found.power is not None
+        assert (found.power.accounts.jobs.pj_each(), found.power.series.energy_pj()) == used_pj(found)
+        learned += 0 if "predicted_power" not in found.jobs else int((found.jobs.predicted_power != 1).sum())
+    assert learned > 20
+
+
+def of_users(power: list[float], fallback: str, estimates: str) -> bridge.Result:
+    """Jobs of a core, idle 50 W and 100 W at work: two of user 1, and from 100 s on, with 300 W, which are 100 W beyond idle
+    cores, one of each of three users."""
+    plain = {"run_s": 50, "cores": 1, "estimate_s": 50}
+    rows = [(1, 0, 1), (2, 0, 1), (3, 100, 1), (4, 100, 2), (5, 100, 3)][: len(power)]
+    jobs = Workload.from_jobs([{"job_id": k, "submit_s": at, "user": user, **plain} for k, at, user in rows])
+    options = PowerOptions(
+        limits=[(90 * S, 1000 * S, 300)],
+        fallback=fallback,
+        job_power={"job_id": jobs.job_id, "power": power},
+        estimates=estimates,
+    )
+    return bridge.simulate(jobs, MACHINE, als="recorded", power=options)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "starts_s", "thought", "above"),
+    [
+        ("exact", [100, 150, 150], None, []),
+        ("platform", [100, 100, 150], [1, 1, 1, 1, 1], [(100, 150, 20_000, "prediction")]),
+        ("last-two", [100, 150, 150], [1, 1, 1.8, 1, 1], []),
+    ],
+)
+def test_predictions_by_hand(
+    estimates: str, starts_s: list[int], thought: list[float] | None, above: list[Any]
+) -> None:
+    """Jobs 3 and 4 draw 60 W beyond idle cores, and are thought to draw 50 W, or 90 W, as jobs 1 and 2 drew 1.8 times 50 W."""
+    found = of_users([2, 1.6, 1.2, 1.2, 0.4], "hold", estimates)
+    assert found.jobs.start_ns.tolist() == [0, 0, *(at * S for at in starts_s)]
+    assert found.power is not None
+    excesses = [(one.begin_ns // S, one.end_ns // S, one.above_mw, one.reason) for one in found.power.excesses]
+    assert excesses == above
+    if thought is None:
+        assert "predicted_power" not in found.jobs
+        assert "mean_power_error" not in found.metrics
+    else:
+        assert found.jobs.predicted_power.tolist() == thought
+        errors = {"platform": (1 + 0.6 + 0.2 + 0.2 + 0.6) / 5, "last-two": (1 + 0.6 + 0.6 + 0.2 + 0.6) / 5}
+        assert found.metrics["mean_power_error"] == pytest.approx(errors[estimates])
+
+
+def test_levels_are_by_what_is_drawn() -> None:
+    """Two jobs are thought to draw 100 W beyond idle cores, which fits, and draw 120 W: they are slowed."""
+    found = of_users([2, 1.6, 1.2, 1.2], "dvfs", "platform")
+    assert found.jobs.start_ns.tolist() == [0, 0, 100 * S, 100 * S]
+    assert found.jobs.end_ns.tolist() == [50 * S, 50 * S, 200 * S, 200 * S]
+    assert found.metrics["above_limit_ns"] == 0
+
+
+def test_what_was_above_without_predictions_is_not_for_them() -> None:
+    """A job that runs as a limit begins draws too much also as it is thought to; or only so; or is only thought to."""
+    jobs = Workload.from_jobs([(1, 0, 100, 4, 100)])
+    for power, limit_w, reasons in ((1.2, 300, ["running"]), (1.2, 410, ["prediction"]), (0.9, 390, [])):
+        options = PowerOptions(
+            limits=[(50 * S, 80 * S, limit_w)],
+            fallback="hold",
+            job_power={"job_id": [1], "power": [power]},
+            estimates="platform",
+        )
+        found = bridge.simulate(jobs, MACHINE, als="recorded", power=options)
+        assert found.power is not None
+        assert [one.reason for one in found.power.excesses] == reasons
+
+
+def test_a_policy_is_told_predictions() -> None:
+    """And is held to them."""
+    told = []
+
+    class Starts:
+        name = "starts"
+
+        def decide(self, view: Any) -> Any:
+            for job in view.waiting:
+                told.append((job.job_id, view.power_of(job), view.power_of(job, [0]), view.power_left_w))
+                if view.power_left_w is None or view.power_of(job) <= view.power_left_w:
+                    yield job
+
+    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 10, 100, 1, 100)])
+    for estimates, expected in (
+        ("exact", [(1, 20, 10, 100), (2, 100, 100, 80), (2, 100, 100, 100)]),
+        ("platform", [(1, 100, 50, 100), (2, 50, 50, 0), (2, 50, 50, 100)]),
+    ):
+        told.clear()
+        options = PowerOptions(
+            limits=[(0, 500 * S, 300)],
+            fallback="hold",
+            job_power={"job_id": [1, 2], "power": [0.2, 2]},
+            estimates=estimates,
+        )
+        found = bridge.simulate(jobs, MACHINE, bls=Starts(), als="recorded", power=options)
+        assert told == expected
+        assert found.jobs.start_ns.tolist() == [0, 100 * S]
+
+
+def test_predictions_need_limits() -> None:
+    with pytest.raises(InputError, match="--power-estimates: needs --limits"):
+        PowerOptions(estimates="platform")
+    with pytest.raises(InputError, match="unknown estimates of power 'mean'; known: exact, platform, last-two"):
+        PowerOptions(estimates="mean")

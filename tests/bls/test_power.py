@@ -41,7 +41,14 @@ def platform_of(machine: Machine) -> Platform:
 
 def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     rows = [
-        (k, job.submit // S, job.run // S, job.cores, (job.estimate or job.run) // S)
+        {
+            "job_id": k,
+            "submit_s": job.submit // S,
+            "run_s": job.run // S,
+            "cores": job.cores,
+            "estimate_s": (job.estimate or job.run) // S,
+            "user": job.user,
+        }
         for k, job in enumerate(case.jobs, start=1)
     ]
     allowed = folder / "allowed.csv"
@@ -55,6 +62,7 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
         allowed=allowed,
         job_power=job_power_of(case),
+        estimates=case.estimates,
     )
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
     said = {"als": "recorded", "power": power} | backfill | options

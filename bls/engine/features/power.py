@@ -11,6 +11,8 @@ With *levels* there is one level for all running jobs that may be slowed. After 
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
 (``bls.engine.features.directed``).
 
+Where what jobs draw is predicted, they start, and are planned, by that; the level is by what is drawn.
+
 A host that is down is counted as if it were idle.
 """
 
@@ -21,7 +23,7 @@ from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import held_mw, least_mw, more_mw, planned_state, room_mw, speed_in
+from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state, room_mw, speed_in
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -88,7 +90,7 @@ def _add(state: BatchState, job: int, group: int, cores: int) -> None:
     """Add what so many cores of a job draw beyond idle ones, at each level."""
     slowed = planned_state(state, job) > 0
     for level in range(state.power.states):
-        state.power.drawn[level] += cores * more_mw(state, job, level if slowed else 0, group)
+        state.power.drawn[level] += cores * drawn_mw(state, job, level if slowed else 0, group)
 
 
 @compiled(inner=True)
