@@ -175,11 +175,11 @@ def given_for(
     _add_constraints(given, workload, platform, around)
     if limits is not None:
         given.power, given.stops = limits.state(), limits.stop_state()
-        given.at_most_mw = limits.table.full_total_mw
+        given.at_most_mw = limits.most_total_mw
     if limits is not None and not limits.stops:
         place = platform.n_hosts * given.settings[b.N_RESOURCES]
         given.settings[b.POWER_AMOUNT] = place
-        given.amounts = np.insert(given.amounts, place, limits.table.full_total_mw - limits.table.idle_total_mw)
+        given.amounts = np.insert(given.amounts, place, limits.most_total_mw - limits.table.idle_total_mw)
     return given
 
 

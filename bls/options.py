@@ -29,6 +29,7 @@ __all__ = [
     "HOST_CORES",
     "HOST_GFLOPS",
     "JOBS",
+    "JOB_POWER",
     "KILL_AT_WALLTIME",
     "LIMITS",
     "MALLEABLE",
@@ -43,6 +44,7 @@ __all__ = [
     "POWER",
     "POWER_OF",
     "PRESET",
+    "POWER_ESTIMATES",
     "PUE",
     "REACTION",
     "REQUESTS",
@@ -159,6 +161,15 @@ FALLBACK = Option(
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
     help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
+)  # fmt: skip
+JOB_POWER = Option[str | None](
+    name="--job-power", panel=Panel.POWER, default=None, metavar="FILE",
+    help="What jobs draw, and how much of their time no speed changes: CSV, job_id,power,memory_bound",
+)  # fmt: skip
+POWER_ESTIMATES = Choice(
+    name="--power-estimates", panel=Panel.POWER, default="exact", choices=("exact", "platform", "last-two"),
+    what="estimates of power", metavar="NAME",
+    help="What the scheduler thinks jobs draw: exact, platform (as it says) or last-two (as the user's last two jobs did)",
 )  # fmt: skip
 SIGNALS = Option[str | None](
     name="--signals", panel=Panel.POWER, default=None, metavar="FILE",

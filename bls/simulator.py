@@ -583,6 +583,12 @@ class BatchSimulator(RunningJobs):
         instant, host, what = self.state.stops.log[:, : int(self.state.sizes[b.N_HOST_LOG])]
         return instant.copy(), host.copy(), what.copy()
 
+    def predicted_power(self) -> Array | None:
+        """What each row's job was thought to draw beyond idle cores, by what the platform says of that, parts per billion:
+        int64; None where all are planned with what they draw, or nobody is planned with that."""
+        predicted = self.state.power.predicted
+        return predicted[: int(self.state.sizes[b.N_ROWS])].copy() if len(predicted) else None
+
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals
         that a policy in Python gives of itself (``bls.policies.declared``)."""

@@ -16,6 +16,7 @@ import numpy as np
 from bls.allocators import Allocator
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED
+from bls.engine.planned_power import planned_more_mw
 from bls.engine.power_of_cores import power_left
 from bls.machine.platform import Platform
 from bls.policies.declared import columns_declared
@@ -142,8 +143,8 @@ class View:
         state = self._simulator.state
         if state.settings.item(b.POWERED) == b.UNPOWERED:
             return None
-        planned, first = state.power.planned, state.power.first_core
-        more = state.power.more_mw[planned.item(job.origin) if len(planned) else 0]
+        first = state.power.first_core
+        more = planned_more_mw(state, job.row)
         if cores is None:
             return job.cores * int(more.min()) / 1000
         return int(more[np.searchsorted(first[1:-1], list(cores), side="right")].sum()) / 1000

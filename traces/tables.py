@@ -30,6 +30,7 @@ __all__ = [
     "NAME",
     "PLANNED",
     "POWER_COLUMNS",
+    "PREDICTED_POWER",
     "REJECTED_BECAUSE",
     "STARTED_BECAUSE",
     "ColumnKind",
@@ -81,6 +82,9 @@ CUT_BECAUSE = "cut_because"
 
 #: Whether a job may be slowed where power is limited, where that is said.
 ALLOWED = "allowed"
+
+#: What it was thought to draw, by what the platform says, where that is known of none.
+PREDICTED_POWER = "predicted_power"
 
 #: What a job's cores have used while it held them, J, where that is known.
 ENERGY = "energy_j"

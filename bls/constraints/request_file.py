@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,7 +31,11 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def read_request_file(
-    path: str | os.PathLike[str], workload: Workload, columns: Sequence[str], known: Array
+    path: str | os.PathLike[str],
+    workload: Workload,
+    columns: Sequence[str],
+    known: Array,
+    readers: Mapping[str, Callable[[str, str], int]] | None = None,
 ) -> dict[str, Array]:
     """The columns of a request file.
 
@@ -45,6 +49,9 @@ def read_request_file(
         What it may have beside ``job_id``.
     known : ndarray of int64
         Job numbers that it may name beside the workload's; their lines are checked and left aside.
+    readers : mapping of str to callable, optional
+        How the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from 0, or raises
+        an ``InputError`` whose message begins with ``where``.
 
     Returns
     -------
@@ -69,6 +76,9 @@ def read_request_file(
         where = f"{source}: line {line}"
         numbers = {}
         for name, value in zip(header, values, strict=True):
+            if value and readers is not None and name in readers:
+                numbers[name] = readers[name](f"{where}: {name}", value)
+                continue
             if value and not _WHOLE.fullmatch(value):
                 raise InputError(f"{where}: {name}: {shown(value)} is not a whole number from 0")
             numbers[name] = int(value) if value else -1

@@ -13,6 +13,7 @@ from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.queue import new_queue
 from bls.engine.state import BatchState, CoreProfile, PowerState, StopState
+from traces.base.scale import WHOLE
 from traces.compiled import Array, own
 
 __all__ = [
@@ -144,7 +145,7 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     settings[b.WIDEST] = given.host_first[-1] if wider else given.cores.max()
     _set_after_pass(settings, int(given.host_first[-1]))
     settings[b.PLANS] = settings[b.DEPTH] > 0
-    settings[b.PREDICTS] = len(given.history_least) > 0
+    settings[b.PREDICTS] = len(given.history_least) > 0 or (given.power is not None and len(given.power.seen) > 0)
     settings[b.N_WINDOWS] = given.windows.shape[1]
     clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
     clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
@@ -317,17 +318,23 @@ def no_power() -> PowerState:
     """That of a machine whose power is not limited."""
     nowhere = np.zeros((2, 0), np.int64)
     return PowerState(
-        _none(),
-        _none(),
-        np.zeros(1, np.int64),
-        np.zeros((3, 0), np.int64),
-        nowhere.copy(),
-        nowhere.copy(),
-        _none(),
-        _none(),
-        nowhere.copy(),
-        nowhere.copy(),
-        _none(),
+        ns=_none(),
+        known=_none(),
+        first=np.zeros(1, np.int64),
+        stairs=np.zeros((3, 0), np.int64),
+        more_mw=nowhere.copy(),
+        speed=nowhere.copy(),
+        first_core=_none(),
+        planned=_none(),
+        drawn=_none(),
+        ends=nowhere.copy(),
+        room=_none(),
+        states=0,
+        kind=_none(),
+        predicted=_none(),
+        factor=_none(),
+        alike=_none(),
+        seen=np.zeros((0, 3), np.int64),
     )
 
 
@@ -464,7 +471,12 @@ def grow_rows(state: BatchState) -> BatchState:
     wakes[wakes >= rows] += size - rows
     room = {"expected_ns": size, "expected_job": size, "arriving_ns": 2 * size, "arriving_job": 2 * size}
     room["log"] = 3 * size + 16
-    columns = {name: _longer(getattr(state, name), long) for name, long in room.items() if len(getattr(state, name))}
+    columns: dict[str, Any] = {
+        name: _longer(getattr(state, name), long) for name, long in room.items() if len(getattr(state, name))
+    }
+    predicted = state.power.predicted
+    if len(predicted):
+        columns["power"] = state.power._replace(predicted=np.append(predicted, np.full(size - rows, WHOLE)))
     return state._replace(
         jobs=np.concatenate([state.jobs, unused_rows(size - rows)], axis=1),
         numbers=_longer(state.numbers, size),

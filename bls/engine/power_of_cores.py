@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.state import BatchState
+from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
 
 __all__ = [
     "core_mw",
     "cores_mw",
+    "drawn_mw",
     "held_mw",
     "least_mw",
     "more_mw",
@@ -27,15 +29,38 @@ def planned_state(state: BatchState, job: int) -> int:
 
 
 @compiled(merged=True)
-def more_mw(state: BatchState, _job: int, at: int, group: int) -> int:
-    """What a core of a group draws beyond an idle one as the job works on it in a state."""
-    return int(state.power.more_mw[at, group])
+def _place(state: BatchState, job: int, at: int) -> int:
+    """Where in the tables a state of the job's class is."""
+    kind = state.power.kind
+    return int(at + kind[state.jobs[b.ORIGIN, job]] * state.power.states) if kind.size > 0 else at
 
 
 @compiled(merged=True)
-def speed_in(state: BatchState, _job: int, at: int, group: int) -> int:
+def drawn_mw(state: BatchState, job: int, at: int, group: int) -> int:
+    """What a core of a group draws beyond an idle one as the job works on it in a state."""
+    return int(state.power.more_mw[_place(state, job, at), group])
+
+
+@compiled(inner=True)
+def _factored(mw: int, factor: int) -> int:
+    """So many mW times a factor in parts per billion, at most 10, rounded half up."""
+    whole, part, high, low = mw // WHOLE, mw % WHOLE, factor // WHOLE, factor % WHOLE
+    return int(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
+
+
+@compiled(merged=True)
+def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
+    """The same as it is planned with: as it is predicted, where it is."""
+    predicted = state.power.predicted
+    if predicted.size > 0:
+        return _factored(state.power.more_mw[at, group], predicted[job])
+    return drawn_mw(state, job, at, group)
+
+
+@compiled(merged=True)
+def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
     """How fast a core of a group is for the job in a state, in parts per billion."""
-    return int(state.power.speed[at, group])
+    return int(state.power.speed[_place(state, job, at), group])
 
 
 @compiled(inner=True)

@@ -89,7 +89,7 @@ WHOLE_HOSTS = 11  # 1 where hosts are not shared
 PLANS = 12  # 1 where a profile is kept
 LIMITED = 13  # 1 where a partition has limits
 ACCOUNTS = 14  # 1 where the policy is told of starts and ends
-PREDICTS = 15  # 1 where estimates are predicted from those who have ended
+PREDICTS = 15  # 1 where estimates, or what jobs draw, are predicted from those who have ended
 SHORTEST = 16  # no prediction is shorter, but for that of a job that asks for less
 LOGS = 17  # 1 where somebody is told who came, started and left
 HAS_OTHERS = 18  # 1 where something may happen beside ends and arrivals by themselves
@@ -358,18 +358,31 @@ class PowerState(State):
         What is known then of the time to come: until ``stairs[0, k]`` so much less than full power, ``stairs[1, k]``, for
         each k from ``first[i]`` up to ``first[i + 1]``. With ``NOTICED`` what comes to be known then, beside what was known
         before: from ``stairs[2, k]`` on, else 0.
-    more_mw, speed : int64 (S, G)
-        What a core draws beyond an idle one in each state, and its speed there, parts per billion.
+    more_mw, speed : int64 (K · S, G)
+        What a core draws beyond an idle one in each state, and its speed there, parts per billion: of the jobs of K classes,
+        one behind the other. Those of the first one are as the platform says.
     first_core : int64 (G + 1,)
         Group g has the cores ``first_core[g]:first_core[g + 1]``.
     planned : int64 (n,) or (0,)
         By first attempts' rows, the state that a job is planned with; none where all are at full speed.
-    counts : int64 (2, G)
+    drawn : int64 (S,)
         Work space.
     ends : int64 (2, R)
         Work space: a heap of as many jobs as may run at once.
     room : int64 (3,)
         Of the pass under way: its number, plus 1; how many that it has started are counted; and what is left for others, mW.
+    states : int
+        S.
+    kind : int64 (n,) or (0,)
+        By first attempts' rows, the job's class; none where all are of the first one.
+    predicted : int64 (rows,) or (0,)
+        By rows, what the job is thought to draw beyond idle cores, by what the platform says of that, parts per billion; none
+        where it is known what each draws.
+    factor, alike : int64 (n,) or (0,)
+        By first attempts' rows, what the job draws, likewise, and the group of jobs from which that is predicted, -1 none; none
+        where nothing is predicted from those who have ended.
+    seen : int64 (U, 3) or (0, 3)
+        How many of each of U groups have ended, and what the latest two have drawn.
     """
 
     ns: Ints
@@ -380,9 +393,15 @@ class PowerState(State):
     speed: Ints2
     first_core: Ints
     planned: Ints
-    counts: Ints2
+    drawn: Ints
     ends: Ints2
     room: Ints
+    states: int
+    kind: Ints
+    predicted: Ints
+    factor: Ints
+    alike: Ints
+    seen: Ints2
 
 
 class StopState(State):

@@ -12,6 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.planned_power import planned_more_mw
 from bls.engine.state import BatchState, CoreProfile
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -495,6 +496,8 @@ def _planned_ns(state: BatchState, rows: Array) -> Array:
     planned = state.power.planned[state.jobs[b.ORIGIN, rows]]
     if powered == b.LEVELS:
         planned = np.minimum(planned, state.clock[b.LEVEL])
+    if len(state.power.kind):
+        planned = planned + state.power.kind[state.jobs[b.ORIGIN, rows]] * state.power.states
     speed = state.power.speed.min(axis=1)[planned].tolist()
     longer = [min(-(-ns * WHOLE // one), max(ns, MAX_NS)) for ns, one in zip(estimate.tolist(), speed, strict=True)]
     return np.array(longer, np.int64)
@@ -507,28 +510,26 @@ def _power_left(state: BatchState, rows: Array, begun: Array) -> int:
     if state.settings[b.PLANS] == 1:
         rows = rows[jobs[b.EXPECTED, rows] > state.clock[b.NOW]]  # others are planned to give back what they hold
     width = np.diff(power.first_core)
-    left = int((width * power.more_mw[0]).sum())
+    left = int((width * power.more_mw[:: power.states].max(axis=0)).sum())
     left = min(left, int(state.clock[b.LIMIT_MW] - state.settings[b.IDLE_MW]))
-    planned = power.planned[jobs[b.ORIGIN, rows]] if len(power.planned) else np.zeros(len(rows), np.int64)
-    for row, at in zip(rows.tolist(), planned.tolist(), strict=True):
+    for row in rows.tolist():
         first = jobs[b.HELD_FIRST, row]
         for k in range(first, first + jobs[b.HELD_COUNT, row]):
             cores = np.arange(state.pool_lo[k], state.pool_hi[k])
             if state.settings[b.RELEASES] != b.NO_RELEASES:
                 cores = cores[state.holder[cores] == row]
-            left -= _more_mw(state, at, cores)
+            left -= _more_mw(state, row, cores)
     for row in begun.tolist():
-        at = int(power.planned[jobs[b.ORIGIN, row]]) if len(power.planned) else 0
         first = jobs[b.PLAN_FIRST, row]
         for k in range(first, first + jobs[b.PLAN_COUNT, row]):
-            left -= _more_mw(state, at, np.arange(state.kept_lo[k], state.kept_hi[k]))
+            left -= _more_mw(state, row, np.arange(state.kept_lo[k], state.kept_hi[k]))
     return left
 
 
-def _more_mw(state: BatchState, at: int, cores: Array) -> int:
-    # What cores draw beyond idle ones in a state.
+def _more_mw(state: BatchState, row: int, cores: Array) -> int:
+    # What cores draw beyond idle ones in the state that a job is planned with.
     group = np.searchsorted(state.power.first_core, cores, side="right") - 1
-    return int(state.power.more_mw[at, group].sum())
+    return int(planned_more_mw(state, row)[group].sum())
 
 
 def _apply(

@@ -14,6 +14,7 @@ import numpy as np
 
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
+from bls.power.job_power import PowerClasses, active_mw
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
 from traces.base.errors import InputError
@@ -180,6 +181,7 @@ def account(
     of: str,
     begin_ns: int,
     until_ns: int,
+    classes: PowerClasses | None = None,
 ) -> PowerAccounts:
     """Find out what was drawn.
 
@@ -195,13 +197,15 @@ def account(
         Whether a core that is held is active, or one that is in a task.
     begin_ns, until_ns : int
         From when to when.
+    classes : PowerClasses, optional
+        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
 
     Raises
     ------
     InputError
         If tasks are to be told apart and there are no records of them.
     """
-    pieces = _drawn(ledger, table, of)
+    pieces = _drawn(ledger, table, of, classes)
     away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:]]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
@@ -210,17 +214,19 @@ def account(
     return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
 
 
-def drawn_by_jobs(ledger: Ledger, table: PowerTable, of: str) -> list[tuple[Array, Array, Array, Array]]:
+def drawn_by_jobs(
+    ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None = None
+) -> list[tuple[Array, Array, Array, Array]]:
     """What the cores that jobs hold draw: columns of row, start_ns, end_ns and mW, several rows at a time for one job.
 
     Parameters and errors as of :func:`account`.
     """
-    return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of)]
+    return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of, classes)]
 
 
-def _drawn(ledger: Ledger, table: PowerTable, of: str) -> list[_Pieces]:
-    pieces = [_priced(table, *held_cores(ledger), working=of == "held")]
-    return [*pieces, _working(ledger, table)] if of == "working" else pieces
+def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None) -> list[_Pieces]:
+    pieces = [_priced(table, classes, *held_cores(ledger), working=of == "held")]
+    return [*pieces, _working(ledger, table, classes)] if of == "working" else pieces
 
 
 def _away(
@@ -340,7 +346,16 @@ def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Ar
 
 
 def _priced(
-    table: PowerTable, job: Array, lo: Array, hi: Array, start: Array, end: Array, scale: Array, *, working: bool
+    table: PowerTable,
+    classes: PowerClasses | None,
+    job: Array,
+    lo: Array,
+    hi: Array,
+    start: Array,
+    end: Array,
+    scale: Array,
+    *,
+    working: bool,
 ) -> _Pieces:
     # What such cores draw, active or waiting; a piece for each group that they are of.
     pieces = []
@@ -348,7 +363,7 @@ def _priced(
         count = np.minimum(hi, table.first_core[group + 1]) - np.maximum(lo, table.first_core[group])
         some = np.flatnonzero(count > 0)
         of = np.full(len(some), group)
-        each = table.active_mw[table.state_of(scale[some], of), of] if working else table.waiting_mw[of]
+        each = active_mw(table, classes, job[some], scale[some], of) if working else table.waiting_mw[of]
         n, idle = count[some], table.idle_mw[group]
         pieces.append(_Pieces(job[some], start[some], end[some], n * (each - idle), n * each))
     return _Pieces(*(np.concatenate(columns) for columns in zip(*(vars(one).values() for one in pieces), strict=True)))
@@ -383,9 +398,9 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     return *found, scale
 
 
-def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
+def _working(ledger: Ledger, table: PowerTable, classes: PowerClasses | None) -> _Pieces:
     # What cores in tasks draw beyond those that wait.
     job, core, start, end, scale = working_cores(ledger)
     group = table.group_of_core(core)
-    more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
+    more = active_mw(table, classes, job, scale, group) - table.waiting_mw[group]
     return _Pieces(job, start, end, more, more)

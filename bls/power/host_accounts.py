@@ -10,6 +10,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.metrics.schedule import Downtime
 from bls.power.accounting import Energy, HostStates, held_cores, working_cores
+from bls.power.job_power import PowerClasses, active_mw
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
 from traces.compiled import Array
@@ -69,6 +70,7 @@ def host_energies(
     intervals: HostIntervals,
     *,
     of: str,
+    classes: PowerClasses | None = None,
 ) -> HostEnergies:
     """What hosts have used.
 
@@ -84,6 +86,8 @@ def host_energies(
         During which; what lies in none of them is not counted.
     of : {"held", "working"}
         Whether a core that is held is active, or one that is in a task.
+    classes : PowerClasses, optional
+        What jobs draw, by the rows of the table of jobs, where they are not all as the platform says.
 
     Raises
     ------
@@ -92,10 +96,10 @@ def host_energies(
     """
     host, begin, end = intervals
     of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin
-    jobs, held_idle = _held(ledger, table, working=of == "held")
+    jobs, held_idle = _held(ledger, table, classes, working=of == "held")
     found = _during(intervals, jobs)
     if of == "working":
-        found = found.plus(_during(intervals, _working(ledger, table)))
+        found = found.plus(_during(intervals, _working(ledger, table, classes)))
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
     away = _away(table, downtime.within(first, until), stopped, until)
     group = table.group_of_host(away.host)
@@ -112,9 +116,9 @@ def host_energies(
     )
 
 
-def _held(ledger: Ledger, table: PowerTable, *, working: bool) -> tuple[_Pieces, _Pieces]:
+def _held(ledger: Ledger, table: PowerTable, classes: PowerClasses | None, *, working: bool) -> tuple[_Pieces, _Pieces]:
     # What cores draw that jobs hold, active or waiting, and what they do not draw as idle ones: host by host.
-    _, lo, hi, start, end, scale = held_cores(ledger)
+    job, lo, hi, start, end, scale = held_cores(ledger)
     first_core = _first_core_of_hosts(table)
     low = np.searchsorted(first_core, lo, side="right") - 1
     high = np.searchsorted(first_core, hi, side="left")  # the host behind the last one
@@ -123,18 +127,18 @@ def _held(ledger: Ledger, table: PowerTable, *, working: bool) -> tuple[_Pieces,
     host = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
     n = np.minimum(hi[row], first_core[host + 1]) - np.maximum(lo[row], first_core[host])
     group = table.group_of_host(host)
-    each = table.active_mw[table.state_of(scale[row], group), group] if working else table.waiting_mw[group]
+    each = active_mw(table, classes, job[row], scale[row], group) if working else table.waiting_mw[group]
     return (
         _Pieces(host, start[row], end[row], n * each),
         _Pieces(host, start[row], end[row], -n * table.idle_mw[group]),
     )
 
 
-def _working(ledger: Ledger, table: PowerTable) -> _Pieces:
+def _working(ledger: Ledger, table: PowerTable, classes: PowerClasses | None) -> _Pieces:
     # What cores in tasks draw beyond those that wait.
-    _, core, start, end, scale = working_cores(ledger)
+    job, core, start, end, scale = working_cores(ledger)
     group = table.group_of_core(core)
-    more = table.active_mw[table.state_of(scale, group), group] - table.waiting_mw[group]
+    more = active_mw(table, classes, job, scale, group) - table.waiting_mw[group]
     return _Pieces(np.searchsorted(_first_core_of_hosts(table), core, side="right") - 1, start, end, more)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,15 +14,19 @@ from bls import options as o
 from bls.engine import state as b
 from bls.engine.hooks import SET_LEVEL
 from bls.engine.state import PowerState, StopState
+from bls.estimates import groups
+from bls.estimates.history import LAST_TWO
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.cooling import parse_pue
+from bls.power.job_power import JobPower, PowerClasses, Said, given_columns, job_power, power_classes
 from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import real, whole
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -55,6 +59,12 @@ class PowerOptions:
         Which jobs may be slowed (``bls.power.allowed``); a number is a share of them, 0 to 1.
     stretch_walltime : bool
         Whether what is slowed may run for as much longer than its walltime.
+    job_power : path, or mapping of str to sequence, optional
+        What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
+        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
+    estimates : {"exact", "platform", "last-two"}
+        What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
+        same user have drawn that have ended, once there are two, else as the platform says.
     signals : path, optional
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
     pue : str, optional
@@ -73,17 +83,22 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] | float = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
+    job_power: str | os.PathLike[str] | Mapping[str, Sequence[float]] | None = o.JOB_POWER.default
+    estimates: str = o.POWER_ESTIMATES.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
+        o.POWER_ESTIMATES.check(self.estimates)
         if self.pue is not None:
             parse_pue(self.pue)
         whole(o.REACTION.name, self.reaction_ns, 0, MAX_NS)
         whole(o.NOTICE.name, self.notice_ns, 0, MAX_NS)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(o.ALLOWED.name, self.allowed, 0, 1)))
+        if not isinstance(self.job_power, str | os.PathLike | None):
+            object.__setattr__(self, "job_power", given_columns(self.job_power))
         if not isinstance(self.signals, str | os.PathLike | None):
             raise InputError(f"{o.SIGNALS.name}: {shown(self.signals)}; allowed: a CSV file")
         name, _ = self.fallback_of
@@ -105,6 +120,7 @@ class PowerOptions:
                 (o.FALLBACK.name, name != "none"),
                 (o.ALLOWED.name, self.allowed != o.ALLOWED.default),
                 (o.STRETCH_WALLTIME.name, self.stretch_walltime),
+                (o.POWER_ESTIMATES.name, self.estimates != o.POWER_ESTIMATES.default),
             ):
                 if given:
                     raise InputError(f"{option}: needs --limits, the limits to the machine's power")
@@ -145,6 +161,8 @@ class PowerOptions:
             "fallback": self.fallback,
             "allowed": os.fspath(self.jobs_allowed),
             "stretch_walltime": self.stretch_walltime,
+            "job_power": os.fspath(self.job_power) if isinstance(self.job_power, os.PathLike) else self.job_power,
+            "power_estimates": self.estimates,
             "signals": None if self.signals is None else os.fspath(self.signals),
             "pue": self.pue,
         }
@@ -168,6 +186,12 @@ class PowerPlan:
         The state that each job is planned with.
     signals : Signals or None
         What energy costs and emits, where that is to be known.
+    job_power : JobPower or None
+        What is said of jobs, where anything is.
+    classes : PowerClasses or None
+        What that makes of what the platform says.
+    of_user : int64 (n,) or None
+        Which jobs are of one user, -1 of whom it is not known; None where nothing is predicted from jobs that have ended.
     """
 
     options: PowerOptions
@@ -177,6 +201,27 @@ class PowerPlan:
     allowed: Array
     planned: Array
     signals: Signals | None = None
+    job_power: JobPower | None = None
+    classes: PowerClasses | None = None
+    of_user: Array | None = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether jobs are planned with something else than what they draw."""
+        return self.options.estimates != o.POWER_ESTIMATES.default
+
+    @property
+    def most_total_mw(self) -> int:
+        """What the machine may be planned to draw at the most: if all its cores work for the job that draws most, or as the
+        platform says, whichever is more; with hosts that are stopped it is what is known of that."""
+        return int((self.table.n_hosts * self._host_most_mw).sum())
+
+    @property
+    def _host_most_mw(self) -> Array:
+        table = self.table
+        if self.classes is None or (self.stops and self.predicts):
+            return table.host_full_mw
+        return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
 
     @property
     def limits_jobs(self) -> bool:
@@ -238,8 +283,8 @@ class PowerPlan:
         return StopState(
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
-            saves_mw=(table.host_full_mw - (table.off_mw if off else table.host_idle_mw))[group],
-            down_saves_mw=(table.host_full_mw - table.off_mw)[group],
+            saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
+            down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=passages if off else np.zeros_like(passages),
             host=host,
             log=np.zeros((3, 4 * n_hosts), np.int64),
@@ -247,7 +292,7 @@ class PowerPlan:
 
     def state(self) -> PowerState:
         """What the engine knows of power."""
-        table, limits, full = self.table, self.limits, self.table.full_total_mw
+        table, limits, full = self.table, self.limits, self.most_total_mw
         instants, stairs = limits.instants, limits.stairs
         groups = slice(0, 1) if self.alike else slice(None)
         power = np.minimum(stairs.power_mw, full)
@@ -260,21 +305,37 @@ class PowerPlan:
         if limits.notice_ns:
             lower = limits.lowerings(full)
             first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
-        more = np.ascontiguousarray((table.active_mw - table.idle_mw)[:, groups])
+        active, speed, kind = table.active_mw[None], table.speed[None], np.zeros(0, np.int64)
+        if self.classes is not None and len(self.classes.speed) > 1:
+            active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
         n_cores = int(table.first_core[-1])
         return PowerState(
             ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
             first=first,
             stairs=steps,
-            more_mw=more,
-            speed=np.ascontiguousarray(table.speed[:, groups]),
+            more_mw=_by_class((active - table.idle_mw)[..., groups]),
+            speed=_by_class(speed[..., groups]),
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
-            counts=np.zeros((2, more.shape[1]), np.int64),
+            drawn=np.zeros(table.n_states, np.int64),
             ends=np.zeros((2, min(len(self.planned), n_cores) + 2), np.int64),
             room=np.zeros(3, np.int64),
+            states=table.n_states,
+            kind=kind,
+            **self._predictions(),
         )
+
+    def _predictions(self) -> dict[str, Array]:
+        # What the engine thinks that jobs draw, and what it finds that out from.
+        n, nothing = len(self.planned), np.zeros(0, np.int64)
+        predicted = np.full(n, WHOLE) if self.predicts and not self.stops else nothing
+        found = {"predicted": predicted, "factor": nothing, "alike": nothing}
+        if self.of_user is None or self.stops:
+            return {**found, "seen": np.zeros((0, 3), np.int64)}
+        power = np.full(n, WHOLE) if self.job_power is None else self.job_power.power.copy()
+        seen = np.zeros((int(self.of_user.max()) + 2, 3), np.int64)  # one is of nobody, or there might be none
+        return {**found, "factor": power, "alike": self.of_user.copy(), "seen": seen}
 
 
 def power_plan(
@@ -285,6 +346,7 @@ def power_plan(
     known_jobs: Array,
     seed: int,
     said: Callable[[Array], Array] | None = None,
+    drawn: Said | None = None,
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
@@ -296,15 +358,16 @@ def power_plan(
         Of the stream that a share of the jobs is drawn from.
     said : callable, optional
         Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
+    drawn : callable, optional
+        What jobs draw, likewise (``bls.power.job_power.job_power``).
 
     Raises
     ------
     InputError
         If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    needed_by = (
-        o.LIMITS.name if options.limits is not None else o.SIGNALS.name if options.signals is not None else "--power"
-    )
+    needing = {o.LIMITS.name: options.limits, o.SIGNALS.name: options.signals, o.JOB_POWER.name: options.job_power}
+    needed_by = next((option for option, given in needing.items() if given is not None), "--power")
     table = power_table(platform, needed_by)
     name, state = options.fallback_of
     limits = (
@@ -324,7 +387,21 @@ def power_plan(
     elif name == "submit":
         planned[allowed_rows & limits.any_known(workload.submit_ns)] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals)
+    draws = job_power(_checked(options.job_power), workload, known_jobs, drawn)
+    classes = None if draws is None else power_classes(table, draws, workload.job_id)
+    of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, draws, classes, of_user)
+
+
+def _checked(given: Any) -> str | os.PathLike[str] | dict[str, list[Any]] | None:
+    # As the options have it: columns were made lists.
+    found: str | os.PathLike[str] | dict[str, list[Any]] | None = given
+    return found
+
+
+def _by_class(values: Array) -> Array:
+    # The states of all classes, one behind the other.
+    return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
 
 
 def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:

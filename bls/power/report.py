@@ -24,21 +24,24 @@ from bls.power.accounting import (
 )
 from bls.power.cooling import facility, parse_pue
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
+from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.table import PowerTable
+from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.tables import ALLOWED, ENERGY
+from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
 __all__ = [
     "FACILITY_METRICS",
     "LIMIT_METRICS",
     "METRICS",
     "NO_LIMIT",
+    "PREDICTION_METRICS",
     "REASONS",
     "SIGNAL_METRICS",
     "Excess",
@@ -76,6 +79,9 @@ LIMIT_METRICS: Final = (
 #: And of one that has signals: of the machine, and of the cores that jobs held.
 SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 
+#: And of one in which it is predicted what jobs draw.
+PREDICTION_METRICS: Final = ("mean_power_error",)
+
 #: And of one that is told the PUE of its facility.
 FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
@@ -88,6 +94,7 @@ REASONS: Final = {
     "reaction": "the limit was not known yet",
     "infeasible": "the machine draws more even if nobody works",
     "stopping": "hosts were on their ways off or back",
+    "prediction": "jobs drew more than they were thought to",
     "running": "running jobs could not be slowed, or no further",
 }
 
@@ -115,6 +122,8 @@ class PowerReport:
         When hosts were out of service, as power was limited.
     begin_ns, until_ns : int
         From when to when: the first submit, and the last end.
+    predicted : int64 (rows,), optional
+        What each row's job was thought to draw, by what the platform says, parts per billion; of rows of the table of jobs.
     """
 
     ledger: Ledger
@@ -123,16 +132,41 @@ class PowerReport:
     stopped: HostStates | None
     begin_ns: int
     until_ns: int
+    predicted: Array | None = None
 
     @cached_property
     def accounts(self) -> PowerAccounts:
         """What was drawn over time, and used by jobs."""
+        return self._accounts(self._classes)
+
+    def _accounts(self, classes: PowerClasses | None) -> PowerAccounts:
         return account(
             *(self.ledger, self.plan.table, self.downtime, self.stopped),
             of=self.plan.options.of,
             begin_ns=self.begin_ns,
             until_ns=self.until_ns,
+            classes=classes,
         )
+
+    @cached_property
+    def _thought(self) -> PowerSeries | None:
+        # What would be drawn if jobs drew what they were thought to, in the very states; None where it is what they do.
+        plan, jobs = self.plan, self.ledger.jobs
+        if not plan.predicts or not plan.limits_jobs:
+            return None
+        n = len(jobs)
+        power = np.full(n, WHOLE) if self.predicted is None else self.predicted
+        memory = np.zeros(n, np.int64)
+        if plan.job_power is not None:
+            memory = plan.job_power.memory_bound[self._origin(np.arange(n))]
+        classes = power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
+        return self._accounts(classes).series
+
+    @cached_property
+    def _classes(self) -> PowerClasses | None:
+        # By the rows of the table of jobs; None where all draw as the platform says.
+        classes = self.plan.classes
+        return None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
 
     @property
     def series(self) -> PowerSeries:
@@ -152,21 +186,29 @@ class PowerReport:
             return None
         ends = np.append(series.instant_ns[1:], self.until_ns)
         machine = np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw
-        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of)
+        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of, self._classes)
         return spent(plan.signals, [machine], 1), spent(plan.signals, jobs, len(self.ledger.jobs))
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``allowed`` with limits."""
-        found = {ENERGY: self.energy_j}
+        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``power`` and
+        ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits."""
+        found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if self.spending is not None:
             found |= self.spending[1].each
+        if said is not None:
+            origin = self._origin(np.arange(len(self.ledger.jobs)))
+            found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
+        if self.predicted is not None:
+            found[PREDICTED_POWER] = self.predicted / WHOLE
         return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
         """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
         return host_energies(
-            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals), of=self.plan.options.of
+            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals),
+            of=self.plan.options.of,
+            classes=self._classes,
         )
 
     @cached_property
@@ -194,7 +236,7 @@ class PowerReport:
             return none
         table, held = plan.table, holdings(self.ledger)
         slowed = plan.planned[self._origin(held.job)] > 0
-        draws = [_by_state(table, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
+        draws = [_by_state(table, self._classes, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
         every = ascending(held.start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
@@ -281,6 +323,7 @@ class PowerReport:
         moving = counts["hosts_stopping"] + counts["hosts_booting"] > 0
         known = plan.limits.steps(at, b.NEVER, known=True)
         limit = plan.limits.steps(at, b.NEVER, known=False)
+        thought = None if self._thought is None else self._thought.at(at)
         found: list[Excess] = []
         for k in np.flatnonzero(drawn > limit).tolist():
             reason = "running"
@@ -292,6 +335,8 @@ class PowerReport:
                 reason = "infeasible"
             elif moving[k]:
                 reason = "stopping"
+            elif thought is not None and thought[k] <= limit[k]:
+                reason = "prediction"
             one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason)
             if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
                 found[-1] = found[-1]._replace(end_ns=one.end_ns)
@@ -301,9 +346,9 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with signals :data:`SIGNAL_METRICS` and with a PUE
-        :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g; None where nothing took any time, of no jobs,
-        and where there was no limit."""
+        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS`, with
+        signals :data:`SIGNAL_METRICS` and with a PUE :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g;
+        None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -326,6 +371,7 @@ class PowerReport:
             "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
             "above_limit_j": over / PJ_PER_J,
             **(self._indexes() if self.plan.limits else {}),
+            **self._errors(),
             **self._spent(),
             **self._facility(),
         }
@@ -342,6 +388,21 @@ class PowerReport:
             float(found.peak_mw / 1000),
         )
         return dict(zip(FACILITY_METRICS, values, strict=True))
+
+    def _errors(self) -> dict[str, float | None]:
+        # How far off predictions were, of the measured jobs.
+        if self.predicted is None:
+            return {}
+        said, n = self.plan.job_power, len(self.ledger.jobs)
+        power = np.full(n, WHOLE) if said is None else said.power[self._origin(np.arange(n))]
+        mean = exact_mean(np.abs(self.predicted - power)[self._measured])
+        return {PREDICTION_METRICS[0]: None if mean is None else mean / WHOLE}
+
+    @property
+    def _measured(self) -> Array:
+        jobs = self.ledger.jobs
+        found: Array = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        return found
 
     def _spent(self) -> dict[str, float]:
         if self.spending is None:
@@ -364,7 +425,7 @@ class PowerReport:
             within = max(0, min(end, self.until_ns) - begin)
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
         jobs, allowed = self.ledger.jobs, self.allowed == 1
-        measured = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
+        measured = self._measured
         wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
         return {
             "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
@@ -474,7 +535,7 @@ def _lowest(plan: PowerPlan, at: Array) -> Array:
     return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
-def _by_state(table: PowerTable, held: Holdings, state: Array) -> Array:
+def _by_state(table: PowerTable, classes: PowerClasses | None, held: Holdings, state: Array) -> Array:
     # What the cores of each holding draw beyond idle ones, in these states.
     row = np.repeat(np.arange(len(held)), np.diff(held.first))
     total = np.zeros(len(held), np.int64)
@@ -482,5 +543,10 @@ def _by_state(table: PowerTable, held: Holdings, state: Array) -> Array:
         count = np.minimum(held.hi, table.first_core[group + 1]) - np.maximum(held.lo, table.first_core[group])
         each = np.zeros(len(held), np.int64)
         np.add.at(each, row, np.maximum(count, 0))
-        total += each * (table.active_mw[state, group] - table.idle_mw[group])
+        active = (
+            table.active_mw[state, group]
+            if classes is None
+            else classes.active_mw[classes.kind[held.job], state, group]
+        )
+        total += each * (active - table.idle_mw[group])
     return total

@@ -15,11 +15,15 @@ from bls.options import (
     DEPENDENCIES,
     FAILURES,
     FALLBACK,
+    JOB_POWER,
     LIMITS,
     MEMORY,
+    NOTICE,
     POWER,
+    POWER_ESTIMATES,
     POWER_OF,
     PRESET,
+    PUE,
     REACTION,
     REQUESTS,
     SELECT,
@@ -51,7 +55,7 @@ __all__ = ["stream_run"]
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
-    POWER, POWER_OF, LIMITS, REACTION, FALLBACK, ALLOWED, SIGNALS, STRETCH_WALLTIME,
+    POWER, POWER_OF, LIMITS, REACTION, NOTICE, FALLBACK, ALLOWED, JOB_POWER, POWER_ESTIMATES, SIGNALS, PUE, STRETCH_WALLTIME,
 )  # fmt: skip
 
 

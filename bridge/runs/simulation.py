@@ -218,6 +218,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         start_reasons=simulator.start_reasons,
         names=[names.get(number, "") for number in application.tolist()] if names else None,
         host_states=simulator.host_states() if scenario.power is not None and scenario.power.stops else None,
+        predicted_power=simulator.predicted_power(),
     )
 
 

@@ -16,14 +16,15 @@
 
 The first application that matches a job is the job's. What a loop leaves out, ``als``, ``lengths`` or the number of tasks,
 is the run's. ``allowed``, true or false, says whether its jobs may be slowed to save power; left out, the run's ``--allowed``
-does.
+does. ``power`` and ``memory_bound`` are numbers that say what its jobs draw, and how much of their time no speed changes; left
+out, the run's ``--job-power`` does.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.given_file import read_text
 from traces.base.ranges import real
+from traces.base.scale import WHOLE
 from traces.base.toml import check_keys, parse_toml
 from traces.compiled import Array, compiled, own
 from traces.intervals import intervals_text, parse_intervals
@@ -48,6 +50,9 @@ DEFAULT = "default"
 
 #: The key that says whether jobs may be slowed to save power.
 ALLOWED = "allowed"
+
+#: The keys that say what jobs draw, and how much of their time no speed of their cores changes; and the most of each.
+DRAWS = {"power": 10, "memory_bound": 1}
 
 #: What a job is told by, each a column of the workload.
 COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
@@ -120,12 +125,15 @@ class Application:
     program : Program
     allowed : bool or None
         Whether these jobs may be slowed to save power; None: what the run's options say of them.
+    draws : mapping of str to int
+        Of ``power`` and ``memory_bound`` (``bls.power.job_power``) those that are said of these jobs, parts per billion.
     """
 
     name: str
     match: Match
     program: Program
     allowed: bool | None = None
+    draws: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,8 @@ class ApplicationMap:
         That of jobs which no application matches; None: that of the run.
     default_allowed : bool or None
         Whether jobs which no application matches may be slowed to save power; None: what the run's options say of them.
+    default_draws : mapping of str to int
+        As of an application, of jobs which none matches.
 
     Raises
     ------
@@ -153,6 +163,7 @@ class ApplicationMap:
     applications: tuple[Application, ...]
     default: Program | None = None
     default_allowed: bool | None = None
+    default_draws: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.applications and self.default is None:
@@ -219,6 +230,24 @@ class ApplicationMap:
         said = [*(one.allowed for one in self.applications), self.default_allowed]
         known = np.array([one is not None for one in said])[place]
         found: Array = np.where(known, np.array([bool(one) for one in said])[place], otherwise)
+        return found
+
+    def draws(self, place: Array, key: str, otherwise: Array) -> Array | None:
+        """Of jobs, ``power`` or ``memory_bound``, parts per billion: int64 (n,); None where no application says it.
+
+        Parameters
+        ----------
+        place : int64 (n,)
+            The place of each job's program, from what ``assign`` gave.
+        key : str
+        otherwise : int64 (n,)
+            What holds of jobs whose application does not say it.
+        """
+        said = [*(one.draws.get(key, -1) for one in self.applications), self.default_draws.get(key, -1)]
+        if max(said) < 0:
+            return None
+        of_jobs = np.array(said)[place]
+        found: Array = np.where(of_jobs < 0, otherwise, of_jobs)
         return found
 
     def counts(self, place: Array) -> dict[str, int]:
@@ -295,15 +324,16 @@ def parse_application_map(text: str, source: str) -> ApplicationMap:
             f"{source}: {DEFAULT}.name: {shown(default['name'])}; allowed: none, as it is called {DEFAULT}"
         )
     where = f"{source}: {DEFAULT}"
-    return ApplicationMap(source, applications, program_of(default, where, (ALLOWED,)), _allowed(default, where))
+    program = program_of(default, where, (ALLOWED, *DRAWS))
+    return ApplicationMap(source, applications, program, _allowed(default, where), _draws(default, where))
 
 
 def _application(table: Mapping[str, Any], path: str) -> Application:
     if "name" not in table:
         raise InputError(f"{path}.name: missing; allowed: 1 to 100 printable characters")
     match = _match(table.get("match", {}), f"{path}.match")
-    program = program_of(table, path, ("match", ALLOWED))
-    return Application(program.name, match, program, _allowed(table, path))
+    program = program_of(table, path, ("match", ALLOWED, *DRAWS))
+    return Application(program.name, match, program, _allowed(table, path), _draws(table, path))
 
 
 def _allowed(table: Mapping[str, Any], path: str) -> bool | None:
@@ -311,6 +341,12 @@ def _allowed(table: Mapping[str, Any], path: str) -> bool | None:
     if found is None or isinstance(found, bool):
         return found
     raise InputError(f"{path}.{ALLOWED}: {shown(found)}; allowed: true or false, whether these jobs may be slowed")
+
+
+def _draws(table: Mapping[str, Any], path: str) -> dict[str, int]:
+    return {
+        key: round(real(f"{path}.{key}", table[key], 0, most) * WHOLE) for key, most in DRAWS.items() if key in table
+    }
 
 
 def _match(given: object, path: str) -> Match:

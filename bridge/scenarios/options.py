@@ -88,6 +88,8 @@ class ScenarioOptions:
     notice: Annotated[str | None, b.NOTICE] = None
     fallback: Annotated[str, b.FALLBACK] = b.FALLBACK.default
     allowed: Annotated[str, b.ALLOWED] = b.ALLOWED.default
+    job_power: Annotated[str | None, b.JOB_POWER] = b.JOB_POWER.default
+    power_estimates: Annotated[str, b.POWER_ESTIMATES] = b.POWER_ESTIMATES.default
     signals: Annotated[str | None, b.SIGNALS] = b.SIGNALS.default
     pue: Annotated[str | None, b.PUE] = b.PUE.default
     stretch_walltime: Annotated[bool, b.STRETCH_WALLTIME] = b.STRETCH_WALLTIME.default
@@ -136,6 +138,8 @@ class ScenarioOptions:
             "fallback",
             "allowed",
             "power_of",
+            "job_power",
+            "power_estimates",
             "signals",
             "pue",
             "stretch_walltime",
@@ -149,7 +153,8 @@ class ScenarioOptions:
             of=self.power_of,
             reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
             notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, b.NOTICE.name),
-            **self._given("limits", "fallback", "allowed", "signals", "pue", "stretch_walltime"),
+            **self._given("limits", "fallback", "allowed", "job_power", "signals", "pue", "stretch_walltime"),
+            estimates=self.power_estimates,
         )
 
     def _given(self, *names: str) -> dict[str, Any]:

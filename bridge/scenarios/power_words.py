@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bls.options import ALLOWED, FALLBACK, LIMITS, NOTICE, STRETCH_WALLTIME
+from bls.options import ALLOWED, FALLBACK, LIMITS, NOTICE, POWER_ESTIMATES, STRETCH_WALLTIME
 from bls.power.allowed import unknown_users
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MOST = 20
 
 def power_words(scenario: Scenario) -> Iterator[str]:
     """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
-    effect, as nobody is slowed, or limits are ignored; that users who allow it have no job."""
+    effect, as nobody is slowed, limits are ignored, or nobody says what jobs draw; that users who allow it have no job."""
     plan = scenario.power
     if plan is None or not plan.limits:
         return
@@ -36,6 +36,10 @@ def power_words(scenario: Scenario) -> Iterator[str]:
         yield f"{ALLOWED.name}: {nobody}"
     if plan.fallback == "none" and options.notice_ns:
         yield f"{NOTICE.name}: of no effect, as {FALLBACK.name} none ignores limits"
+    if plan.predicts and plan.fallback == "none":
+        yield f"{POWER_ESTIMATES.name}: of no effect, as {FALLBACK.name} none ignores limits"
+    elif plan.predicts and plan.job_power is None:
+        yield f"{POWER_ESTIMATES.name}: of no effect, as nobody says what jobs draw"
     if options.stretch_walltime and not slows:
         yield f"{STRETCH_WALLTIME.name}: {nobody}"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):

@@ -340,7 +340,8 @@ def _power(
     others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
     applications = options.level.map
     said = None if applications is None else partial(applications.allowed, place)
-    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed, said=said)
+    drawn = None if applications is None else partial(applications.draws, place)
+    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed, said=said, drawn=drawn)
 
 
 def _technique(given: object) -> AnyScheduler:

@@ -41,7 +41,14 @@ def platform_of(machine: Machine) -> Platform:
 
 def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     rows = [
-        (k, job.submit // S, job.run // S, job.cores, (job.estimate or job.run) // S)
+        {
+            "job_id": k,
+            "submit_s": job.submit // S,
+            "run_s": job.run // S,
+            "cores": job.cores,
+            "estimate_s": (job.estimate or job.run) // S,
+            "user": job.user,
+        }
         for k, job in enumerate(case.jobs, start=1)
     ]
     allowed = folder / "allowed.csv"
@@ -54,12 +61,25 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         notice_ns=case.notice,
         fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
         allowed=allowed,
+        job_power=job_power_of(case),
+        estimates=case.estimates,
     )
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
     said = {"als": "recorded", "power": power} | backfill | options
     if case.downs:
         said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def job_power_of(case: Case) -> dict[str, list[float]] | None:
+    """What is said of jobs, where anything is."""
+    if all((one.power, one.memory) == (1, 0) for one in case.jobs):
+        return None
+    return {
+        "job_id": list(range(1, len(case.jobs) + 1)),
+        "power": [float(one.power) for one in case.jobs],
+        "memory_bound": [float(one.memory) for one in case.jobs],
+    }
 
 
 def surroundings(case: Case, folder: Path) -> Surroundings:

@@ -7,6 +7,7 @@ was told about their speeds, and in which state hosts were.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 
 import bridge
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
@@ -22,9 +23,17 @@ def _mw(watts: float) -> int:
     return int(found)
 
 
-def _state_mw(power: HostPower, factor: float) -> int:
-    # The slowest state that is no slower.
-    return min(_mw(watts) for speed, watts in power.states if speed >= min(factor, 1.0))
+def _state_mw(power: HostPower, factor: float, of_job: float, memory_bound: float) -> int:
+    # The slowest state that is no slower, as this job works; told apart by a billionth, as what was told is.
+    idle, memory, slowest = _mw(power.idle_w), Fraction(str(memory_bound)), 0
+    scale = round(min(factor, 1.0) * 10**9)
+    speed = 10**9 + 1
+    for own, watts in power.states:
+        exact = 1 / ((1 - memory) / Fraction(str(own)) + memory)
+        speed = min(speed - 1, floor(exact * 10**9 + Fraction(1, 2)))
+        if speed >= scale:
+            slowest = idle + floor((_mw(watts) - idle) * Fraction(str(of_job)) + Fraction(1, 2))
+    return slowest
 
 
 def _away_mw(power: HostPower, cores: int, state: int) -> int:
@@ -58,7 +67,8 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
                 now, factor = job.start_ns, 1.0
                 steps = [(at, to) for at, of, to in told.get(row, []) if of in (-1, core)]
                 for at, to in [*steps, (job.end_ns, 1.0)]:
-                    used += _state_mw(power, factor) * (at - now)
+                    own = getattr(job, "power", 1.0), getattr(job, "memory_bound", 0.0)
+                    used += _state_mw(power, factor, *own) * (at - now)
                     now, factor = at, to
                 total -= _mw(power.idle_w) * (job.end_ns - job.start_ns)
         jobs.append(used)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 __all__ = ["Case", "Job", "Limit", "Machine", "Outcome", "run"]
 
@@ -30,6 +30,9 @@ class Job:
     slowable: bool
     widths: tuple[int, int] | None = None
     estimate: int | None = None  # no less than ``run``, which it is where nothing is said
+    power: Fraction = Fraction(1)  # times what an active core draws beyond an idle one
+    memory: Fraction = Fraction(0)  # of its time at full speed, what no speed changes
+    user: int = -1
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ class Machine:
 @dataclass(frozen=True)
 class Case:
     """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``; ``cost``: what a pass
-    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now; with ``notice``, which is
-    without backfilling, running jobs are thought to go on."""
+    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now; ``estimates``: what jobs are
+    thought to draw, ``exact``, ``platform`` or ``last-two``; with ``notice``, which is without backfilling, running jobs are
+    thought to go on."""
 
     machine: Machine
     jobs: tuple[Job, ...]
@@ -81,6 +85,7 @@ class Case:
     cost: int = 0
     notice: int = 0
     promised: bool = False
+    estimates: str = "exact"
     end_of: EndOf | None = None
 
 
@@ -93,6 +98,7 @@ class Outcome:
     start: dict[int, int] = field(default_factory=dict)
     end: dict[int, int] = field(default_factory=dict)
     power: list[tuple[int, int]] = field(default_factory=list)
+    thought: dict[int, Fraction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,19 +113,19 @@ class _Runs:
     end_of: EndOf | None
     told: tuple[tuple[int, Fraction], ...] = ()
 
-    def due(self, speeds: Callable[[int], Fraction]) -> int:
+    def due(self, speeds: Callable[[int, int], Fraction]) -> int:
         if self.end_of is not None:
             return self.end_of(self.job, self.start, len(self.cores), self.told)
-        return self.since + max(1, round(self.left / speeds(self.state)))
+        return self.since + max(1, round(self.left / speeds(self.job, self.state)))
 
-    def into(self, state: int, now: int, speeds: Callable[[int], Fraction]) -> _Runs:
+    def into(self, state: int, now: int, speeds: Callable[[int, int], Fraction]) -> _Runs:
         if state == self.state:
             return self
         now = max(now, self.start)
-        left, thought = self.left - (now - self.since) * speeds(self.state), self.thought
+        left, thought = self.left - (now - self.since) * speeds(self.job, self.state), self.thought
         if thought > now:
-            thought = now + ceil((thought - now) * speeds(self.state) / speeds(state))
-        told = (*self.told, (now, speeds(state)))
+            thought = now + ceil((thought - now) * speeds(self.job, self.state) / speeds(self.job, state))
+        told = (*self.told, (now, speeds(self.job, state)))
         return replace(self, state=state, since=now, left=left, thought=thought, told=told)
 
 
@@ -129,14 +135,34 @@ class _World:
         self.out = Outcome()
         self.running: list[_Runs] = []
         self.queue: list[int] = []
+        #: What the jobs of each user have drawn that have ended, in order.
+        self.ended: dict[int, list[Fraction]] = {}
         self.hosts = ["up"] * case.machine.hosts
         self.passage: dict[int, int] = {}
         self.level = 0
         #: With how many cores each job starts, and for how long it is then thought to run at full speed.
         self.shape = [(one.cores, one.estimate or one.run) for one in case.jobs]
 
-    def speed(self, state: int) -> Fraction:
-        return self.machine.states[state][0]
+    def speed(self, job: int, state: int) -> Fraction:
+        """In billionths; each state is slower than the one before."""
+        memory, billion, found = self.case.jobs[job].memory, 10**9, 10**9 + 1
+        for speed, _ in self.machine.states[: state + 1]:
+            found = min(found - 1, floor(billion / ((1 - memory) / speed + memory) + Fraction(1, 2)))
+        return Fraction(found, billion)
+
+    def more(self, job: int, state: int, thought: bool = False) -> int:
+        """What a core draws beyond an idle one, or is thought to."""
+        machine = self.machine
+        factor = self.out.thought[job] if thought else self.case.jobs[job].power
+        return floor((machine.states[state][1] - machine.idle) * factor + Fraction(1, 2))
+
+    def arrive(self, job: int) -> None:
+        one, estimates = self.case.jobs[job], self.case.estimates
+        self.queue.append(job)
+        self.out.thought[job] = one.power if estimates == "exact" else Fraction(1)
+        seen = self.ended.get(one.user, [])
+        if estimates == "last-two" and one.user >= 0 and len(seen) > 1:
+            self.out.thought[job] = Fraction(floor((seen[-1] + seen[-2]) / 2 * 10**9), 10**9)
 
     def limit(self, now: int) -> int | None:
         known = [one.power for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
@@ -160,7 +186,7 @@ class _World:
         state = self.planned(job)
         if self.case.fallback == "dvfs":
             state = min(state, self.level)
-        return ceil(self.shape[job][1] / self.speed(state))
+        return ceil(self.shape[job][1] / self.speed(job, state))
 
     def down(self, now: int) -> set[int]:
         return {one.host for one in self.case.downs if one.begin <= now < one.end}
@@ -173,11 +199,10 @@ class _World:
             return (machine.shutdown if what == "down" else machine.boot)[1]
         return machine.cores * machine.idle
 
-    def power(self, runs: list[tuple[int, int]]) -> int:
-        """With so many cores in each of these states."""
-        machine = self.machine
-        idle = sum(self.host_power(host) for host in range(machine.hosts))
-        return idle + sum(n * (machine.states[state][1] - machine.idle) for n, state in runs)
+    def power(self, runs: list[tuple[int, int, int]], thought: bool = False) -> int:
+        """With so many cores of each of these jobs in each of these states."""
+        idle = sum(self.host_power(host) for host in range(self.machine.hosts))
+        return idle + sum(n * self.more(job, state, thought) for n, job, state in runs)
 
     def fits(self, job: int, now: int) -> bool:
         if self.case.fallback in ("none", "stop:idle", "stop:off"):
@@ -188,8 +213,8 @@ class _World:
         limit = min((one for one in limits if one is not None), default=None)
         if limit is None:
             return True
-        runs = [(len(one.cores), self.planned(one.job)) for one in self.running]
-        return self.power([*runs, (self.shape[job][0], self.planned(job))]) <= limit
+        runs = [(len(one.cores), one.job, self.planned(one.job)) for one in self.running]
+        return self.power([*runs, (self.shape[job][0], job, self.planned(job))], thought=True) <= limit
 
     def free(self, job: int, now: int) -> list[int]:
         """The cores that a job could have now; none that is planned to be away before it ends."""
@@ -212,7 +237,7 @@ class _World:
         for one in [one for one in self.running if any(core // n in down for core in one.cores)]:
             self.running.remove(one)
             self.out.attempts.append((one.job, one.start, now))
-            self.queue.append(one.job)
+            self.arrive(one.job)
         for host in down:
             self.hosts[host] = "up"
             self.passage.pop(host, None)
@@ -225,7 +250,10 @@ class _World:
         limit, off = self.limit(now), self.case.fallback == "stop:off"
         wanted, down = 0, self.down(now)
         up = machine.hosts - len(down)
-        full, stopped = machine.cores * machine.states[0][1], machine.off if off else machine.cores * machine.idle
+        most = machine.states[0][1]
+        if self.case.estimates == "exact":
+            most = max([most, *(machine.idle + self.more(job, 0) for job in range(len(self.case.jobs)))])
+        full, stopped = machine.cores * most, machine.off if off else machine.cores * machine.idle
         while stops and limit is not None and wanted < up:
             if (up - wanted) * full + wanted * stopped + len(down) * machine.off <= limit:
                 break
@@ -300,7 +328,8 @@ class _World:
             limit = min((one.power for one in known if at < one.end), default=None)
             if sum(shape[job][0] for job in there) > machine.hosts * machine.cores:
                 return False
-            return limit is None or self.power([(shape[job][0], self.planned(job)) for job in there]) <= limit
+            runs = [(shape[job][0], job, self.planned(job)) for job in there]
+            return limit is None or self.power(runs, thought=True) <= limit
 
         marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
         for begin in marks:
@@ -313,7 +342,7 @@ class _World:
         limit = self.limit(now)
         if self.case.fallback == "dvfs" and limit is not None:
             while level < slowest:
-                runs = [(len(one.cores), level if self.planned(one.job) else 0) for one in self.running]
+                runs = [(len(one.cores), one.job, level if self.planned(one.job) else 0) for one in self.running]
                 if self.power(runs) <= limit:
                     break
                 level += 1
@@ -346,13 +375,16 @@ def run(case: Case) -> Outcome | None:
     world, now, wanted, busy = _World(case), 0, False, 0
     while True:
         wanted = wanted or now in world.instants()
-        for one in [one for one in world.running if one.due(world.speed) == now]:
+        for one in sorted((one for one in world.running if one.due(world.speed) == now), key=lambda one: one.job):
             world.running.remove(one)
+            world.ended.setdefault(case.jobs[one.job].user, []).append(case.jobs[one.job].power)
             world.out.end[one.job] = now
             world.out.attempts.append((one.job, one.start, now))
         world.lose_hosts(now)
         world.move_hosts(now)
-        world.queue += [job for job, one in enumerate(case.jobs) if one.submit == now]
+        for job, one in enumerate(case.jobs):
+            if one.submit == now:
+                world.arrive(job)
         try:
             if wanted and now >= busy:
                 wanted, busy = False, now + case.cost
@@ -360,7 +392,7 @@ def run(case: Case) -> Outcome | None:
                 world.set_states(now)
         except AssertionError:
             return None
-        drawn = world.power([(len(one.cores), one.state) for one in world.running if one.start <= now])
+        drawn = world.power([(len(one.cores), one.job, one.state) for one in world.running if one.start <= now])
         drawn += len(world.down(now)) * (case.machine.off - case.machine.cores * case.machine.idle)
         if not world.out.power or world.out.power[-1][1] != drawn:
             world.out.power.append((now, drawn))

@@ -11,6 +11,8 @@ With *levels* there is one level for all running jobs that may be slowed. After 
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
 (``bls.engine.features.directed``).
 
+Where what jobs draw is predicted, they start, and are planned, by that; the level is by what is drawn.
+
 A host that is down is counted as if it were idle.
 """
 
@@ -21,7 +23,7 @@ from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
 from bls.engine.hooks import HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
-from bls.engine.power_of_cores import held_mw, least_mw, planned_state, room_mw, speed_in
+from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state, room_mw, speed_in
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -84,21 +86,31 @@ def fits_power(state: BatchState, job: int, _begin: int, _stop: int, _sign: int)
 
 
 @compiled(inner=True)
+def _add(state: BatchState, job: int, group: int, cores: int) -> None:
+    """Add what so many cores of a job draw beyond idle ones, at each level."""
+    slowed = planned_state(state, job) > 0
+    for level in range(state.power.states):
+        state.power.drawn[level] += cores * drawn_mw(state, job, level if slowed else 0, group)
+
+
+@compiled(inner=True)
 def _count(state: BatchState, job: int) -> None:
-    """Count the cores that a job holds, by group, among those that may be slowed (row 1), or not (row 0)."""
-    power, jobs, row = state.power, state.jobs, 1 if planned_state(state, job) > 0 else 0
+    """Add what the cores that a job holds draw beyond idle ones, at each level."""
+    power, jobs = state.power, state.jobs
     if power.first_core.size == 2:
-        power.counts[row, 0] += jobs[b.HELD_CORES, job]
+        _add(state, job, 0, jobs[b.HELD_CORES, job])
         return
     for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
         for group in range(power.first_core.size - 1):
             lo = max(state.pool_lo[k], power.first_core[group])
             hi = min(state.pool_hi[k], power.first_core[group + 1])
-            if state.settings[b.RELEASES] == b.NO_RELEASES:
-                power.counts[row, group] += max(0, hi - lo)
-                continue
-            for core in range(lo, hi):
-                power.counts[row, group] += state.holder[core] == job
+            cores = max(0, hi - lo)
+            if state.settings[b.RELEASES] != b.NO_RELEASES:
+                cores = 0
+                for core in range(lo, hi):
+                    cores += state.holder[core] == job
+            if cores > 0:
+                _add(state, job, group, cores)
 
 
 @compiled(inner=True)
@@ -107,19 +119,14 @@ def _level(state: BatchState) -> int:
     sizes, power, limit = state.sizes, state.power, state.clock[b.LIMIT_MW]
     if limit == b.NEVER:
         return 0
-    power.counts[:, :] = 0
+    power.drawn[:] = 0
     for k in range(sizes[b.N_RUNNING]):
         _count(state, state.running_job[k])
     for k in range(sizes[b.N_STARTED]):
         _count(state, state.started[k])
-    slowest = power.more_mw.shape[0] - 1
+    slowest = power.states - 1
     for level in range(slowest):
-        total = state.settings[b.IDLE_MW]
-        for group in range(power.first_core.size - 1):
-            total += (
-                power.counts[0, group] * power.more_mw[0, group] + power.counts[1, group] * power.more_mw[level, group]
-            )
-        if total <= limit:
+        if state.settings[b.IDLE_MW] + power.drawn[level] <= limit:
             return level
     return int(slowest)
 

@@ -1,8 +1,9 @@
-"""What the scheduler thinks how long jobs run, predicted from those who have ended."""
+"""What the scheduler thinks how long jobs run, or what they draw, predicted from those who have ended."""
 
 from __future__ import annotations
 
 from bls.engine import state as b
+from bls.engine.features.power_prediction import learn_power, predict_power
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.compiled import compiled
@@ -18,6 +19,10 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
     enough for what its jobs ask for: they are planned with that.
     """
     jobs, history = state.jobs, state.history
+    if state.power.seen.shape[0] > 0:
+        predict_power(state, job)
+    if state.history_least.size == 0:
+        return 0
     origin = jobs[b.ORIGIN, job]
     most = history.shape[1] - 1
     jobs[b.ESTIMATE, job] = jobs[b.WALLTIME, job]
@@ -41,8 +46,10 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 @compiled(HOOK)
 def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
-    """Remember how long a job has run that ends at ``begin``."""
+    """Remember how long a job has run that ends at ``begin``, and what it has drawn."""
     history = state.history
+    if state.power.seen.shape[0] > 0:
+        learn_power(state, job)
     origin = state.jobs[b.ORIGIN, job]
     most = history.shape[1] - 1
     for level in range(state.history_least.size):

@@ -19,7 +19,10 @@ from traces.base.toml import parse_toml
 __all__ = ["FileSums", "NamedFile", "find_file", "is_command", "is_path", "located", "located_command", "names_in"]
 
 #: Options whose whole text is a file's name, or may be.
-_PATHS = ("platform", "applications", "requests", "windows", "failures", "malleable", "limits", "allowed", "signals")
+_PATHS = (
+    *("platform", "applications", "requests", "windows", "failures", "malleable"),
+    *("limits", "allowed", "job-power", "signals"),
+)
 
 #: Options whose text is a command line, of which each word may be a file's name.
 _COMMANDS = ("bls-command",)

@@ -1,0 +1,313 @@
+"""What the cores of a job draw, and how fast they are, by what its application is: a factor on watts, and a memory-bound share.
+
+A CSV file has a line for each job of which something is said::
+
+    job_id,power,memory_bound
+    17,0.8,0.6
+    18,,0.25
+
+``power`` is a factor on what an active core draws beyond an idle one; ``memory_bound`` is the share of a job's time at full
+speed that does not depend on the speed of its cores. The latter is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as
+M. Etinski, J. Corbalan, J. Labarta and M. Valero have it (*Optimizing job performance under a given power constraint in HPC
+centers*, IGCC 2010): T(f) / T(fmax) = β (fmax / f - 1) + 1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bls.constraints.request_file import read_request_file
+from bls.options import JOB_POWER
+from bls.power.table import MOST_MW, PowerTable
+from bls.workloads.workload import Workload
+from traces.base.columns import Columns
+from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import real
+from traces.base.scale import WHOLE
+from traces.compiled import Array
+
+__all__ = [
+    "HIGHEST",
+    "MEMORY_BOUND",
+    "POWER",
+    "JobPower",
+    "PowerClasses",
+    "active_mw",
+    "factored",
+    "given_columns",
+    "job_power",
+    "part_of",
+    "power_classes",
+]
+
+#: The columns.
+POWER, MEMORY_BOUND = "power", "memory_bound"
+
+#: The most that each of them may be.
+HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}
+
+#: What holds where nothing is said, parts per billion.
+_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}
+
+#: What a user has called what is given in Python.
+_KEYWORD = "job_power"
+
+_NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
+
+#: Which of a job's numbers, and what holds without it, to what its application says; None where no application says it.
+Said = Callable[[str, Array], Array | None]
+
+
+@dataclass(frozen=True, eq=False)
+class JobPower:
+    """What is said of jobs; int64 (n,) each, parts per billion.
+
+    Attributes
+    ----------
+    power, memory_bound : ndarray
+    given : tuple of str
+        Which of the two anybody has said anything of.
+    """
+
+    power: Array
+    memory_bound: Array
+    given: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PowerClasses(Columns):
+    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64.
+
+    Attributes
+    ----------
+    kind : ndarray, shape (n,)
+        The class of each job, or of each row of a table of jobs; class 0 is as the platform says.
+    speed, active_mw : ndarray, shape (K, S, G)
+        As of ``PowerTable``.
+    """
+
+    kind: Array
+    speed: Array
+    active_mw: Array
+
+    @property
+    def most_mw(self) -> Array:
+        """The most that a core of each group draws, whosever it is: int64 (G,)."""
+        found: Array = self.active_mw[:, 0].max(axis=0)
+        return found
+
+    def of_rows(self, origin: Array) -> PowerClasses:
+        """The same by the rows of a table of jobs, whose jobs are these."""
+        return PowerClasses(self.kind[origin], self.speed, self.active_mw)
+
+    def active(self, row: Array, scale: Array, group: Array) -> Array:
+        """What cores of these groups draw that work for the jobs of these rows, at these scales: int64 (k,), mW.
+
+        A core is in the slowest of its job's states that is no slower.
+        """
+        kind = self.kind[row]
+        fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
+        found: Array = self.active_mw[kind, fits.sum(axis=1) - 1, group]
+        return found
+
+
+def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
+    """What cores draw that work; ``classes`` by rows, or None where all jobs are as the platform says. As of
+    :meth:`PowerClasses.active`."""
+    if classes is None:
+        return np.asarray(table.active_mw[table.state_of(scale, group), group])
+    return classes.active(row, scale, group)
+
+
+def part_of(where: str, column: str, value: object) -> int:
+    """A number in parts per billion.
+
+    Raises
+    ------
+    InputError
+        If it is none from 0 to :data:`HIGHEST`; the message begins with ``where``.
+    """
+    return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
+
+
+def _read_power(where: str, text: str) -> int:
+    return _read(where, POWER, text)
+
+
+def _read_memory_bound(where: str, text: str) -> int:
+    return _read(where, MEMORY_BOUND, text)
+
+
+def _read(where: str, column: str, text: str) -> int:
+    # As it is written: nothing is rounded.
+    match = _NUMBER.fullmatch(text)
+    found = int(match[1]) * WHOLE + int((match[2] or "").ljust(9, "0")) if match else -1
+    if not 0 <= found <= HIGHEST[column] * WHOLE:
+        raise InputError(f"{where}: {shown(text)}; allowed: 0 to {HIGHEST[column]}, with up to nine places")
+    return found
+
+
+def given_columns(given: object) -> dict[str, list[Any]]:
+    """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists.
+
+    Raises
+    ------
+    InputError
+        If it is nothing of the kind.
+    """
+    allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")
+    columns: Any = given
+    found = {}
+    for name in columns:
+        if name not in ("job_id", POWER, MEMORY_BOUND):
+            raise one_of("column", str(name), ("job_id", POWER, MEMORY_BOUND), _KEYWORD)
+        values = columns[name]
+        values = values.tolist() if hasattr(values, "tolist") else values
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise InputError(f"{_KEYWORD}: {name}: {shown(values)}; {allowed}")
+        found[name] = list(values)
+    if "job_id" not in found or len(found) == 1 or len({len(values) for values in found.values()}) > 1:
+        raise InputError(
+            f"{_KEYWORD}: {', '.join(f'{len(found[name])} of {name}' for name in found) or 'no column'}; "
+            f"allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}"
+        )
+    return found
+
+
+def _of_columns(given: Mapping[str, list[Any]], workload: Workload, known: Array) -> dict[str, Array]:
+    rows = {job: row for row, job in enumerate(workload.job_id.tolist())}
+    others = set(known.tolist()) - rows.keys()
+    found = {name: np.full(len(workload), -1, np.int64) for name in given if name != "job_id"}
+    seen = set()
+    for place, job in enumerate(given["job_id"]):
+        where = f"{_KEYWORD}: job_id[{place}]"
+        if job not in rows and job not in others:
+            raise InputError(f"{where}: job {shown(job)} is not in {workload.source or 'the workload'}")
+        if job in seen:
+            raise InputError(f"{where}: job {job} is there twice")
+        seen.add(job)
+        for name, column in found.items():
+            value = part_of(f"{_KEYWORD}: {name}[{place}]", name, given[name][place])
+            if job in rows:
+                column[rows[job]] = value
+    return found
+
+
+def job_power(
+    given: str | os.PathLike[str] | Mapping[str, list[Any]] | None,
+    workload: Workload,
+    known: Array,
+    said: Said | None = None,
+) -> JobPower | None:
+    """What is said of the jobs of a run; None where nothing is.
+
+    Parameters
+    ----------
+    given : path or mapping, optional
+        A file, or columns from :func:`given_columns`.
+    workload : Workload
+    known : int64
+        Job numbers that may be named beside the workload's.
+    said : callable, optional
+        ``said(column, otherwise)``: what jobs' applications say goes before ``otherwise``, parts per billion; None where none
+        of them says anything.
+
+    Raises
+    ------
+    InputError
+        If the file or the columns cannot be used.
+    """
+    found: dict[str, Array] = {}
+    if isinstance(given, Mapping):
+        found = _of_columns(given, workload, known)
+    elif given is not None:
+        readers = {POWER: _read_power, MEMORY_BOUND: _read_memory_bound}
+        found = read_request_file(given, workload, tuple(readers), known, readers)
+        if not found:
+            raise InputError(f"{os.fspath(given)}: neither column {POWER} nor {MEMORY_BOUND}; allowed: at least one")
+    columns, there = list[Array](), list[str]()
+    for name, default in _DEFAULT.items():
+        column = found.get(name, np.full(len(workload), -1, np.int64))
+        column = np.where(column < 0, default, column)
+        by_application = None if said is None else said(name, column)
+        if name in found or by_application is not None:
+            there.append(name)
+        columns.append(column if by_application is None else by_application)
+    power, memory_bound = columns
+    return JobPower(power, memory_bound, tuple(there)) if there else None
+
+
+def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
+    """The classes of jobs that are equal in both.
+
+    Raises
+    ------
+    InputError
+        If the machine could draw more than :data:`bls.power.table.MOST_MW`.
+    """
+    _check_most(table, jobs, job_id)
+    plain = np.array([[WHOLE], [0]])
+    pairs, kind = np.unique(
+        np.concatenate([plain, np.stack([jobs.power, jobs.memory_bound])], axis=1), axis=1, return_inverse=True
+    )
+    kind = kind.reshape(-1)
+    # Class 0 is that of the platform, which is there whether any job is of it or not.
+    order = np.append(kind[0], np.delete(np.arange(pairs.shape[1]), kind[0]))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    power, memory = pairs[:, order]
+    more = table.active_mw - table.idle_mw
+    active = np.stack([table.idle_mw + factored(more, int(one)) for one in power])
+    speeds = {one: _speeds(table.speed, one) for one in set(memory.tolist())}
+    speed = np.stack([speeds[one] for one in memory.tolist()])
+    return PowerClasses(place[kind[1:]], speed, active)
+
+
+def factored(mw: Array, factor: int) -> Array:
+    """So many mW times a factor in parts per billion, at most 10, rounded half up: exactly, where that is an int64."""
+    whole, part = np.divmod(mw, WHOLE)
+    high, low = divmod(factor, WHOLE)
+    found: Array = whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE
+    return found
+
+
+def _speeds(speed: Array, memory: int) -> Array:
+    # 1 / ((1 - m) / f + m), rounded half up to parts per billion. Two states are never one: a slower one is slower by a part
+    # at least, as it is by its speed that anybody knows in which state a core is.
+    found = np.empty_like(speed)
+    for group in range(speed.shape[1]):
+        for at, one in enumerate(speed[:, group].tolist()):
+            above, below = WHOLE * WHOLE * one, WHOLE * (WHOLE - memory) + memory * one
+            found[at, group] = (2 * above + below) // (2 * below)
+            if at:
+                before = int(found[at - 1, group])
+                same = one == speed[at - 1, group]
+                found[at, group] = before if same else min(int(found[at, group]), before - 1)
+    return found
+
+
+def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
+    # In Python's integers: beyond that nothing fits.
+    row = int(jobs.power.argmax())
+    most = max(int(jobs.power[row]), WHOLE)
+    columns = (table.n_hosts, table.cores, table.base_mw, table.idle_mw, table.active_mw[0], table.off_mw)
+    total = 0
+    for group, (hosts, cores, base, idle, active, off) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        passages = int(table.shutdown_mw[group]), int(table.boot_mw[group])
+        work = base + cores * (idle + -(-(active - idle) * most // WHOLE))
+        total += hosts * max(work, off, *passages)
+    if total > MOST_MW:
+        raise InputError(
+            f"{JOB_POWER.name}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
+            f"platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
+        )

@@ -1,0 +1,107 @@
+"""What jobs draw by their applications, at both levels and in every coupling."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_power_runs import PLATFORM, assert_same, hosts_make_the_machine, scenario
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.machine.host_power import HostPower
+from bls.power.options import PowerOptions
+from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import parse_application_map
+from traces.base.errors import InputError
+
+S = 10**9
+
+
+def of_jobs(seed: int) -> tuple[Workload, dict[str, Any]]:
+    """A scenario in which running jobs are slowed, and something is said of what they draw."""
+    workload, options = scenario(seed)
+    chance, numbers = random.Random(f"{seed} draws"), workload.job_id.tolist()
+    given = {
+        "job_id": numbers,
+        "power": [chance.choice((0.5, 1, 1.4)) for _ in numbers],
+        "memory_bound": [chance.choice((0, 0.4, 1)) for _ in numbers],
+    }
+    options["power"] = replace(options["power"], job_power=given)
+    return workload, options
+
+
+def test_hosts_make_the_machine() -> None:
+    """Of groups that are not alike; with tasks told apart, too."""
+    working = 0
+    for seed in range(10):
+        workload, options = of_jobs(seed)
+        hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
+        if options["als"] != "recorded":
+            options["power"] = replace(options["power"], of="working")
+            hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
+            working += 1
+    assert working > 4
+
+
+@pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool")])
+def test_in_every_coupling(seed: int, coupling: str) -> None:
+    workload, options = of_jobs(seed)
+    if options["als"] == "recorded":
+        options["als"] = "fac"
+    reference = bridge.simulate(workload, PLATFORM, **options)
+    assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
+
+
+def test_a_loop_by_hand() -> None:
+    """Two cores, idle 50 W and waiting 60 W, at work 100 W, or at half of their speed 70 W; 16 tasks of 1 s on each core.
+
+    The job draws half of that beyond idle ones, 75 W, or 60 W, a core, and half of its time no speed changes. From 4 to 10 s
+    130 W are allowed: it is at 1 / (0.5 / 0.5 + 0.5) of full speed, and does 4 of its 16 s in these 6 s. It ends at 18 s.
+    """
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], waiting_w=60)),))
+    given = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
+    power = PowerOptions(limits=[(4 * S, 10 * S, 130)], fallback="dvfs", job_power=given)
+    job = Workload.from_jobs([(1, 0, 16, 2, 16)])
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 16, "variation": 0.0}
+    for of in ("held", "working"):
+        found = bridge.simulate(job, machine, power=replace(power, of=of), **said)
+        assert abs(found.jobs.end_ns[0] - 18 * S) <= 16
+        assert found.jobs.energy_j[0] == pytest.approx(2 * (75 * 12 + 60 * 6), rel=1e-8)
+        assert found.metrics["above_limit_ns"] == 0
+
+
+def test_an_application_map_says_what_jobs_draw() -> None:
+    """The map goes before the file; of a job of which neither says anything it is what the platform says."""
+    text = """
+[[application]]
+name = "light"
+match = { user = 1 }
+power = 0.5
+[[application]]
+name = "bound"
+match = { user = 2 }
+memory_bound = 0.25
+[default]
+power = 2
+"""
+    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
+    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
+    found = bridge.simulate(log, machine, **said, power=PowerOptions(job_power=given))
+    assert found.jobs.power.tolist() == [0.5, 0.8, 2]
+    assert found.jobs.memory_bound.tolist() == [1, 0.25, 0]
+    assert found.jobs.energy_j.tolist() == [2 * 75 * 100, 2 * 90 * 100, 2 * 150 * 100]
+    alone = bridge.simulate(log, machine, **said, power=PowerOptions())
+    assert alone.jobs.power.tolist() == [0.5, 1, 2]
+    assert alone.jobs.memory_bound.tolist() == [0, 0.25, 0]
+    assert "power" not in bridge.simulate(log, machine, **said).jobs
+    for key, value, allowed in (("power", 11, "0 to 10"), ("memory_bound", '"all"', "0 to 1")):
+        broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
+        with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
+            parse_application_map(broken, "m.toml")
