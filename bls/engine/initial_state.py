@@ -327,6 +327,7 @@ def no_power() -> PowerState:
         _none(),
         nowhere.copy(),
         nowhere.copy(),
+        nowhere.copy(),
         _none(),
     )
 
