@@ -156,7 +156,7 @@ NOTICE = Option(
 FALLBACK = Option(
     name="--fallback", panel=Panel.POWER, default="none", metavar="HOW",
     help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
-    "slowed), dvfs (running jobs are slowed), stop:idle or stop:off (hosts are out of service)",
+    "slowed), dvfs (running jobs are slowed; dvfs:slow=fewest: one by one), stop:idle or stop:off (hosts are out of service)",
 )  # fmt: skip
 ALLOWED = Option(
     name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",

@@ -42,6 +42,8 @@ LIMITS, POWER_FITS, SET_LEVEL, STOP_HOSTS = 30, 31, 32, 33
 TOGETHER = 34
 # One reservation under a limit to power:
 POWER_PLAN = 35
+# Running jobs that are slowed one by one:
+SET_STATES = 36
 
 HOOKS = Hooks(
     "batch engine",
@@ -83,6 +85,7 @@ HOOKS = Hooks(
         STOP_HOSTS: ("hosts that are stopped under a limit", "bls.engine.features.power_stops:stop_hosts"),
         TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
         POWER_PLAN: ("EASY under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
+        SET_STATES: ("jobs that are slowed one by one", "bls.engine.features.power_by_job:set_states"),
     },
 )
 

@@ -328,6 +328,7 @@ def no_power() -> PowerState:
         planned=_none(),
         drawn=_none(),
         ends=nowhere.copy(),
+        slowing=nowhere.copy(),
         room=_none(),
         states=0,
         kind=_none(),

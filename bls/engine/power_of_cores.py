@@ -11,9 +11,12 @@ __all__ = [
     "core_mw",
     "cores_mw",
     "drawn_mw",
+    "held_in",
     "held_mw",
+    "held_parts",
     "least_mw",
     "more_mw",
+    "mw_in_state",
     "planned_state",
     "power_left",
     "room_mw",
@@ -107,6 +110,42 @@ def held_mw(state: BatchState, job: int) -> int:
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] == job:
                 total += core_mw(state, job, core)
+    return int(total)
+
+
+@compiled(inner=True)
+def held_in(state: BatchState, job: int, begin: int, stop: int) -> int:
+    """How many of the cores [begin, stop) a job holds."""
+    jobs, total = state.jobs, 0
+    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+        lo, hi = max(state.pool_lo[k], begin), min(state.pool_hi[k], stop)
+        if state.settings[b.RELEASES] == b.NO_RELEASES:
+            total += max(0, hi - lo)
+            continue
+        for core in range(lo, hi):
+            total += state.holder[core] == job
+    return int(total)
+
+
+@compiled(inner=True)
+def mw_in_state(state: BatchState, job: int, at: int) -> int:
+    """What the cores that a job holds draw beyond idle ones in a state."""
+    first, total = state.power.first_core, 0
+    if first.size == 2:
+        return int(state.jobs[b.HELD_CORES, job] * drawn_mw(state, job, at, 0))
+    for group in range(first.size - 1):
+        total += held_in(state, job, first[group], first[group + 1]) * drawn_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def held_parts(state: BatchState, job: int, at: int) -> int:
+    """The speeds of the cores that a job holds in a state, in parts per billion of one each, together."""
+    first, total = state.power.first_core, 0
+    if first.size == 2:
+        return int(state.jobs[b.HELD_CORES, job] * speed_in(state, job, at, 0))
+    for group in range(first.size - 1):
+        total += held_in(state, job, first[group], first[group + 1]) * speed_in(state, job, at, group)
     return int(total)
 
 

@@ -120,7 +120,8 @@ AFTER_LEVELS = 41  # states under a limit to power
 MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no place, waits
 POWER_STAIRS = 43  # by how many steps of limits the profile may change at one instant
 NOTICED = 44  # 1 where limits are known before they begin
-SETTINGS = 45
+SLOW = 45  # with levels, in which order jobs are slowed: one of those below
+SETTINGS = 46
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -220,6 +221,15 @@ SCALES, CUTS, SLOWS = 1, 2, 4
 # Values of POWERED: not at all; jobs start at full speed, or not; in the state that their submit has set; at one level for all
 # that may be slowed.
 UNPOWERED, HOLD, FIXED, LEVELS = 0, 1, 2, 3
+
+# Values of SLOW: all alike; or one by one, those first who save the most, hold the most or the fewest cores, have started last
+# or first, or save the most for what their cores lose of speed.
+TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = range(7)
+
+# Rows of PowerState.slowing, of each running job: which it is; the state that it is to be in; what it saves in its slowest one,
+# and what its cores lose of speed; its place by a rule that is a number; and a heap of such entries.
+SLOWING_JOB, SLOWING_STATE, SLOWING_SAVES, SLOWING_LOSES, SLOWING_KEY, SLOWING_HEAP = range(6)
+SLOWING_ROWS = 6
 
 # States of hosts, where some are stopped: in service; idle, and not; on the way off, off, on the way back.
 UP, OUT, SHUTTING, OFF, BOOTING = range(5)
@@ -369,6 +379,8 @@ class PowerState(State):
         Work space.
     ends : int64 (2, R)
         Work space: a heap of as many jobs as may run at once.
+    slowing : int64 (SLOWING_ROWS, R) or (SLOWING_ROWS, 0)
+        Work space, where jobs are slowed one by one: see the names above.
     room : int64 (3,)
         Of the pass under way: its number, plus 1; how many that it has started are counted; and what is left for others, mW.
     states : int
@@ -395,6 +407,7 @@ class PowerState(State):
     planned: Ints
     drawn: Ints
     ends: Ints2
+    slowing: Ints2
     room: Ints
     states: int
     kind: Ints

@@ -12,7 +12,7 @@ import numpy as np
 
 from bls import options as o
 from bls.engine import state as b
-from bls.engine.hooks import SET_LEVEL
+from bls.engine.hooks import SET_LEVEL, SET_STATES
 from bls.engine.state import PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.history import LAST_TWO
@@ -30,12 +30,24 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-__all__ = ["FALLBACKS", "PowerOptions", "PowerPlan", "power_plan"]
+__all__ = ["FALLBACKS", "SLOW", "PowerOptions", "PowerPlan", "power_plan"]
 
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 
+#: In which order running jobs are slowed with ``dvfs``.
+SLOW: Final = {
+    "together": b.TOGETHER,
+    "fewest": b.FEWEST,
+    "widest": b.WIDEST_FIRST,
+    "narrowest": b.NARROWEST_FIRST,
+    "latest": b.LATEST,
+    "earliest": b.EARLIEST,
+    "least-sensitive": b.LEAST_SENSITIVE,
+}
+
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
+_SLOW: Final = "dvfs:slow="
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,8 @@ class PowerOptions:
     fallback : str
         ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
-        ``dvfs``: all running jobs that may be slowed are at one level. ``stop:idle``, ``stop:off``: so many hosts are out of
-        service that the others fit.
+        ``dvfs``: all running jobs that may be slowed are at one level; ``dvfs:slow=fewest``: they are slowed one by one, in the
+        order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: so many hosts are out of service that the others fit.
     allowed : str, path, or number
         Which jobs may be slowed (``bls.power.allowed``); a number is a share of them, 0 to 1.
     stretch_walltime : bool
@@ -138,6 +150,12 @@ class PowerOptions:
             raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}")
         if self.fallback in FALLBACKS:
             return self.fallback, 1
+        if self.fallback.startswith(_SLOW):
+            if self.fallback.removeprefix(_SLOW) not in SLOW:
+                raise InputError(
+                    f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SLOW + rule for rule in SLOW)}"
+                )
+            return "dvfs", 1
         if self.fallback.partition(":")[0] != "submit":
             raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
         match = _SUBMIT.fullmatch(self.fallback)
@@ -146,6 +164,11 @@ class PowerOptions:
                 f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
             )
         return "submit", int(match[1])
+
+    @property
+    def slow(self) -> str:
+        """In which order ``dvfs`` slows jobs, one of :data:`SLOW`."""
+        return self.fallback.removeprefix(_SLOW) if self.fallback.startswith(_SLOW) else "together"
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run."""
@@ -239,6 +262,11 @@ class PowerPlan:
         return self.limits_jobs and bool(self.planned.any())
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether each running job that may be slowed is in a state of its own."""
+        return self.fallback == "dvfs" and self.options.slow != "together"
+
+    @property
     def least_mw(self) -> int:
         """The least that the machine may come to draw, if nobody works: all hosts idle, or off where they shut down."""
         table = self.table
@@ -266,8 +294,11 @@ class PowerPlan:
             b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
         }
         if self.slows:
-            stretches = int(self.options.stretch_walltime)
-            found |= {b.AFTER_LEVELS: SET_LEVEL, b.STRETCHES: stretches}
+            found |= {
+                b.AFTER_LEVELS: SET_STATES if self.one_by_one else SET_LEVEL,
+                b.STRETCHES: int(self.options.stretch_walltime),
+                b.SLOW: SLOW[self.options.slow],
+            }
         return found
 
     def stop_state(self) -> StopState | None:
@@ -309,6 +340,7 @@ class PowerPlan:
         if self.classes is not None and len(self.classes.speed) > 1:
             active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
         n_cores = int(table.first_core[-1])
+        most_running = min(len(self.planned), n_cores) + 2
         return PowerState(
             ns=instants.copy(),
             known=limits.steps(instants, b.NEVER, known=True),
@@ -319,7 +351,8 @@ class PowerPlan:
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             drawn=np.zeros(table.n_states, np.int64),
-            ends=np.zeros((2, min(len(self.planned), n_cores) + 2), np.int64),
+            ends=np.zeros((2, most_running), np.int64),
+            slowing=np.zeros((b.SLOWING_ROWS, most_running if self.one_by_one else 0), np.int64),
             room=np.zeros(3, np.int64),
             states=table.n_states,
             kind=kind,

@@ -28,6 +28,7 @@ from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
+from bls.power.slowed_jobs import slowed_over_time
 from bls.power.table import PowerTable
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS, format_ns
@@ -216,6 +217,8 @@ class PowerReport:
         # When anything that is shown changes.
         limits, spans = self.plan.limits.instants, self._host_spans
         found = [self.series.instant_ns, limits, self._levels.instant_ns]
+        if self._slowed is not None:
+            found.append(self._slowed[1].instant_ns)
         if spans is not None:
             found.append(spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
@@ -234,6 +237,8 @@ class PowerReport:
         plan = self.plan
         if plan.fallback != "dvfs" or not plan.slows:
             return none
+        if self._slowed is not None:
+            return self._slowed[0]
         table, held = plan.table, holdings(self.ledger)
         slowed = plan.planned[self._origin(held.job)] > 0
         draws = [_by_state(table, self._classes, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
@@ -250,6 +255,13 @@ class PowerReport:
             done |= drawn <= known
         another = np.append(True, level[1:] != level[:-1])
         return PowerSeries(every[another], level[another], self.until_ns)
+
+    @cached_property
+    def _slowed(self) -> tuple[PowerSeries, PowerSeries] | None:
+        # Where each job is in a state of its own: the slowest of them, and how many jobs are slowed.
+        if not (self.plan.one_by_one and self.plan.slows):
+            return None
+        return slowed_over_time(self.ledger, self.plan.table, self.begin_ns, self.until_ns)
 
     def _origin(self, row: Array) -> Array:
         # The workload's row of each row of the table of jobs: first attempts come first, in its order.
@@ -277,6 +289,8 @@ class PowerReport:
             "level": self._levels.at(at),
             **counts,
         }
+        if self.plan.one_by_one:
+            rows["jobs_slowed"] = np.zeros(len(at), np.int64) if self._slowed is None else self._slowed[1].at(at)
         if len(at) > 1:
             another = np.ones(len(at), np.bool_)
             another[1:] = np.any(

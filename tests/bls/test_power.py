@@ -59,7 +59,7 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         limits=[(one.begin, one.end, one.power / 1000) for one in case.limits],
         reaction_ns=case.reaction,
         notice_ns=case.notice,
-        fallback=f"submit:state={case.slow}" if case.fallback == "submit" else case.fallback,
+        fallback=fallback_of(case),
         allowed=allowed,
         job_power=job_power_of(case),
         estimates=case.estimates,
@@ -69,6 +69,13 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     if case.downs:
         said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def fallback_of(case: Case) -> str:
+    """As the command line says it."""
+    if case.fallback == "submit":
+        return f"submit:state={case.slow}"
+    return f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
 
 
 def job_power_of(case: Case) -> dict[str, list[float]] | None:

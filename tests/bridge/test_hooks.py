@@ -152,6 +152,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         limited("dvfs") | {"backfill": "2"},
         {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS},
     ),
+    "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_FITS, b.SET_STATES, *OTHERS}),
     "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }

@@ -70,9 +70,9 @@ class Machine:
 @dataclass(frozen=True)
 class Case:
     """Everything that is given; ``fallback`` as on the command line, ``slow`` the state of ``submit``; ``cost``: what a pass
-    takes; ``promised``: whether it is known of running jobs when they end at the speeds of now; ``estimates``: what jobs are
-    thought to draw, ``exact``, ``platform`` or ``last-two``; with ``notice``, which is without backfilling, running jobs are
-    thought to go on."""
+    takes; ``order``: in which order ``dvfs`` slows jobs; ``promised``: whether it is known of running jobs when they end at the
+    speeds of now; ``estimates``: what jobs are thought to draw, ``exact``, ``platform`` or ``last-two``; with ``notice``, which
+    is without backfilling, running jobs are thought to go on."""
 
     machine: Machine
     jobs: tuple[Job, ...]
@@ -87,6 +87,7 @@ class Case:
     promised: bool = False
     estimates: str = "exact"
     end_of: EndOf | None = None
+    order: str = "together"
 
 
 @dataclass
@@ -340,6 +341,9 @@ class _World:
     def set_states(self, now: int) -> None:
         slowest, level = len(self.machine.states) - 1, 0
         limit = self.limit(now)
+        if self.case.fallback == "dvfs" and self.case.order != "together":
+            self.slow_one_by_one(now)
+            return
         if self.case.fallback == "dvfs" and limit is not None:
             while level < slowest:
                 runs = [(len(one.cores), one.job, level if self.planned(one.job) else 0) for one in self.running]
@@ -357,6 +361,42 @@ class _World:
             )  # it was planned otherwise, and has run for no time
             known = replace(one, thought=one.start + run) if starts else one
             slowed = known.into(state, now, self.speed)
+            changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
+        self.running = changed
+
+    def slow_one_by_one(self, now: int) -> None:
+        """Each in a state of its own: who is first in the order is slowed first, and only the last not as far as possible."""
+        slowest, limit, states = len(self.machine.states) - 1, self.limit(now), [0] * len(self.running)
+
+        def saves(one: _Runs) -> int:
+            return len(one.cores) * (self.more(one.job, 0) - self.more(one.job, slowest))
+
+        def saves_a_part(one: _Runs) -> Fraction:
+            return saves(one) / (len(one.cores) * (1 - self.speed(one.job, slowest)))
+
+        measure = {
+            "fewest": lambda one: -saves(one),
+            "widest": lambda one: -len(one.cores),
+            "narrowest": lambda one: len(one.cores),
+            "latest": lambda one: -one.start,
+            "earliest": lambda one: one.start,
+            "least-sensitive": lambda one: -saves_a_part(one),
+        }[self.case.order]
+        turn = sorted(
+            (place for place, one in enumerate(self.running) if self.planned(one.job) and saves(one) > 0),
+            key=lambda place: (measure(self.running[place]), self.running[place].job),
+        )
+
+        def fits() -> bool:
+            runs = [(len(one.cores), one.job, state) for one, state in zip(self.running, states, strict=True)]
+            return limit is None or self.power(runs) <= limit
+
+        for place in turn:
+            while states[place] < slowest and not fits():
+                states[place] += 1
+        changed = []
+        for one, state in zip(self.running, states, strict=True):
+            slowed = one.into(state, now, self.speed)
             changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 

@@ -9,7 +9,7 @@ they begin, the profile has them from when they are known on, and a job fits if 
 
 With *levels* there is one level for all running jobs that may be slowed. After each pass it is the fastest at which what is
 drawn fits, or the slowest if none does; jobs are told of a change as of any that a policy makes
-(``bls.engine.features.directed``).
+(``bls.engine.features.directed``). Or each has a state of its own (``bls.engine.features.power_by_job``).
 
 Where what jobs draw is predicted, they start, and are planned, by that; the level is by what is drawn.
 
@@ -27,7 +27,7 @@ from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
-__all__ = ["change_limits", "fits_power", "room_in_pass", "set_level"]
+__all__ = ["change_limits", "fits_power", "put_into", "room_in_pass", "set_level"]
 
 
 @compiled(inner=True)
@@ -141,7 +141,7 @@ def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
 
 
 @compiled(inner=True)
-def _put_into(state: BatchState, job: int, level: int) -> None:
+def put_into(state: BatchState, job: int, level: int) -> None:
     """Have a job run in the state that it is to be in, if it does not."""
     power, jobs, settings = state.power, state.jobs, state.settings
     wanted = planned_state(state, job)
@@ -198,7 +198,7 @@ def set_level(state: BatchState, _job: int, now: int, _stop: int, _sign: int) ->
             drop_slots(state)  # as long as they were
         clock[b.LEVEL] = level
     for k in range(sizes[b.N_RUNNING]):
-        _put_into(state, state.running_job[k], level)
+        put_into(state, state.running_job[k], level)
     for k in range(sizes[b.N_STARTED]):
-        _put_into(state, state.started[k], level)
+        put_into(state, state.started[k], level)
     return int(carry_out(state, now))

@@ -1,0 +1,144 @@
+"""Running jobs that are slowed one by one under a limit to power: each that may be slowed is in a state of its own.
+
+After each pass all of them are at full speed, if what is drawn then fits. Otherwise they are put into their slowest state one
+by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does. Those who would save
+nothing are left alone. Who starts, and how long waiting jobs are planned to run, does not depend on that: a job starts if it
+fits with all of them in their slowest state, and is planned at full speed.
+"""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.features.directed import carry_out
+from bls.engine.features.power import put_into
+from bls.engine.hooks import HOOK
+from bls.engine.power_of_cores import held_parts, mw_in_state, planned_state
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["set_states"]
+
+
+@compiled(inner=True)
+def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
+    """Whether a / c is greater (1) than another such fraction, as great (0), or less (-1); exactly, by continued fractions.
+
+    Nothing is below 0; a fraction by 0 is greater than any number.
+    """
+    sign = 1
+    while c > 0 and other_c > 0:
+        whole, other_whole = a // c, other_a // other_c
+        if whole != other_whole:
+            return sign if whole > other_whole else -sign
+        a, c, other_a, other_c = c, a - whole * c, other_c, other_a - other_whole * other_c
+        sign = -sign
+    if c > 0:
+        return -sign
+    return sign if other_c > 0 else 0
+
+
+@compiled(inner=True)
+def _goes_first(state: BatchState, k: int, other: int) -> bool:
+    """Whether entry k is slowed before another one."""
+    of, number = state.power.slowing, state.jobs[b.NUMBER]
+    order = of[b.SLOWING_KEY, other] - of[b.SLOWING_KEY, k]
+    if state.settings[b.SLOW] == b.LEAST_SENSITIVE:
+        order = _compare(
+            of[b.SLOWING_SAVES, k],
+            of[b.SLOWING_LOSES, k],
+            of[b.SLOWING_SAVES, other],
+            of[b.SLOWING_LOSES, other],
+        )
+    if order != 0:
+        return bool(order > 0)
+    return bool(number[of[b.SLOWING_JOB, k]] < number[of[b.SLOWING_JOB, other]])
+
+
+@compiled(inner=True)
+def _settle(state: BatchState, n: int, at: int) -> None:
+    """Let the entry at a place of the heap of n go down to where it belongs."""
+    heap = state.power.slowing[b.SLOWING_HEAP]
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and _goes_first(state, heap[child + 1], heap[child]):
+            child += 1
+        if _goes_first(state, heap[at], heap[child]):
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
+
+
+@compiled(inner=True)
+def _enter(state: BatchState, k: int) -> None:
+    """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
+    of, jobs, settings = state.power.slowing, state.jobs, state.settings
+    job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
+    slowest, rule = planned_state(state, job), settings[b.SLOW]
+    saves = mw_in_state(state, job, at) - mw_in_state(state, job, slowest)
+    of[b.SLOWING_SAVES, k] = saves
+    if rule == b.LEAST_SENSITIVE:
+        of[b.SLOWING_LOSES, k] = held_parts(state, job, at) - held_parts(state, job, slowest)
+    key = -saves
+    if rule == b.WIDEST_FIRST:
+        key = -jobs[b.HELD_CORES, job]
+    elif rule == b.NARROWEST_FIRST:
+        key = jobs[b.HELD_CORES, job]
+    elif rule == b.LATEST:
+        key = -jobs[b.START, job]
+    elif rule == b.EARLIEST:
+        key = jobs[b.START, job]
+    of[b.SLOWING_KEY, k] = key
+
+
+@compiled(inner=True)
+def _slow(state: BatchState, n: int, above: int) -> None:
+    """Of n entries slow so many that ``above`` mW are saved, or all."""
+    of, heap, size = state.power.slowing, state.power.slowing[b.SLOWING_HEAP], 0
+    for k in range(n):
+        _enter(state, k)
+        if of[b.SLOWING_SAVES, k] > 0:
+            heap[size] = k
+            size += 1
+    for back in range(size // 2):
+        _settle(state, size, size // 2 - 1 - back)
+    while size > 0 and above > 0:
+        k = heap[0]
+        size -= 1
+        heap[0] = heap[size]
+        _settle(state, size, 0)
+        job = of[b.SLOWING_JOB, k]
+        at, slowest = of[b.SLOWING_STATE, k], planned_state(state, job)
+        wanted, full = slowest, mw_in_state(state, job, at)
+        if of[b.SLOWING_SAVES, k] >= above:
+            wanted = at + 1
+            while wanted < slowest and full - mw_in_state(state, job, wanted) < above:
+                wanted += 1
+        of[b.SLOWING_STATE, k] = wanted
+        above -= full - mw_in_state(state, job, wanted)
+
+
+@compiled(inner=True)
+def _list_jobs(state: BatchState) -> int:
+    """Note the jobs that run, all at full speed; returns how many."""
+    of, sizes = state.power.slowing, state.sizes
+    n = sizes[b.N_RUNNING] + sizes[b.N_STARTED]
+    for k in range(n):
+        started = k - sizes[b.N_RUNNING]
+        of[b.SLOWING_JOB, k] = state.started[started] if started >= 0 else state.running_job[k]
+        of[b.SLOWING_STATE, k] = 0
+    return int(n)
+
+
+@compiled(HOOK)
+def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
+    of, limit, n = state.power.slowing, state.clock[b.LIMIT_MW], _list_jobs(state)
+    if limit != b.NEVER:
+        above = state.settings[b.IDLE_MW] - limit
+        for k in range(n):
+            above += mw_in_state(state, of[b.SLOWING_JOB, k], 0)
+        if above > 0:
+            _slow(state, n, above)
+    for k in range(n):
+        put_into(state, of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k])
+    return int(carry_out(state, now))

@@ -1,0 +1,66 @@
+"""Which jobs were slowed when, where each is in a state of its own: found from the speeds that they were told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.power.accounting import PowerSeries, ascending, held_cores
+from bls.power.table import PowerTable
+from traces.compiled import Array
+from traces.ledger import Ledger
+
+__all__ = ["slowed_over_time"]
+
+
+def slowed_over_time(
+    ledger: Ledger, table: PowerTable, begin_ns: int, until_ns: int
+) -> tuple[PowerSeries, PowerSeries]:
+    """The slowest state that any job is in, over time, and how many jobs are slowed.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    table : PowerTable
+    begin_ns, until_ns : int
+        From when to when.
+    """
+    job, lo, _, start, end, scale = held_cores(ledger)
+    # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
+    state = (table.speed[:, table.group_of_core(lo)] > scale).sum(axis=0)
+    slow = state > 0
+    job, state, start, end = job[slow], state[slow], start[slow], end[slow]
+    every = ascending(start, end, np.array([begin_ns]))
+    every = every[(every >= begin_ns) & (every < max(until_ns, begin_ns + 1))]
+    level = np.zeros(len(every), np.int64)
+    for at in range(1, table.n_states):
+        some = state >= at
+        level[_active(every, start[some], end[some]) > 0] = at
+    first, last = _of_jobs(job, start, end)
+    return _steps(every, level, until_ns), _steps(every, _active(every, first, last), until_ns)
+
+
+def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
+    # Spans of cores as those of their jobs: disjoint ones of each.
+    order = np.lexsort((start, job))
+    job, start, end = job[order], start[order], end[order]
+    firsts, lasts = list[int](), list[int]()
+    before = -1
+    for one, begin, stop in zip(job.tolist(), start.tolist(), end.tolist(), strict=True):
+        if one == before and begin <= lasts[-1]:
+            lasts[-1] = max(lasts[-1], stop)
+        else:
+            firsts.append(begin)
+            lasts.append(stop)
+        before = one
+    return np.array(firsts, np.int64), np.array(lasts, np.int64)
+
+
+def _active(at: Array, start: Array, end: Array) -> Array:
+    # How many of the spans contain each instant.
+    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
+    return found
+
+
+def _steps(at: Array, values: Array, until_ns: int) -> PowerSeries:
+    another = np.append(True, values[1:] != values[:-1])
+    return PowerSeries(at[another], values[another], until_ns)
