@@ -18,6 +18,7 @@ from bls.cp import boxes, by_node
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
 from bls.cp.by_node import ByNodeModel
+from bls.cp.followers import Follower, placed, without_followers
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
@@ -99,9 +100,12 @@ def plan(
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
     kind, room = _KINDS[model]
     given, problem = problem, in_large_pieces(problem)
+    began = clock_ns()
+    followers: list[Follower] = []
+    if room == BOXES:
+        problem, followers = without_followers(problem)
     if _places_never_matter(problem):
         kind = PooledModel
-    began = clock_ns()
     whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
@@ -143,7 +147,9 @@ def plan(
         chosen, found = listed, replace(found, source="fallback")
     value = objective.value(chosen.start_s)
     if where is not None:
-        chosen = replace(chosen, unit_node=where[chosen.unit_node], unit_low=chosen.unit_low * problem.piece)
+        node, per_unit = where[chosen.unit_node], np.repeat(given.per_unit, given.units, axis=0)
+        low = placed(chosen.unit_low, node, per_unit, followers)
+        chosen = replace(chosen, unit_node=node, unit_low=low * problem.piece)
     starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else _placed(given, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 

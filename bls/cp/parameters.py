@@ -34,7 +34,7 @@ class Parameters:
     queue : int
         The most jobs that are modelled, of highest priority; at least 1.
     which : {"all", "fits"}
-        Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
+        Of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom the running jobs block.
     search : {"hinted", "guided", "paper", "list"}
         Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
         and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
@@ -68,7 +68,7 @@ class Parameters:
     """
 
     queue: int = 100
-    which: str = "all"
+    which: str = "fits"
     search: str = "hinted"
     limit_s: float = 0.005
     more_s: float = 0.5
@@ -114,8 +114,8 @@ class Parameters:
         if model not in MODELS:
             raise one_of("model", model, MODELS, "constraint programming")
         if model == "pcp20":
-            return cls(which="fits", search="paper", limit_s=1.0, more_s=0.5, tries=4)
-        return cls(which="fits", limit_s=1.0, longest_s=16.0)
+            return cls(search="paper", limit_s=1.0, more_s=0.5, tries=4)
+        return cls(limit_s=1.0, longest_s=16.0)
 
     def next_queue(self, modelled: int, *, solved: bool) -> int:
         """How many jobs the next dispatch is to model at most: half of what this one modelled, until one is solved."""

@@ -25,7 +25,8 @@ __all__ = ["PlannedRun"]
 #: So many of the jobs that a start goes past are named.
 _NAMED = 8
 
-#: A fraction whose parts are longer than that is rounded to this denominator where it is kept.
+#: A fraction whose parts are longer than that is rounded to this denominator where it is kept: Python neither writes nor reads
+#: whole numbers of more than 4,300 digits, so nobody could do anything with the text.
 _BITS, _DENOMINATOR = 14_000, 2**64
 
 

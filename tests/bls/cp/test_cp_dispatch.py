@@ -22,12 +22,13 @@ from bls.cp.parameters import SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
 from bls.cp.solver import Solved, solve
+from bls.policies.planning.planner import PCP20
 from traces.base.errors import InputError
 
 #: Those with a solver.
 SOLVED = tuple(one for one in SEARCHES if one != "list")
 
-LONG = Parameters(limit_s=5.0)
+LONG = Parameters(which="all", limit_s=5.0)
 
 #: The module, which the package hides behind the function of its name.
 of_dispatch = import_module("bls.cp.dispatch")
@@ -103,7 +104,7 @@ def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(
         tuple(Waiting(k, 10**8 - k, 2, (has // 3 + k,)) for k in range(30)),
     )
     instance = instance_of(case)
-    found = dispatch(instance, model, Parameters(search=search))
+    found = dispatch(instance, model, Parameters(which="all", search=search))
     assert (found.status, found.source, found.is_repeatable) == ("too-large", "fallback", True)
     assert found.starts
     # With a divisor they are few.
@@ -112,7 +113,7 @@ def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(
         busy=(Busy(10**8, {0: 1}, (has // 2,)),),
         waiting=tuple(replace(job, per_unit=(has // 4,)) for job in case.waiting),
     )
-    found = dispatch(instance_of(even), model, Parameters(search=search))
+    found = dispatch(instance_of(even), model, Parameters(which="all", search=search))
     assert found.status != "too-large"
 
 
@@ -122,7 +123,7 @@ def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatab
     case: Case, model: str, search: str, seed: int
 ) -> None:
     instance = instance_of(case)
-    hasty = Parameters(limit_s=1e-6, search=search, seed=seed)
+    hasty = Parameters(which="all", limit_s=1e-6, search=search, seed=seed)
     found = planned(instance, model, hasty)
     assert faults(case, found, instance) == []
     assert found.list_value is not None
@@ -142,7 +143,10 @@ def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatab
 @given(cases(nodes=4, jobs=6), st.sampled_from(MODELS), st.sampled_from(SOLVED))
 def test_nobody_is_left_on_an_empty_machine(case: Case, model: str, search: str) -> None:
     empty = replace(case, busy=())
-    for parameters in (Parameters(limit_s=1e-6, search=search), Parameters(wall_s=1e-9, search=search)):
+    for parameters in (
+        Parameters(which="all", limit_s=1e-6, search=search),
+        Parameters(which="all", wall_s=1e-9, search=search),
+    ):
         found = dispatch(instance_of(empty), model, parameters)
         assert found.starts
         assert faults(empty, found, instance_of(empty)) == []
@@ -165,7 +169,7 @@ PAIRS = Case(
 @pytest.mark.parametrize("model", MODELS)
 def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str, search: str) -> None:
     instance = instance_of(CROWD)
-    found = dispatch(instance, model, Parameters(wall_s=1e-9, search=search))
+    found = dispatch(instance, model, Parameters(which="all", wall_s=1e-9, search=search))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
     assert found.value == found.list_value
     assert not found.is_solved
@@ -179,7 +183,7 @@ def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str, wall_s: fl
     # No machine counts 1000 deterministic seconds, or proves what is best of sixty jobs, in a fifth of a second.
     waiting = tuple(Waiting(7 * k % 50, 97 + 89 * k % 61, 1 + k % 3, (1 + k % 4,)) for k in range(60))
     case = Case(((8,),) * 4, (Busy(40, {0: 1, 1: 1}, (5,)), Busy(90, {2: 2}, (3,))), waiting)
-    found = dispatch(instance_of(case), model, Parameters(limit_s=1000.0, wall_s=wall_s))
+    found = dispatch(instance_of(case), model, Parameters(which="all", limit_s=1000.0, wall_s=wall_s))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
     assert found.value == found.list_value
     assert found.starts
@@ -193,7 +197,7 @@ def test_what_a_solve_found_before_the_clock_stopped_it_is_not_used(
     monkeypatch.setattr(
         of_dispatch, "solve", lambda *a, **b: replace(solve(*a, **b), was_stopped=True, status="feasible")
     )
-    found = dispatch(instance_of(CROWD), model, Parameters())
+    found = dispatch(instance_of(CROWD), model, Parameters(which="all"))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
 
 
@@ -280,20 +284,20 @@ def test_half_the_queue_until_a_dispatch_is_solved() -> None:
     assert parameters.next_queue(5, solved=False) == 2
     assert parameters.next_queue(1, solved=False) == 1
     assert parameters.next_queue(2, solved=True) == 40
-    assert dispatch(instance_of(CROWD), "pcp20", Parameters(), queue=3).modelled == 3
+    assert dispatch(instance_of(CROWD), "pcp20", Parameters(which="all"), queue=3).modelled == 3
 
 
 def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equal() -> None:
-    hasty = Parameters(search="paper", limit_s=1e-9, more_s=1e-9, tries=4)
+    hasty = Parameters(which="all", search="paper", limit_s=1e-9, more_s=1e-9, tries=4)
     found = dispatch(instance_of(CROWD), "pcp20", hasty)
     assert (found.status, found.solves, found.source) == ("unknown", 5, "fallback")
     assert found.is_repeatable
     many = Case(
         ((4,),), (Busy(1, {0: 1}, (1,)),), tuple(Waiting(7 * k % 5, 3 + 5 * k % 7, 1, (1 + k % 3,)) for k in range(12))
     )
-    doubled = dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6, longest_s=1e-3))
+    doubled = dispatch(instance_of(many), "hcp19", Parameters(which="all", limit_s=1e-6, longest_s=1e-3))
     assert (doubled.status, doubled.solves) == ("feasible", 2)
-    assert dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6)).solves == 1
+    assert dispatch(instance_of(many), "hcp19", Parameters(which="all", limit_s=1e-6)).solves == 1
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -308,7 +312,7 @@ def test_a_later_solve_that_finds_nothing_leaves_the_status_of_the_plan(
         return found if len(calls) == 1 else replace(found, status="unknown", values=[], was_stopped=stopped)
 
     monkeypatch.setattr(of_dispatch, "solve", once)
-    found = dispatch(instance_of(PAIRS), "pcp20", Parameters(limit_s=0.1, longest_s=1.0))
+    found = dispatch(instance_of(PAIRS), "pcp20", Parameters(which="all", limit_s=0.1, longest_s=1.0))
     assert (found.status, found.solves, found.is_repeatable) == ("feasible", 2, not stopped)
     assert found.source == ("fallback" if stopped else "planned")
 
@@ -331,10 +335,10 @@ def test_the_list_decides_where_a_guided_search_finds_nothing(stopped: bool, mon
 
 
 def test_a_model_that_is_too_large_is_not_made() -> None:
-    found = dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=17))
+    found = dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=17))
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
     # 6 starts, and of each job a unit on either node.
-    assert dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=18)).variables == 18
+    assert dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=18)).variables == 18
 
 
 @pytest.mark.parametrize("gaps", [0, 128])
@@ -349,10 +353,13 @@ def test_variables_are_counted_before_a_model_is_made(name: str, gaps: int, monk
 
 def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     few = boxes.count_variables(problem_of(instance_of(PAIRS), np.arange(6)))
-    for parameters in (Parameters(most_box_variables=few), Parameters(most_variables=few)):
+    for parameters in (Parameters(which="all", most_box_variables=few), Parameters(which="all", most_variables=few)):
         assert dispatch(instance_of(PAIRS), "pcp20", parameters).variables == few
     monkeypatch.setattr(boxes, "scheduling", None)
-    for parameters in (Parameters(most_box_variables=few - 1), Parameters(most_variables=few - 1)):
+    for parameters in (
+        Parameters(which="all", most_box_variables=few - 1),
+        Parameters(which="all", most_variables=few - 1),
+    ):
         found = dispatch(instance_of(PAIRS), "pcp20", parameters)
         assert (found.status, found.source, found.variables) == ("too-large", "fallback", 0)
         assert found.is_solved
@@ -404,7 +411,7 @@ def test_which_of_the_queue() -> None:
 
 def test_times_are_of_the_callers_clock() -> None:
     ticks = iter(range(0, 1000, 10))
-    found = dispatch(instance_of(CROWD), "pcp20", Parameters(), clock_ns=lambda: next(ticks))
+    found = dispatch(instance_of(CROWD), "pcp20", Parameters(which="all"), clock_ns=lambda: next(ticks))
     assert (found.list_ns, found.build_ns, found.solve_ns) == (10, 10, 10)
 
 
@@ -461,6 +468,10 @@ def test_parameters_that_cannot_be(wrong: dict[str, object], message: str) -> No
     with pytest.raises(InputError) as error:
         Parameters(**wrong)  # type: ignore[arg-type]
     assert f"constraint programming: {message}" in str(error.value)
+
+
+def test_the_default_is_to_model_who_fits_whoever_asks() -> None:
+    assert Parameters().which == PCP20.which == PCP20.parameters.which == "fits"
 
 
 def test_the_authors_limits() -> None:
