@@ -15,10 +15,10 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
-from itertools import chain
+from itertools import chain, starmap
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,13 +37,17 @@ from tools.dispatch_workloads import StandIn, eurora, forhlr, write_requests
 from tools.estimates_outcomes import load, shaken
 from tools.estimates_study import name_of
 from traces.base.errors import InputError, TwolevelError, one_of
-from traces.base.time import NS_PER_S
+from traces.base.time import NS_PER_S, parse_duration_ns
 
 SAMPLES, SELECT = 5, "busiest:7d"
 FILE = Path(__file__).resolve().parent.parent / "docs" / "dispatch-study.csv"
 
 #: Cores alike on one host; or the stand-ins of ``tools.dispatch_workloads``.
 MACHINES = ("pool", "eurora", "forhlr")
+
+
+#: What a decision costs where it is what it took.
+MEASURED: Final = "measured"
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Setting:
     factor: float
     select: str
     estimates: str
-    charged: bool
+    charged: str
     sample: int
 
     def key(self, dispatcher: str) -> Key:
@@ -101,9 +105,11 @@ def jobs_of(setting: Setting) -> StandIn:
 
 
 def simulated(
-    made: StandIn, policy: str | AnyPolicy, backfill: str, estimates: str, charged: bool = False
+    made: StandIn, policy: str | AnyPolicy, backfill: str, estimates: str, charged: str = "0"
 ) -> tuple[bridge.Result, float]:
-    """A simulation with recorded run times; and what share of the wall clock's time the process had a core."""
+    """A simulation with recorded run times, in which decisions cost what is ``charged``; and what share of the clock's time the
+    process had a core."""
+    cost_ns = None if charged in ("0", MEASURED) else parse_duration_ns(charged, "--charge-decisions")
     with TemporaryDirectory() as folder:
         asked = Path(folder) / "requests.csv"
         if made.per_unit:
@@ -116,7 +122,7 @@ def simulated(
             als="recorded",
             backfill=backfill,
             estimates=estimates,
-            rules=Rules(keep_decisions=True, charge_decisions=charged),
+            rules=Rules(keep_decisions=True, charge_decisions=charged != "0", decision_cost_ns=cost_ns),
             surroundings=Surroundings(requests=asked if made.per_unit else None),
             keep_tasks=False,
         )
@@ -175,10 +181,17 @@ def run(settings: Iterable[Setting], dispatchers: Sequence[str], path: Path, wor
         rows = csv.DictWriter(lines, heads, lineterminator="\n")
         if not known:
             rows.writeheader()
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            for key, row in pool.map(found, *zip(*tasks, strict=True)) if tasks else ():
-                rows.writerow(key.line() | row.line())
-                lines.flush()
+        for key, row in _all(tasks, workers):
+            rows.writerow(key.line() | row.line())
+            lines.flush()
+
+
+def _all(tasks: Sequence[tuple[Setting, str]], workers: int) -> Iterator[tuple[Key, Row]]:
+    if workers == 1:
+        yield from starmap(found, tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(found, *zip(*tasks, strict=True)) if tasks else ()
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -192,7 +205,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--select", default=SELECT, help="which days; eurora: first:N (default %(default)s)")
     parser.add_argument("--load", type=float, default=1.0, help="how many times as densely jobs come; eurora: the load")
     parser.add_argument("--estimates", nargs="+", default=["exact"], help="what is planned with (default exact)")
-    parser.add_argument("--charge-decisions", action="store_true", help="jobs wait for as long as deciding took")
+    parser.add_argument(
+        "--charge-decisions",
+        default="0",
+        metavar="TIME",
+        help="jobs wait so long for each, or as long as it took: measured",
+    )
     parser.add_argument("--dispatchers", nargs="+", default=list(DISPATCHERS), metavar="NAME", help="default: all")
     parser.add_argument("--workers", type=int, default=1, help="processes at once (default 1)")
     said = parser.parse_args(words)

@@ -19,8 +19,8 @@ class Key:
     Attributes
     ----------
     machine, log, load, select, estimates : str
-    charged : bool
-        Whether jobs waited for as long as deciding took.
+    charged : str
+        For how long jobs waited for a decision: ``0``, for as long as it took (``measured``), or a duration.
     sample : int
     dispatcher : str
     """
@@ -30,19 +30,19 @@ class Key:
     load: str
     select: str
     estimates: str
-    charged: bool
+    charged: str
     sample: int
     dispatcher: str
 
     def line(self) -> dict[str, Any]:
         """As a file has it."""
-        return asdict(self) | {"charged": int(self.charged)}
+        return asdict(self)
 
     @classmethod
     def of(cls, line: Mapping[str, str]) -> Key:
         """Of a line of a file."""
-        words = [line[name] for name in ("machine", "log", "load", "select", "estimates")]
-        return cls(*words, line["charged"] == "1", int(line["sample"]), line["dispatcher"])
+        words = [line[name] for name in ("machine", "log", "load", "select", "estimates", "charged")]
+        return cls(*words, int(line["sample"]), line["dispatcher"])
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def groups(rows: Mapping[Key, Row]) -> list[Group]:
     """The rows of each machine, log, load and selection, charged or not."""
     found: dict[str, Group] = {}
     for key, row in rows.items():
-        title = f"{key.machine}, {key.log}, {key.select}, load {key.load}" + (", charged" if key.charged else "")
+        title = f"{key.machine}, {key.log}, {key.select}, load {key.load}" + (
+            f", charged {key.charged}" if key.charged != "0" else ""
+        )
         group = found.setdefault(title, Group(title, {}))
         group.rows.setdefault((key.dispatcher, key.estimates), {})[key.sample] = row
     return list(found.values())

@@ -67,7 +67,7 @@ class PlannedRun:
             return
         running = view.running_columns
         instance = self._machine.instance(view, waiting, running)
-        found = dispatch(instance, self.name, self.parameters, queue=self._queue, clock_ns=time.perf_counter_ns)
+        found = self.plan(instance)
         self._note(view, found)
         if found.status == "nothing":
             return
@@ -83,6 +83,10 @@ class PlannedRun:
             cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
             yield waiting.jobs[start.place], cores, because
+
+    def plan(self, instance: Instance) -> Plan:
+        """What is planned of an instance: who wants to keep instances may do so here."""
+        return dispatch(instance, self.name, self.parameters, queue=self._queue, clock_ns=time.perf_counter_ns)
 
     def totals(self) -> dict[str, int | bool]:
         """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""
