@@ -67,6 +67,8 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
     "list": Dispatcher("hcp19:which=all,search=list"),
     "list-boxes": Dispatcher("pcp20:which=all,search=list"),
     **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},
+    "list-warm": Dispatcher("hcp19:which=all,search=list,warm=true"),
+    "hcp19-warm": Dispatcher("hcp19:which=all,warm=true"),
     "pcp20-guided": Dispatcher("pcp20:which=all,search=guided"),
 }  # fmt: skip
 

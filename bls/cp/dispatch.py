@@ -58,6 +58,7 @@ def dispatch(
     parameters: Parameters,
     *,
     queue: int | None = None,
+    last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
 ) -> Plan:
     """Decide who starts at t, and where.
@@ -69,6 +70,9 @@ def dispatch(
     parameters : Parameters
     queue : int, optional
         The most jobs that are modelled now, where that is not ``parameters.queue``; see ``Parameters.next_queue``.
+    last_s : int64 (n,), optional
+        When the plan before starts the jobs of the queue, at any count of seconds, -1 of those that it has not: the list
+        has one more order.
     clock_ns : callable, optional
         What times are measured with, ns; without it they are 0. Nothing depends on it.
 
@@ -86,7 +90,7 @@ def dispatch(
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
         return Plan(model, "nothing", place=place[:0])
-    return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)
+    return plan(problem, model, parameters, row=instance.queue.row, last_s=last_s, clock_ns=clock_ns)
 
 
 def plan(
@@ -95,9 +99,10 @@ def plan(
     parameters: Parameters,
     *,
     row: Array,
+    last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
 ) -> Plan:
-    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
+    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` and ``last_s`` of the queue."""
     kind, room = _KINDS[model]
     given, problem = problem, in_large_pieces(problem)
     began = clock_ns()
@@ -109,9 +114,10 @@ def plan(
     whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
-    objective = Objective(problem)
+    objective = Objective(problem, parameters.goal)
     generation = SerialGeneration(problem, room)
-    listed, order = best_list(problem, objective, generation)
+    last = None if last_s is None else last_s[problem.place]
+    listed, order = best_list(problem, objective, generation, last)
     value = objective.value(listed.start_s)
     found = Plan(
         model,
@@ -186,7 +192,7 @@ class _Solving:
 
         What Z is at least in the pool, it is at least with places.
         """
-        began, objective = self.clock_ns(), Objective(whole)
+        began, objective = self.clock_ns(), Objective(whole, self.parameters.goal)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL)
         made.hint(best_list(whole, objective, generation)[0])

@@ -14,6 +14,7 @@ from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
 from bls.cp.plan import Plan
 from bls.cp.solver import cp_model
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class PlannedRun:
         self.name, self.parameters = name, parameters
         self._queue = parameters.queue
         self._machine: _Machine | None = None
+        self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
         self._passes = self._fallbacks = self._stopped = 0
 
     def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
@@ -68,6 +70,9 @@ class PlannedRun:
         running = view.running_columns
         instance = self._machine.instance(view, waiting, running)
         found = self.plan(instance)
+        if self.parameters.warm and found.schedule is not None and found.place is not None:
+            starts_s = found.schedule.start_s + view.now_ns // NS_PER_S
+            self._last_s = dict(zip(instance.queue.row[found.place].tolist(), starts_s.tolist(), strict=True))
         self._note(view, found)
         if found.status == "nothing":
             return
@@ -86,7 +91,11 @@ class PlannedRun:
 
     def plan(self, instance: Instance) -> Plan:
         """What is planned of an instance: who wants to keep instances may do so here."""
-        return dispatch(instance, self.name, self.parameters, queue=self._queue, clock_ns=time.perf_counter_ns)
+        last_s = None
+        if self._last_s:
+            last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)
+        clock = time.perf_counter_ns
+        return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:
         """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""

@@ -18,7 +18,7 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z
 from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch, solver
 from bls.cp.dispatch import plan
 from bls.cp.objective import Objective
-from bls.cp.parameters import SEARCHES
+from bls.cp.parameters import GOALS, SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
 from bls.cp.solver import Solved, solve
@@ -70,6 +70,38 @@ def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str
         assert faults(case, found, instance) == []
         chain.append(found.value)
     assert chain == sorted(chain)
+
+
+@settings(max_examples=80)
+@given(cases(), st.sampled_from(GOALS), st.sampled_from(SOLVED))
+def test_optima_of_other_goals_equal_exhaustive_search(case: Case, goal: str, search: str) -> None:
+    # A second here is four, so that durations are on both sides of the 10 s of a bounded slowdown.
+    slow = replace(
+        case,
+        busy=tuple(replace(job, left=4 * job.left) for job in case.busy),
+        waiting=tuple(replace(job, waited=4 * job.waited, duration=4 * job.duration) for job in case.waiting),
+    )
+    instance = instance_of(slow)
+    for model in MODELS:
+        found = planned(instance, model, replace(LONG, search=search, goal=goal))
+        assert found.status == "optimal"
+        assert found.value == found.bound == least_z(slow, CELLS[model], goal)
+        assert faults(slow, found, instance) == []
+
+
+@pytest.mark.parametrize(
+    ("wide_s", "narrow_s", "first"),
+    [
+        # The wide one first: the others lose 12 s of 10 each, or 24 of 20; they first, it loses 10 of 6, or 20 of 12.
+        (6, 10, {"slowdown": [0], "bounded": [1, 2], "wait": [1, 2]}),
+        (12, 20, {"slowdown": [0], "bounded": [0], "wait": [1, 2]}),
+    ],
+)
+def test_who_goes_first_by_what_is_minimised(wide_s: int, narrow_s: int, first: dict[str, list[int]]) -> None:
+    case = Case(((1,), (1,)), (), (Waiting(0, wide_s, 2, (1,)), *(Waiting(0, narrow_s, 1, (1,)) for _ in range(2))))
+    for model in MODELS:
+        plans = {goal: planned(instance_of(case), model, replace(LONG, goal=goal)) for goal in GOALS}
+        assert {goal: sorted(start.row for start in one.starts) for goal, one in plans.items()} == first
 
 
 @settings(max_examples=40)
@@ -462,6 +494,8 @@ def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() ->
         ({"most_variables": 0}, "most_variables: 0 is out of range"),
         ({"most_box_variables": 0}, "most_box_variables: 0 is out of range"),
         ({"presolve": 1}, "presolve: 1; allowed: True or False"),
+        ({"goal": "energy"}, "goal"),
+        ({"warm": 1}, "warm: 1; allowed: True or False"),
     ],
 )
 def test_parameters_that_cannot_be(wrong: dict[str, object], message: str) -> None:
