@@ -25,6 +25,10 @@ _BUSY: Final = 0.9
 #: So often a running job is drawn before the machine counts as full, if none fits any more.
 _TRIES: Final = 4000
 
+#: KB of a GB; and nodes whose system keeps some of it.
+_KB: Final = 2**20
+_IN_KB: Final = ((1152, (20, 64 * _KB - 317)), (21, (48, 1024 * _KB - 317)))
+
 _Request = tuple[int, tuple[int, ...]]
 
 
@@ -70,12 +74,25 @@ def _of_kit_with_memory(draw: random.Random) -> _Request:
     return units, (cores, draw.choice([1, 1, 2, 3]) * cores)
 
 
-#: By name; memory is in GB.
+def _of_kit_in_kb(draw: random.Random) -> _Request:
+    units, (cores, gb) = _of_kit_with_memory(draw)
+    return units, (cores, gb * _KB - draw.randrange(1000 * cores))
+
+
+def _of_kit_any_memory(draw: random.Random) -> _Request:
+    units, (cores,) = _of_kit(draw)
+    return units, (cores, min(63 * _KB, int(1.5 * draw.lognormvariate(0.0, 1.0) * cores * _KB)))
+
+
+#: By name; memory is in GB. In ``kit-kb`` it is in KB, of a node not all of its 64 GB, and no unit asks for more than the share
+#: of its cores; in ``kit-any-memory`` one in eight does.
 MACHINES: Final = {
     "eurora": Machine(("core", "gpu", "mic"), ((32, (16, 2, 0)), (32, (16, 0, 2))), _of_eurora),
     "kit": Machine(("core",), ((1152, (20,)),), _of_kit),
     "kit-fat": Machine(("core",), ((1152, (20,)), (21, (48,))), _of_kit),
     "kit-memory": Machine(("core", "memory"), ((1152, (20, 64)), (21, (48, 1024))), _of_kit_with_memory),
+    "kit-kb": Machine(("core", "memory"), _IN_KB, _of_kit_in_kb),
+    "kit-any-memory": Machine(("core", "memory"), _IN_KB, _of_kit_any_memory),
 }
 
 

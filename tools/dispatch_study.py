@@ -1,222 +1,236 @@
-"""Whether planning by constraint programming pays: the tables of ``docs/constraint-programming.md``.
+"""Whether planning by constraint programming pays: the rows and tables of ``docs/constraint-programming.md``.
 
-    python -m tools.dispatch_study pays LOG...       the busiest days of logs, cores alike, against lists and backfilling
-    python -m tools.dispatch_study paper LOG LOG     Tables 1 and 2 of the paper on stand-ins for its machines
+    python -m tools.dispatch_study run LOG --select busiest:3d --samples 5   a log's days, cores alike: docs/dispatch-study.csv
+    python -m tools.dispatch_study run LOG --machine eurora --estimates exact last-two profile     on a stand-in for the paper's
+    python -m tools.dispatch_study tables                                    what the rows say
 
 A simulation is deterministic and a small change may have large effects: every figure is a mean of samples in which each job is
 submitted up to a minute later than in the log (``tools.estimates_outcomes.shaken``), with the 95 % interval of its change.
+Each sample of each dispatcher is a row, written when it is known; what the file has is not simulated again.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import chain, starmap
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import fmean, median
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import bridge
 from bls import HostGroup, Platform, Workload, read_workload
 from bls.constraints.options import Surroundings
+from bls.cp import MODELS
 from bls.metrics.jobs import slowdown
+from bls.policies.contract import AnyPolicy
 from bls.scheduler_options import Rules
 from bls.workloads.reshape import cut
+from tools.dispatch_tables import Key, Row, tables
 from tools.dispatch_workloads import StandIn, eurora, forhlr, write_requests
 from tools.estimates_outcomes import load, shaken
-from tools.estimates_study import changes, name_of
-from traces.base.errors import TwolevelError
-from traces.base.time import NS_PER_S
+from tools.estimates_study import name_of
+from traces.base.errors import InputError, TwolevelError, one_of
+from traces.base.time import NS_PER_S, parse_duration_ns
 
 SAMPLES, SELECT = 5, "busiest:7d"
+FILE = Path(__file__).resolve().parent.parent / "docs" / "dispatch-study.csv"
+
+#: Cores alike on one host; or the stand-ins of ``tools.dispatch_workloads``.
+MACHINES = ("pool", "eurora", "forhlr")
+
+
+#: What a decision costs where it is what it took.
+MEASURED: Final = "measured"
 
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """A line of a table: a policy, and how it backfills where it does not decide everything itself."""
+    """A policy, and how it backfills where it does not decide everything itself."""
 
-    name: str
     bls: str
     backfill: str = "none"
 
 
-#: The first is what the others are compared with.
-PAYS = (
-    Dispatcher("fcfs, EASY", "fcfs", "easy"),
-    Dispatcher("fcfs, conservative", "fcfs", "conservative"),
-    Dispatcher("sjf, EASY", "sjf", "easy"),
-    Dispatcher("saf, EASY", "saf", "easy"),
-    Dispatcher("the lists alone", "hcp19:which=all,search=list"),
-    Dispatcher("CP, `all`", "hcp19:which=all"),
-    Dispatcher("CP, `fits`", "hcp19:which=fits"),
-)
-
-PAPER = tuple(Dispatcher(name, name) for name in ("hcp19", "pcp19", "pcp20"))
+DISPATCHERS: Final[dict[str, Dispatcher]] = {
+    "fcfs+easy": Dispatcher("fcfs", "easy"),
+    "fcfs+conservative": Dispatcher("fcfs", "conservative"),
+    "slowdown+easy": Dispatcher("expr:w/max(t,1)", "easy"),
+    "sjf+easy": Dispatcher("sjf", "easy"),
+    "saf+easy": Dispatcher("saf", "easy"),
+    "list": Dispatcher("hcp19:which=all,search=list"),
+    "list-boxes": Dispatcher("pcp20:which=all,search=list"),
+    **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},
+    "list-warm": Dispatcher("hcp19:which=all,search=list,warm=true"),
+    "hcp19-warm": Dispatcher("hcp19:which=all,warm=true"),
+    "pcp20-guided": Dispatcher("pcp20:which=all,search=guided"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a dispatcher did with a sample.
+class Setting:
+    """Jobs, a machine, and what is known of the jobs."""
 
-    Attributes
-    ----------
-    slowdown, slowdown_std : float
-        Mean and standard deviation of (wait + run) / run.
-    wait_s, wait_std : float
-        Likewise of the waits.
-    pass_ms, deciding_ms : float
-        What a pass took on the mean: of all passes, and of those that planned anything.
-    total_s : float
-        What deciding took in all.
-    passes : int
-    by_list : float
-        What share of the passes that planned anything the list decided: the model was too large, or nothing was found.
-    """
+    path: Path
+    machine: str
+    factor: float
+    select: str
+    estimates: str
+    charged: str
+    sample: int
 
-    slowdown: float
-    slowdown_std: float
-    wait_s: float
-    wait_std: float
-    pass_ms: float
-    deciding_ms: float
-    total_s: float
-    passes: int
-    by_list: float
+    def key(self, dispatcher: str) -> Key:
+        """What a row is known by."""
+        log, load_ = name_of(self.path), f"{self.factor:g}"
+        return Key(self.machine, log, load_, self.select, self.estimates, self.charged, self.sample, dispatcher)
 
 
-def outcome(
-    jobs: Workload,
-    platform: Platform,
-    dispatcher: Dispatcher,
-    estimates: str,
-    requests: Path | None = None,
-    charged: bool = False,
-) -> Outcome:
-    """Simulate some jobs with recorded run times."""
-    result = bridge.simulate(
-        jobs,
-        platform,
-        bls=dispatcher.bls,
-        als="recorded",
-        backfill=dispatcher.backfill,
-        estimates=estimates,
-        rules=Rules(keep_decisions=True, charge_decisions=charged),
-        surroundings=Surroundings(requests=requests),
-        keep_tasks=False,
-    )
-    rows, passes = result.ledger.jobs, result.decisions
-    wait_s = (rows.start_ns - rows.submit_ns) / NS_PER_S
-    slow = slowdown(rows.submit_ns, rows.start_ns, rows.end_ns)
-    ms = passes["decision_ns"].to_numpy() / 1e6
-    planned = passes["modelled"].to_numpy() > 0 if "modelled" in passes else passes["waiting"].to_numpy() > 0
-    by_list = (passes["source"][planned] == "fallback").mean() if "source" in passes else 0.0
-    return Outcome(
+def jobs_of(setting: Setting) -> StandIn:
+    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores."""
+    if setting.machine == "pool":
+        jobs, n_cores = load(setting.path, setting.factor)
+        made = shaken(cut(jobs, setting.select), setting.sample)
+        return StandIn("pool", Platform((HostGroup(1, n_cores, float(n_cores)),)), made, {})
+    log = read_workload(setting.path)
+    if setting.machine == "forhlr":
+        return forhlr(log, setting.sample, setting.select, setting.factor)
+    count = setting.select.removeprefix("first:")
+    if setting.select == count or not (count.isascii() and count.isdigit()):
+        raise InputError(f"--select: {setting.select}: jobs of eurora are drawn; allowed: first:N")
+    return eurora(log, int(count), setting.sample, setting.factor)
+
+
+def simulated(
+    made: StandIn, policy: str | AnyPolicy, backfill: str, estimates: str, charged: str = "0"
+) -> tuple[bridge.Result, float]:
+    """A simulation with recorded run times, in which decisions cost what is ``charged``; and what share of the clock's time the
+    process had a core."""
+    cost_ns = None if charged in ("0", MEASURED) else parse_duration_ns(charged, "--charge-decisions")
+    with TemporaryDirectory() as folder:
+        asked = Path(folder) / "requests.csv"
+        if made.per_unit:
+            write_requests(made, asked)
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = bridge.simulate(
+            made.workload,
+            made.platform,
+            bls=policy,
+            als="recorded",
+            backfill=backfill,
+            estimates=estimates,
+            rules=Rules(keep_decisions=True, charge_decisions=charged != "0", decision_cost_ns=cost_ns),
+            surroundings=Surroundings(requests=asked if made.per_unit else None),
+            keep_tasks=False,
+        )
+        return result, min(1.0, (time.process_time() - cpu) / (time.perf_counter() - wall))
+
+
+def row_of(jobs: Workload, result: bridge.Result, share: float) -> Row:
+    """What a dispatcher did with a sample."""
+    ledger, passes = result.ledger.jobs, result.decisions
+    wait_s = (ledger.start_ns - ledger.submit_ns) / NS_PER_S
+    slow = slowdown(ledger.submit_ns, ledger.start_ns, ledger.end_ns)
+    ms = passes["decision_ns"].to_numpy() / 1e6 * share
+    by_solver = "modelled" in passes
+    planned = passes["modelled"].to_numpy() > 0 if by_solver else passes["waiting"].to_numpy() > 0
+    totals = result.notes.decisions.get("policy", {})
+    return Row(
+        jobs=len(jobs),
         slowdown=float(slow.mean()),
         slowdown_std=float(slow.std()),
         wait_s=float(wait_s.mean()),
-        wait_std=float(wait_s.std()),
+        wait_std_s=float(wait_s.std()),
         pass_ms=float(ms.mean()),
         deciding_ms=float(ms[planned].mean()) if planned.any() else 0.0,
         total_s=float(ms.sum()) / 1e3,
         passes=len(ms),
-        by_list=float(by_list),
+        planned=int(planned.sum()),
+        modelled=float(passes["modelled"][planned].mean()) if by_solver and planned.any() else 0.0,
+        solved=int((passes["solves"] > 0).sum()) if by_solver else 0,
+        bettered=int((passes["z"] < passes["list_z"]).sum()) if by_solver else 0,
+        by_list=int((passes["source"] == "fallback").sum()) if by_solver else 0,
+        stopped=int(totals.get("stopped_passes", 0)),
     )
 
 
-def of_log(path: Path, factor: float, select: str, estimates: str, charged: bool, sample: int) -> list[Outcome]:
-    """A log's busiest days, shaken, under each of :data:`PAYS`."""
-    jobs, n_cores = load(path, factor)
-    machine = Platform((HostGroup(1, n_cores, float(n_cores)),))
-    made = shaken(cut(jobs, select), sample)
-    return [outcome(made, machine, dispatcher, estimates, charged=charged) for dispatcher in PAYS]
+def found(setting: Setting, dispatcher: str) -> tuple[Key, Row]:
+    """Simulate a sample under a dispatcher."""
+    made, chosen = jobs_of(setting), DISPATCHERS[dispatcher]
+    result, share = simulated(made, chosen.bls, chosen.backfill, setting.estimates, setting.charged)
+    return setting.key(dispatcher), row_of(made.workload, result, share)
 
 
-def of_stand_in(machine: str, path: Path, estimates: str, sample: int) -> list[Outcome]:
-    """The jobs of a stand-in under each of :data:`PAPER`."""
-    log = read_workload(path)
-    made: StandIn = eurora(log, 2000, sample) if machine == "eurora" else forhlr(log, sample, "busiest:1d")
-    with TemporaryDirectory() as folder:
-        asked = Path(folder) / "requests.csv"
-        write_requests(made, asked)
-        return [outcome(made.workload, made.platform, dispatcher, estimates, asked) for dispatcher in PAPER]
+def read(path: Path) -> dict[Key, Row]:
+    """The rows of a file; none where there is none."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as lines:
+        return {Key.of(line): Row.of(line) for line in csv.DictReader(lines)}
 
 
-def pays_table(name: str, samples: Sequence[Sequence[Outcome]]) -> list[str]:
-    """What the dispatchers give on a log."""
-    lines = [
-        f"| {name} | mean slowdown | change | mean wait | ms a pass, all | with something to plan |",
-        "|---|---|---|---|---|---|",
-    ]
-    before = [sample[0].slowdown for sample in samples]
-    for k, dispatcher in enumerate(PAYS):
-        found = [sample[k] for sample in samples]
-        slow = [one.slowdown for one in found]
-        lines.append(
-            f"| {dispatcher.name} | {fmean(slow):.1f} | {changes(slow, before) if k else ''} "
-            f"| {fmean(one.wait_s for one in found) / 60:.0f} min | {median(one.pass_ms for one in found):.3f} "
-            f"| {median(one.deciding_ms for one in found):.3f} |"
-        )
-    return lines
+def run(settings: Iterable[Setting], dispatchers: Sequence[str], path: Path, workers: int) -> None:
+    """Simulate what a file of rows has not, and add it."""
+    known = read(path)
+    tasks = [(one, name) for one in settings for name in dispatchers if one.key(name) not in known]
+    heads = [entry.name for entry in chain(fields(Key), fields(Row))]
+    with path.open("a", encoding="utf-8", newline="") as lines:
+        rows = csv.DictWriter(lines, heads, lineterminator="\n")
+        if not known:
+            rows.writeheader()
+        for key, row in _all(tasks, workers):
+            rows.writerow(key.line() | row.line())
+            lines.flush()
 
 
-def paper_table(machine: str, found: Sequence[tuple[str, Sequence[Sequence[Outcome]]]]) -> list[str]:
-    """The paper's table of a machine: by estimates, and by dispatcher."""
-    lines = [
-        f"| {machine} | ms a pass, all | with something to plan | deciding in all | by the list | mean slowdown | mean wait |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for estimates, samples in found:
-        for k, dispatcher in enumerate(PAPER):
-            of = [sample[k] for sample in samples]
-            lines.append(
-                f"| {dispatcher.name}, {estimates} | {fmean(one.pass_ms for one in of):.1f} "
-                f"| {fmean(one.deciding_ms for one in of):.1f} | {fmean(one.total_s for one in of):.0f} s "
-                f"| {fmean(one.by_list for one in of):.1%} "
-                f"| {fmean(one.slowdown for one in of):.1f} ± {fmean(one.slowdown_std for one in of):.0f} "
-                f"| {fmean(one.wait_s for one in of) / 60:.0f} ± {fmean(one.wait_std for one in of) / 60:.0f} min |"
-            )
-    return lines
+def _all(tasks: Sequence[tuple[Setting, str]], workers: int) -> Iterator[tuple[Key, Row]]:
+    if workers == 1:
+        yield from starmap(found, tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(found, *zip(*tasks, strict=True)) if tasks else ()
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a part of the study from the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.dispatch_study", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("part", choices=("pays", "paper"))
-    parser.add_argument(
-        "logs", nargs="+", type=Path, metavar="LOG", help="log in SWF; paper: two, one for each machine"
-    )
+    parser.add_argument("part", choices=("run", "tables"))
+    parser.add_argument("log", nargs="?", type=Path, metavar="LOG", help="run: a log in SWF")
+    parser.add_argument("--rows", type=Path, default=FILE, metavar="FILE", help="the rows (default %(default)s)")
+    parser.add_argument("--machine", choices=MACHINES, default="pool", help="default %(default)s")
     parser.add_argument("--samples", type=int, default=SAMPLES, help="shaken samples (default %(default)s)")
-    parser.add_argument("--select", default=SELECT, help="pays: which days (default %(default)s)")
-    parser.add_argument("--load", type=float, default=1.0, help="pays: how many times as densely jobs come (default 1)")
-    parser.add_argument("--estimates", default="exact", help="pays: what is planned with (default %(default)s)")
-    parser.add_argument("--charge-decisions", action="store_true", help="pays: jobs wait for as long as deciding took")
+    parser.add_argument("--select", default=SELECT, help="which days; eurora: first:N (default %(default)s)")
+    parser.add_argument("--load", type=float, default=1.0, help="how many times as densely jobs come; eurora: the load")
+    parser.add_argument("--estimates", nargs="+", default=["exact"], help="what is planned with (default exact)")
+    parser.add_argument(
+        "--charge-decisions",
+        default="0",
+        metavar="TIME",
+        help="jobs wait so long for each, or as long as it took: measured",
+    )
+    parser.add_argument("--dispatchers", nargs="+", default=list(DISPATCHERS), metavar="NAME", help="default: all")
     parser.add_argument("--workers", type=int, default=1, help="processes at once (default 1)")
     said = parser.parse_args(words)
-    if said.part == "paper" and len(said.logs) != 2:
-        parser.error("paper: two logs, one for each machine")
-    numbers = range(1, said.samples + 1)
     try:
-        with ProcessPoolExecutor(said.workers, mp_context=get_context("spawn")) as pool:
-            if said.part == "pays":
-                for path in said.logs:
-                    tasks = [
-                        (path, said.load, said.select, said.estimates, said.charge_decisions, number)
-                        for number in numbers
-                    ]
-                    found = list(pool.map(of_log, *zip(*tasks, strict=True)))
-                    sys.stdout.write("\n".join([*pays_table(name_of(path), found), "", ""]))
-                    sys.stdout.flush()
-                return 0
-            for machine, path in zip(("eurora", "forhlr"), said.logs, strict=True):
-                kinds = []
-                for estimates in ("last-two", "exact"):
-                    tasks = [(machine, path, estimates, number) for number in numbers]
-                    kinds.append((estimates, list(pool.map(of_stand_in, *zip(*tasks, strict=True)))))
-                sys.stdout.write("\n".join([*paper_table(machine, kinds), "", ""]))
-                sys.stdout.flush()
+        if said.part == "tables":
+            sys.stdout.write(tables(read(said.rows)))
+            return 0
+        if said.log is None:
+            parser.error("run: the LOG is missing")
+        for name in said.dispatchers:
+            if name not in DISPATCHERS:
+                raise one_of("dispatcher", name, DISPATCHERS, "--dispatchers")
+        settings = [
+            Setting(said.log, said.machine, said.load, said.select, estimates, said.charge_decisions, sample)
+            for sample in range(1, said.samples + 1)
+            for estimates in said.estimates
+        ]
+        run(settings, said.dispatchers, said.rows, said.workers)
     except TwolevelError as error:
         sys.stderr.write(f"{error}\n")
         return 2

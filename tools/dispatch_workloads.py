@@ -81,14 +81,17 @@ def _offered(jobs: Workload, n_cores: int) -> float:
     return sum(map(int.__mul__, jobs.cores.tolist(), jobs.run_ns.tolist())) / (n_cores * span_ns)
 
 
-def forhlr(source: Workload, seed: int, select: str = "busiest:7d") -> StandIn:
+def forhlr(source: Workload, seed: int, select: str = "busiest:7d", load: float = 1.0) -> StandIn:
     """1,152 nodes of 20 cores and 21 of 48, and a log's jobs, as much wider; each of more than a node asks for whole nodes.
 
-    A job's cores are rounded up to whole nodes of 20; narrower ones lie on one node. The seed shakes the submits
-    (``tools.estimates_outcomes.shaken``); 0 leaves them as they are.
+    A job's cores are rounded up to whole nodes of 20; narrower ones lie on one node. They come ``load`` times as densely. The
+    seed shakes the submits (``tools.estimates_outcomes.shaken``); 0 leaves them as they are.
     """
     platform = Platform((HostGroup(1152, _THIN, 1000.0), HostGroup(21, _FAT, 2400.0)))
-    jobs = scale(cut(source, select), cores=platform.n_cores / max(int(source.cores.max()), 1))
+    jobs = scale(
+        cut(source if load == 1.0 else scale(source, load=load), select),
+        cores=platform.n_cores / max(int(source.cores.max()), 1),
+    )
     cores = np.where(jobs.cores > _THIN, -(-jobs.cores // _THIN) * _THIN, jobs.cores)
     wide = jobs.take(np.arange(len(jobs)), cores=np.minimum(cores, 1152 * _THIN))
     made = shaken(wide, seed)

@@ -18,6 +18,7 @@ from bls.cp import boxes, by_node
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
 from bls.cp.by_node import ByNodeModel
+from bls.cp.followers import Follower, placed, without_followers
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
@@ -57,6 +58,7 @@ def dispatch(
     parameters: Parameters,
     *,
     queue: int | None = None,
+    last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
 ) -> Plan:
     """Decide who starts at t, and where.
@@ -68,6 +70,9 @@ def dispatch(
     parameters : Parameters
     queue : int, optional
         The most jobs that are modelled now, where that is not ``parameters.queue``; see ``Parameters.next_queue``.
+    last_s : int64 (n,), optional
+        When the plan before starts the jobs of the queue, at any count of seconds, -1 of those that it has not: the list
+        has one more order.
     clock_ns : callable, optional
         What times are measured with, ns; without it they are 0. Nothing depends on it.
 
@@ -85,7 +90,7 @@ def dispatch(
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
     if not len(place) or not fitting:
         return Plan(model, "nothing", place=place[:0])
-    return plan(problem, model, parameters, row=instance.queue.row, clock_ns=clock_ns)
+    return plan(problem, model, parameters, row=instance.queue.row, last_s=last_s, clock_ns=clock_ns)
 
 
 def plan(
@@ -94,20 +99,25 @@ def plan(
     parameters: Parameters,
     *,
     row: Array,
+    last_s: Array | None = None,
     clock_ns: Callable[[], int] = _no_clock,
 ) -> Plan:
-    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` of the queue."""
+    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` and ``last_s`` of the queue."""
     kind, room = _KINDS[model]
     given, problem = problem, in_large_pieces(problem)
+    began = clock_ns()
+    followers: list[Follower] = []
+    if room == BOXES:
+        problem, followers = without_followers(problem)
     if _places_never_matter(problem):
         kind = PooledModel
-    began = clock_ns()
     whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
-    objective = Objective(problem)
+    objective = Objective(problem, parameters.goal)
     generation = SerialGeneration(problem, room)
-    listed, order = best_list(problem, objective, generation)
+    last = None if last_s is None else last_s[problem.place]
+    listed, order = best_list(problem, objective, generation, last)
     value = objective.value(listed.start_s)
     found = Plan(
         model,
@@ -143,7 +153,9 @@ def plan(
         chosen, found = listed, replace(found, source="fallback")
     value = objective.value(chosen.start_s)
     if where is not None:
-        chosen = replace(chosen, unit_node=where[chosen.unit_node], unit_low=chosen.unit_low * problem.piece)
+        node, per_unit = where[chosen.unit_node], np.repeat(given.per_unit, given.units, axis=0)
+        low = placed(chosen.unit_low, node, per_unit, followers)
+        chosen = replace(chosen, unit_node=node, unit_low=low * problem.piece)
     starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else _placed(given, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
@@ -180,7 +192,7 @@ class _Solving:
 
         What Z is at least in the pool, it is at least with places.
         """
-        began, objective = self.clock_ns(), Objective(whole)
+        began, objective = self.clock_ns(), Objective(whole, self.parameters.goal)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL)
         made.hint(best_list(whole, objective, generation)[0])

@@ -8,13 +8,16 @@ from typing import Final
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import real, whole
 
-__all__ = ["MODELS", "SEARCHES", "WHICH", "Parameters"]
+__all__ = ["GOALS", "MODELS", "SEARCHES", "WHICH", "Parameters"]
 
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
 MODELS: Final = ("hcp19", "pcp19", "pcp20")
 
 #: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
 WHICH: Final = ("all", "fits")
+
+#: What Z is: the sum of slowdowns, as in the papers, of slowdowns bounded at 10 s, or of waits.
+GOALS: Final = ("slowdown", "bounded", "wait")
 
 #: CP-SAT's own search, which begins at the list's plan, or at what a plan of the pool leads to if that is better; the search of
 #: section 3 of the paper; or none: the list decides.
@@ -34,7 +37,10 @@ class Parameters:
     queue : int
         The most jobs that are modelled, of highest priority; at least 1.
     which : {"all", "fits"}
-        Of which jobs these are taken. ``fits`` is the authors'; it protects nobody whom the running jobs block.
+        Of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom the running jobs block.
+    goal : {"slowdown", "bounded", "wait"}
+        What is minimised, summed over the modelled jobs: (s - q + d) / d; the same over max(d, 10 s), which values jobs of
+        less than 10 s no higher than one of 10 s; or s - q + d. Who is modelled, and the priority, is by slowdown in any case.
     search : {"hinted", "guided", "paper", "list"}
         Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
         and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
@@ -58,6 +64,8 @@ class Parameters:
     most_box_variables : int
         The same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the clock,
         one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
+    warm : bool
+        Whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by priority.
     wall_s : float
         After so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable.
 
@@ -68,7 +76,8 @@ class Parameters:
     """
 
     queue: int = 100
-    which: str = "all"
+    which: str = "fits"
+    goal: str = "slowdown"
     search: str = "hinted"
     limit_s: float = 0.005
     more_s: float = 0.5
@@ -78,6 +87,7 @@ class Parameters:
     presolve: bool = False
     most_variables: int = 50_000
     most_box_variables: int = 5_000
+    warm: bool = False
     wall_s: float = 30.0
 
     def __post_init__(self) -> None:
@@ -85,6 +95,8 @@ class Parameters:
         whole(f"{where}: queue", self.queue, 1, 2**31 - 1)
         if self.which not in WHICH:
             raise one_of("choice of jobs", self.which, WHICH, f"{where}: which")
+        if self.goal not in GOALS:
+            raise one_of("goal", self.goal, GOALS, f"{where}: goal")
         if self.search not in SEARCHES:
             raise one_of("search", self.search, SEARCHES, f"{where}: search")
         for name in ("limit_s", "more_s", "wall_s"):
@@ -97,8 +109,9 @@ class Parameters:
         for name in ("most_variables", "most_box_variables"):
             whole(f"{where}: {name}", getattr(self, name), 1, 2**31 - 1)
         whole(f"{where}: seed", self.seed, 0, 2**31 - 1)
-        if not isinstance(self.presolve, bool):
-            raise InputError(f"{where}: presolve: {self.presolve!r}; allowed: True or False")
+        for name in ("presolve", "warm"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
 
     @classmethod
     def of_authors(cls, model: str) -> Parameters:
@@ -114,8 +127,8 @@ class Parameters:
         if model not in MODELS:
             raise one_of("model", model, MODELS, "constraint programming")
         if model == "pcp20":
-            return cls(which="fits", search="paper", limit_s=1.0, more_s=0.5, tries=4)
-        return cls(which="fits", limit_s=1.0, longest_s=16.0)
+            return cls(search="paper", limit_s=1.0, more_s=0.5, tries=4)
+        return cls(limit_s=1.0, longest_s=16.0)
 
     def next_queue(self, modelled: int, *, solved: bool) -> int:
         """How many jobs the next dispatch is to model at most: half of what this one modelled, until one is solved."""

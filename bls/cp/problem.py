@@ -56,6 +56,8 @@ class Problem(Columns):
     waited_s, duration_s, units : int64 (k,)
     per_unit : int64 (k, resources)
         As the queue has them.
+    area : float64 (k,)
+        What each job asks for in all, in the instance's pieces, summed over the kinds of resources.
     piece : int64 (resources,)
         How much of a resource, as the instance has it, is counted as one.
     """
@@ -68,16 +70,11 @@ class Problem(Columns):
     duration_s: Array
     units: Array
     per_unit: Array
+    area: Array
     piece: Array
 
     def __len__(self) -> int:
         return len(self.place)
-
-    @cached_property
-    def area(self) -> Array:
-        """What each job asks for in all, in the instance's pieces, summed over the kinds of resources: float64 (k,)."""
-        area: Array = self.units * (self.per_unit * self.piece).sum(axis=1, dtype=np.float64)
-        return area
 
     @cached_property
     def total(self) -> Array:
@@ -140,6 +137,7 @@ def problem_of(instance: Instance, place: Array) -> Problem:
         queue.duration_s[place],
         queue.units[place],
         queue.per_unit[place],
+        queue.area[place],
         np.ones(len(instance.resources), np.int64),
     )
 

@@ -40,25 +40,28 @@ class Schedule(Columns):
     unit_low: Array
 
 
-def _slowdown(problem: Problem) -> Array:
+def _slowdown(problem: Problem, objective: Objective) -> Array:
     return np.arange(len(problem))
 
 
-def _shortest(problem: Problem) -> Array:
+def _shortest(problem: Problem, objective: Objective) -> Array:
     return np.lexsort((problem.area, problem.duration_s))
 
 
-def _smith(problem: Problem) -> Array:
-    # Of a machine that does one thing at a time, weight over work is best: here 1/d over d × area.
-    return np.argsort(problem.duration_s.astype(np.float64) ** 2 * problem.area, kind="stable")
+def _smith(problem: Problem, objective: Objective) -> Array:
+    # Of a machine that does one thing at a time, weight over work is best: here 1/e over d × area.
+    return np.argsort(problem.duration_s.astype(np.float64) * objective.per_s * problem.area, kind="stable")
 
 
-#: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/d) over work (Smith).
-ORDERS: Final[dict[str, Callable[[Problem], Array]]] = {
+#: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/e) over work (Smith).
+ORDERS: Final[dict[str, Callable[[Problem, Objective], Array]]] = {
     "slowdown": _slowdown,
     "shortest": _shortest,
     "smith": _smith,
 }
+
+#: The order of the starts of the plan before, where there is one.
+LAST: Final = "last"
 
 #: So often, at most, the best schedule is made anew in the order of its starts.
 _ANEW: Final = 4
@@ -151,15 +154,29 @@ def _chains(held: Held, n_nodes: int, kinds: int) -> tuple[Array, Array]:
     return head, before
 
 
-def best_list(problem: Problem, objective: Objective, generation: SerialGeneration) -> tuple[Schedule, str]:
+def best_list(
+    problem: Problem, objective: Objective, generation: SerialGeneration, last_s: Array | None = None
+) -> tuple[Schedule, str]:
     """The best of the orders' schedules by Z, the first of equals; and which order that is.
 
     The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early
     though it came late in the order may leave others other places if it comes early.
+
+    Parameters
+    ----------
+    problem : Problem
+    objective : Objective
+    generation : SerialGeneration
+        Of the problem.
+    last_s : int64 (k,), optional
+        When the plan before starts the jobs, at any count of seconds, -1 of those that it has not: one more order.
     """
+    orders = {name: order(problem, objective) for name, order in ORDERS.items()}
+    if last_s is not None and (last_s >= 0).any():
+        orders[LAST] = np.lexsort((last_s, last_s < 0))
     name, best, value = "", None, 0
-    for one, order in ORDERS.items():
-        schedule = generation(order(problem))
+    for one, order in orders.items():
+        schedule = generation(order)
         sum_of = objective.sum_of(schedule.start_s)
         if best is None or sum_of < value:
             name, best, value = one, schedule, sum_of

@@ -135,6 +135,33 @@ def test_who_fits_now_alone_protects_nobody_and_all_does() -> None:
     assert starts["all"] < 68
 
 
+@pytest.mark.parametrize("warm", ["true", "false"])
+def test_a_warm_run_remembers_when_the_plan_before_starts_whom(
+    warm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[tuple[Any, Any]] = []
+
+    def noted(instance: Any, *rest: Any, last_s: Any, **more: Any) -> Any:
+        found = dispatch(instance, *rest, last_s=last_s, **more)
+        if found.status != "nothing":
+            plans.append((found, {row: int(s) for row, s in zip(instance.queue.row.tolist(), last_s.tolist(), strict=True)}
+                          if last_s is not None else None))  # fmt: skip
+        return found
+
+    monkeypatch.setattr(run, "dispatch", noted)
+    simulated(f"hcp19:which=all,search=list,warm={warm}", 5, tmp_path)
+    told = [last for _, last in plans]
+    assert told[0] is None
+    if warm == "false":
+        assert set(map(type, told)) == {type(None)}
+        return
+    # Who was planned for later, and waits on, is known by its start; who came since is not.
+    seconds = [sorted(second for second in last.values() if second >= 0) for last in told if last is not None]
+    assert len(seconds) == len(plans) - 1
+    assert sum(map(len, seconds)) > 10
+    assert any(-1 in last.values() for last in told if last is not None)
+
+
 def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all,wall_s=1e-9", 5, tmp_path)
     totals = result.notes.decisions["policy"]

@@ -114,8 +114,9 @@ def places(case: Case, kind: str, job: Waiting) -> list[Cells]:
     return list(found.values())
 
 
-def least_z(case: Case, kind: str) -> Fraction:
-    """The least Σ (s - q + d) / d over all plans of all waiting jobs."""
+def least_z(case: Case, kind: str, goal: str = "slowdown") -> Fraction:
+    """The least Σ (s - q + d) / e over all plans of all waiting jobs: e is d, max(d, 10), or 1 if the goal is ``wait``."""
+    per = [{"slowdown": d, "bounded": max(d, 10), "wait": 1}[goal] for d in (job.duration for job in case.waiting)]
     room, ways = available(case, kind), [places(case, kind, job) for job in case.waiting]
     best: list[Fraction] = []
 
@@ -128,7 +129,7 @@ def least_z(case: Case, kind: str) -> Fraction:
         )
 
     def extend(plan: list[tuple[int, int, Cells]], left: list[int], since: int, cost: Fraction) -> None:
-        if best and cost + sum(Fraction(since, case.waiting[job].duration) for job in left) >= best[0]:
+        if best and cost + sum(Fraction(since, per[job]) for job in left) >= best[0]:
             return
         if not left:
             best[:] = [cost]
@@ -140,10 +141,10 @@ def least_z(case: Case, kind: str) -> Fraction:
                 instants = sorted({since} | {end for _, end, _ in plan if end > since})
                 begin = next(one for one in instants if fits(plan, cells, one, one + duration))
                 taken = (begin, begin + duration, cells)
-                extend([*plan, taken], others, begin, cost + Fraction(begin, duration))
+                extend([*plan, taken], others, begin, cost + Fraction(begin, per[job]))
 
     extend([(0, left, cells) for left, cells in held(case, kind)], list(range(len(case.waiting))), 0, Fraction(0))
-    return best[0] + sum(Fraction(job.waited + job.duration, job.duration) for job in case.waiting)
+    return best[0] + sum(Fraction(job.waited + job.duration, e) for job, e in zip(case.waiting, per, strict=True))
 
 
 def violations(

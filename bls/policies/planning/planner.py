@@ -32,7 +32,6 @@ class Planner(Parameters):
         ``hcp19``, ``pcp19`` or ``pcp20``.
     """
 
-    which: str = "fits"
     name: str = "pcp20"
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")

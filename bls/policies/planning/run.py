@@ -14,6 +14,7 @@ from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
 from bls.cp.plan import Plan
 from bls.cp.solver import cp_model
+from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ __all__ = ["PlannedRun"]
 #: So many of the jobs that a start goes past are named.
 _NAMED = 8
 
-#: A fraction whose parts are longer than that is rounded to this denominator where it is kept.
+#: A fraction whose parts are longer than that is rounded to this denominator where it is kept: Python neither writes nor reads
+#: whole numbers of more than 4,300 digits, so nobody could do anything with the text.
 _BITS, _DENOMINATOR = 14_000, 2**64
 
 
@@ -55,6 +57,7 @@ class PlannedRun:
         self.name, self.parameters = name, parameters
         self._queue = parameters.queue
         self._machine: _Machine | None = None
+        self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
         self._passes = self._fallbacks = self._stopped = 0
 
     def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
@@ -66,7 +69,10 @@ class PlannedRun:
             return
         running = view.running_columns
         instance = self._machine.instance(view, waiting, running)
-        found = dispatch(instance, self.name, self.parameters, queue=self._queue, clock_ns=time.perf_counter_ns)
+        found = self.plan(instance)
+        if self.parameters.warm and found.schedule is not None and found.place is not None:
+            starts_s = found.schedule.start_s + view.now_ns // NS_PER_S
+            self._last_s = dict(zip(instance.queue.row[found.place].tolist(), starts_s.tolist(), strict=True))
         self._note(view, found)
         if found.status == "nothing":
             return
@@ -82,6 +88,14 @@ class PlannedRun:
             cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
             yield waiting.jobs[start.place], cores, because
+
+    def plan(self, instance: Instance) -> Plan:
+        """What is planned of an instance: who wants to keep instances may do so here."""
+        last_s = None
+        if self._last_s:
+            last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)
+        clock = time.perf_counter_ns
+        return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:
         """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""

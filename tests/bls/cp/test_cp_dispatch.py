@@ -18,16 +18,17 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z
 from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch, solver
 from bls.cp.dispatch import plan
 from bls.cp.objective import Objective
-from bls.cp.parameters import SEARCHES
+from bls.cp.parameters import GOALS, SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
 from bls.cp.solver import Solved, solve
+from bls.policies.planning.planner import PCP20
 from traces.base.errors import InputError
 
 #: Those with a solver.
 SOLVED = tuple(one for one in SEARCHES if one != "list")
 
-LONG = Parameters(limit_s=5.0)
+LONG = Parameters(which="all", limit_s=5.0)
 
 #: The module, which the package hides behind the function of its name.
 of_dispatch = import_module("bls.cp.dispatch")
@@ -71,6 +72,38 @@ def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str
     assert chain == sorted(chain)
 
 
+@settings(max_examples=80)
+@given(cases(), st.sampled_from(GOALS), st.sampled_from(SOLVED))
+def test_optima_of_other_goals_equal_exhaustive_search(case: Case, goal: str, search: str) -> None:
+    # A second here is four, so that durations are on both sides of the 10 s of a bounded slowdown.
+    slow = replace(
+        case,
+        busy=tuple(replace(job, left=4 * job.left) for job in case.busy),
+        waiting=tuple(replace(job, waited=4 * job.waited, duration=4 * job.duration) for job in case.waiting),
+    )
+    instance = instance_of(slow)
+    for model in MODELS:
+        found = planned(instance, model, replace(LONG, search=search, goal=goal))
+        assert found.status == "optimal"
+        assert found.value == found.bound == least_z(slow, CELLS[model], goal)
+        assert faults(slow, found, instance) == []
+
+
+@pytest.mark.parametrize(
+    ("wide_s", "narrow_s", "first"),
+    [
+        # The wide one first: the others lose 12 s of 10 each, or 24 of 20; they first, it loses 10 of 6, or 20 of 12.
+        (6, 10, {"slowdown": [0], "bounded": [1, 2], "wait": [1, 2]}),
+        (12, 20, {"slowdown": [0], "bounded": [0], "wait": [1, 2]}),
+    ],
+)
+def test_who_goes_first_by_what_is_minimised(wide_s: int, narrow_s: int, first: dict[str, list[int]]) -> None:
+    case = Case(((1,), (1,)), (), (Waiting(0, wide_s, 2, (1,)), *(Waiting(0, narrow_s, 1, (1,)) for _ in range(2))))
+    for model in MODELS:
+        plans = {goal: planned(instance_of(case), model, replace(LONG, goal=goal)) for goal in GOALS}
+        assert {goal: sorted(start.row for start in one.starts) for goal, one in plans.items()} == first
+
+
 @settings(max_examples=40)
 @given(cases(nodes=4, jobs=4))
 def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
@@ -103,7 +136,7 @@ def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(
         tuple(Waiting(k, 10**8 - k, 2, (has // 3 + k,)) for k in range(30)),
     )
     instance = instance_of(case)
-    found = dispatch(instance, model, Parameters(search=search))
+    found = dispatch(instance, model, Parameters(which="all", search=search))
     assert (found.status, found.source, found.is_repeatable) == ("too-large", "fallback", True)
     assert found.starts
     # With a divisor they are few.
@@ -112,7 +145,7 @@ def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(
         busy=(Busy(10**8, {0: 1}, (has // 2,)),),
         waiting=tuple(replace(job, per_unit=(has // 4,)) for job in case.waiting),
     )
-    found = dispatch(instance_of(even), model, Parameters(search=search))
+    found = dispatch(instance_of(even), model, Parameters(which="all", search=search))
     assert found.status != "too-large"
 
 
@@ -122,7 +155,7 @@ def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatab
     case: Case, model: str, search: str, seed: int
 ) -> None:
     instance = instance_of(case)
-    hasty = Parameters(limit_s=1e-6, search=search, seed=seed)
+    hasty = Parameters(which="all", limit_s=1e-6, search=search, seed=seed)
     found = planned(instance, model, hasty)
     assert faults(case, found, instance) == []
     assert found.list_value is not None
@@ -142,7 +175,10 @@ def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatab
 @given(cases(nodes=4, jobs=6), st.sampled_from(MODELS), st.sampled_from(SOLVED))
 def test_nobody_is_left_on_an_empty_machine(case: Case, model: str, search: str) -> None:
     empty = replace(case, busy=())
-    for parameters in (Parameters(limit_s=1e-6, search=search), Parameters(wall_s=1e-9, search=search)):
+    for parameters in (
+        Parameters(which="all", limit_s=1e-6, search=search),
+        Parameters(which="all", wall_s=1e-9, search=search),
+    ):
         found = dispatch(instance_of(empty), model, parameters)
         assert found.starts
         assert faults(empty, found, instance_of(empty)) == []
@@ -165,7 +201,7 @@ PAIRS = Case(
 @pytest.mark.parametrize("model", MODELS)
 def test_the_clock_stops_a_solve_and_the_list_starts_jobs(model: str, search: str) -> None:
     instance = instance_of(CROWD)
-    found = dispatch(instance, model, Parameters(wall_s=1e-9, search=search))
+    found = dispatch(instance, model, Parameters(which="all", wall_s=1e-9, search=search))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
     assert found.value == found.list_value
     assert not found.is_solved
@@ -179,7 +215,7 @@ def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str, wall_s: fl
     # No machine counts 1000 deterministic seconds, or proves what is best of sixty jobs, in a fifth of a second.
     waiting = tuple(Waiting(7 * k % 50, 97 + 89 * k % 61, 1 + k % 3, (1 + k % 4,)) for k in range(60))
     case = Case(((8,),) * 4, (Busy(40, {0: 1, 1: 1}, (5,)), Busy(90, {2: 2}, (3,))), waiting)
-    found = dispatch(instance_of(case), model, Parameters(limit_s=1000.0, wall_s=wall_s))
+    found = dispatch(instance_of(case), model, Parameters(which="all", limit_s=1000.0, wall_s=wall_s))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
     assert found.value == found.list_value
     assert found.starts
@@ -193,7 +229,7 @@ def test_what_a_solve_found_before_the_clock_stopped_it_is_not_used(
     monkeypatch.setattr(
         of_dispatch, "solve", lambda *a, **b: replace(solve(*a, **b), was_stopped=True, status="feasible")
     )
-    found = dispatch(instance_of(CROWD), model, Parameters())
+    found = dispatch(instance_of(CROWD), model, Parameters(which="all"))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
 
 
@@ -280,20 +316,20 @@ def test_half_the_queue_until_a_dispatch_is_solved() -> None:
     assert parameters.next_queue(5, solved=False) == 2
     assert parameters.next_queue(1, solved=False) == 1
     assert parameters.next_queue(2, solved=True) == 40
-    assert dispatch(instance_of(CROWD), "pcp20", Parameters(), queue=3).modelled == 3
+    assert dispatch(instance_of(CROWD), "pcp20", Parameters(which="all"), queue=3).modelled == 3
 
 
 def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equal() -> None:
-    hasty = Parameters(search="paper", limit_s=1e-9, more_s=1e-9, tries=4)
+    hasty = Parameters(which="all", search="paper", limit_s=1e-9, more_s=1e-9, tries=4)
     found = dispatch(instance_of(CROWD), "pcp20", hasty)
     assert (found.status, found.solves, found.source) == ("unknown", 5, "fallback")
     assert found.is_repeatable
     many = Case(
         ((4,),), (Busy(1, {0: 1}, (1,)),), tuple(Waiting(7 * k % 5, 3 + 5 * k % 7, 1, (1 + k % 3,)) for k in range(12))
     )
-    doubled = dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6, longest_s=1e-3))
+    doubled = dispatch(instance_of(many), "hcp19", Parameters(which="all", limit_s=1e-6, longest_s=1e-3))
     assert (doubled.status, doubled.solves) == ("feasible", 2)
-    assert dispatch(instance_of(many), "hcp19", Parameters(limit_s=1e-6)).solves == 1
+    assert dispatch(instance_of(many), "hcp19", Parameters(which="all", limit_s=1e-6)).solves == 1
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -308,7 +344,7 @@ def test_a_later_solve_that_finds_nothing_leaves_the_status_of_the_plan(
         return found if len(calls) == 1 else replace(found, status="unknown", values=[], was_stopped=stopped)
 
     monkeypatch.setattr(of_dispatch, "solve", once)
-    found = dispatch(instance_of(PAIRS), "pcp20", Parameters(limit_s=0.1, longest_s=1.0))
+    found = dispatch(instance_of(PAIRS), "pcp20", Parameters(which="all", limit_s=0.1, longest_s=1.0))
     assert (found.status, found.solves, found.is_repeatable) == ("feasible", 2, not stopped)
     assert found.source == ("fallback" if stopped else "planned")
 
@@ -331,10 +367,10 @@ def test_the_list_decides_where_a_guided_search_finds_nothing(stopped: bool, mon
 
 
 def test_a_model_that_is_too_large_is_not_made() -> None:
-    found = dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=17))
+    found = dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=17))
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
     # 6 starts, and of each job a unit on either node.
-    assert dispatch(instance_of(PAIRS), "pcp19", Parameters(most_variables=18)).variables == 18
+    assert dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=18)).variables == 18
 
 
 @pytest.mark.parametrize("gaps", [0, 128])
@@ -349,10 +385,13 @@ def test_variables_are_counted_before_a_model_is_made(name: str, gaps: int, monk
 
 def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     few = boxes.count_variables(problem_of(instance_of(PAIRS), np.arange(6)))
-    for parameters in (Parameters(most_box_variables=few), Parameters(most_variables=few)):
+    for parameters in (Parameters(which="all", most_box_variables=few), Parameters(which="all", most_variables=few)):
         assert dispatch(instance_of(PAIRS), "pcp20", parameters).variables == few
     monkeypatch.setattr(boxes, "scheduling", None)
-    for parameters in (Parameters(most_box_variables=few - 1), Parameters(most_variables=few - 1)):
+    for parameters in (
+        Parameters(which="all", most_box_variables=few - 1),
+        Parameters(which="all", most_variables=few - 1),
+    ):
         found = dispatch(instance_of(PAIRS), "pcp20", parameters)
         assert (found.status, found.source, found.variables) == ("too-large", "fallback", 0)
         assert found.is_solved
@@ -404,7 +443,7 @@ def test_which_of_the_queue() -> None:
 
 def test_times_are_of_the_callers_clock() -> None:
     ticks = iter(range(0, 1000, 10))
-    found = dispatch(instance_of(CROWD), "pcp20", Parameters(), clock_ns=lambda: next(ticks))
+    found = dispatch(instance_of(CROWD), "pcp20", Parameters(which="all"), clock_ns=lambda: next(ticks))
     assert (found.list_ns, found.build_ns, found.solve_ns) == (10, 10, 10)
 
 
@@ -455,12 +494,18 @@ def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() ->
         ({"most_variables": 0}, "most_variables: 0 is out of range"),
         ({"most_box_variables": 0}, "most_box_variables: 0 is out of range"),
         ({"presolve": 1}, "presolve: 1; allowed: True or False"),
+        ({"goal": "energy"}, "goal"),
+        ({"warm": 1}, "warm: 1; allowed: True or False"),
     ],
 )
 def test_parameters_that_cannot_be(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as error:
         Parameters(**wrong)  # type: ignore[arg-type]
     assert f"constraint programming: {message}" in str(error.value)
+
+
+def test_the_default_is_to_model_who_fits_whoever_asks() -> None:
+    assert Parameters().which == PCP20.which == PCP20.parameters.which == "fits"
 
 
 def test_the_authors_limits() -> None:

@@ -14,10 +14,11 @@ from reference.cp_dispatch import Busy, Case, Waiting, violations
 
 from bls.cp import ranking, reduction
 from bls.cp.instance import Instance, Queue, Running, up_s
+from bls.cp.objective import Objective
 from bls.cp.problem import problem_of
 from bls.cp.ranking import holders, ranked, select
 from bls.cp.reduction import reduced
-from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration
+from bls.cp.serial import BOXES, LAST, NODES, ORDERS, POOL, SerialGeneration, best_list
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
@@ -35,7 +36,7 @@ def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: 
     nodes = np.arange(len(case.capacity))
     if reduce and kind == "boxes":
         problem, nodes = reduced(problem)
-    places = ORDERS[order](problem).tolist()
+    places = ORDERS[order](problem, Objective(problem)).tolist()
     assert sorted(places) == list(range(len(case.waiting)))
     found = SerialGeneration(problem, ROOMS[kind])(np.array(places))
     first = problem.first_unit.tolist()
@@ -52,6 +53,37 @@ def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: 
             before = places[: k + 1]
             earlier = [starts[one] - (one == job) for one in before]
             assert violations(case, kind, before, earlier, [], []) != []
+
+
+@settings(max_examples=100)
+@given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS.values())), st.data())
+def test_the_last_plans_order_is_one_more(case: Case, room: int, data: st.DataObject) -> None:
+    problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
+    objective, generation = Objective(problem), SerialGeneration(problem, room)
+    last = np.array([data.draw(st.integers(-1, 9)) for _ in case.waiting])
+    order = sorted(range(len(last)), key=lambda job: (last[job] < 0, last[job], job))
+    alone, warm = best_list(problem, objective, generation), best_list(problem, objective, generation, last)
+    value = objective.sum_of(warm[0].start_s)
+    assert value <= objective.sum_of(generation(np.array(order)).start_s)
+    if warm[1] == LAST:
+        assert value <= objective.sum_of(alone[0].start_s)
+        assert (last >= 0).any()
+    else:
+        assert (warm[1], warm[0].start_s.tolist()) == (alone[1], alone[0].start_s.tolist())
+
+
+def test_an_order_that_no_rule_has_is_remembered() -> None:
+    """Two of two cores for 4 s go side by side, then three cores for 3 s; every rule begins with the shortest."""
+    shapes = ((4, 2), (6, 4), (4, 2), (3, 3))
+    case = Case(((4,),), (), tuple(Waiting(0, duration, 1, (cores,)) for duration, cores in shapes))
+    problem = problem_of(instance_of(case), np.arange(4))
+    objective, generation = Objective(problem), SerialGeneration(problem, POOL)
+    for last, starts, name in ((None, [3, 7, 3, 0], "shortest"), (column(100, 107, 100, 104), [0, 7, 0, 4], LAST)):
+        found = best_list(problem, objective, generation, last)
+        assert (found[0].start_s.tolist(), found[1]) == (starts, name)
+    assert best_list(problem, objective, generation, column(-1, -1, -1, -1))[1] == "shortest"
+    # Who is new comes behind: jobs 0 and 2 are known.
+    assert best_list(problem, objective, generation, column(5, -1, 5, -1))[0].start_s.tolist() == [3, 7, 3, 0]
 
 
 def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:

@@ -1,0 +1,178 @@
+"""The tools of the study of dispatchers that plan: rows, tables, kept dispatches and figures."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bls import sample_path
+from bls.cp.instance import Queue, Running
+from tools import dispatch_instances, dispatch_study
+from tools.cp_instances import MACHINES, drawn
+from tools.dispatch_instances import compared, read_instance, written
+from tools.dispatch_study import Setting, jobs_of, read
+from tools.dispatch_tables import Key, Row, tables
+from traces.base.errors import InputError
+from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
+
+KEY = Key("pool", "log", "1", "all", "exact", "0", 1, "fcfs+easy")
+ROW = Row(
+    jobs=3, slowdown=2.5, slowdown_std=1.0, wait_s=60.0, wait_std_s=5.0, pass_ms=0.25, deciding_ms=0.5, total_s=1.0, passes=8,
+    planned=4, modelled=2.0, solved=2, bettered=1, by_list=1, stopped=0,
+)  # fmt: skip
+
+
+def ran(rows: Path, *words: str) -> int:
+    return dispatch_study.main(["run", str(sample_path()), "--rows", str(rows), "--samples", "1", *words])
+
+
+def test_a_row_for_each_sample_is_added_once(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    days = ("--select", "first:60", "--load", "4")
+    assert ran(rows, *days, "--dispatchers", "fcfs+easy", "list", "hcp19-all") == 0
+    first = rows.read_text(encoding="utf-8")
+    assert ran(rows, *days, "--dispatchers", "hcp19-all", "saf+easy") == 0
+    second = rows.read_text(encoding="utf-8")
+    assert second.startswith(first)
+    found = {key.dispatcher: row for key, row in read(rows).items()}
+    assert list(found) == ["fcfs+easy", "list", "hcp19-all", "saf+easy"]
+    assert second.count("\n") == 5
+    assert all(row.jobs == 60 and row.slowdown >= 1 and row.passes >= row.planned for row in found.values())
+    assert (found["fcfs+easy"].modelled, found["list"].solved, found["list"].bettered) == (0.0, 0, 0)
+    assert found["hcp19-all"].modelled >= 1
+    assert dispatch_study.main(["tables", "--rows", str(rows)]) == 0
+
+
+def test_what_a_decision_costs_is_waited_for(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    for cost in ("0", "100s", "measured"):
+        assert ran(rows, "--select", "first:40", "--dispatchers", "fcfs+easy", "--charge-decisions", cost) == 0
+    waits = {key.charged: row.wait_s for key, row in read(rows).items()}
+    assert list(waits) == ["0", "100s", "measured"]
+    assert waits["0"] + 100 <= waits["100s"]
+    assert waits["0"] <= waits["measured"] < waits["0"] + 10
+
+
+def test_a_stand_in_is_simulated_with_each_of_the_estimates(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    words = (
+        "--machine",
+        "eurora",
+        "--select",
+        "first:40",
+        "--estimates",
+        "exact",
+        "last-two",
+        "--dispatchers",
+        "pcp20-fits",
+    )
+    assert ran(rows, *words) == 0
+    assert [(key.machine, key.estimates, row.jobs) for key, row in read(rows).items()] == [
+        ("eurora", "exact", 40),
+        ("eurora", "last-two", 40),
+    ]
+
+
+def test_jobs_of_the_wide_stand_in_come_as_densely_as_is_said() -> None:
+    setting = Setting(sample_path(), "forhlr", 1.0, "first:30", "exact", "0", 1)
+    jobs, denser = jobs_of(setting), jobs_of(replace(setting, factor=4.0))
+    assert (len(jobs.workload), len(denser.workload), jobs.platform.n_hosts) == (30, 30, 1173)
+    span, shorter = (int(np.ptp(one.workload.submit_ns)) for one in (jobs, denser))
+    assert shorter < span / 2
+    assert set((jobs.workload.cores[jobs.workload.cores > 20] % 20).tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--dispatchers", "easy"), "dispatcher"),
+        (("--machine", "eurora", "--select", "busiest:3d"), "allowed: first:N"),
+        (("--charge-decisions", "soon"), "--charge-decisions"),
+    ],
+)
+def test_what_cannot_be_run(
+    tmp_path: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(tmp_path / "rows.csv", *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_tables_have_intervals_and_changes_sample_by_sample() -> None:
+    rows = {
+        replace(KEY, sample=sample, dispatcher=name): replace(ROW, slowdown=slowdown)
+        for name, values in (("fcfs+easy", (10.0, 20.0)), ("list", (5.0, 10.0)))
+        for sample, slowdown in enumerate(values, 1)
+    } | {replace(KEY, charged="1s"): ROW}
+    text = tables(rows).splitlines()
+    assert "| pool, log, all, load 1 |" in text[0]
+    assert text[2].startswith("| fcfs+easy, exact | 2 | 15.00 ± 63.53 |  | 1 | 1.0 ± 0.0 |")
+    assert text[3].startswith("| list, exact | 2 | 7.50 ± 31.76 | −50.0 % ± 0.0 |")
+    assert "| pool, log, all, load 1, charged 1s |" in text[5]
+    assert text[7].startswith("| fcfs+easy, exact | 1 | 2.50 |  |")
+
+
+def test_rows_are_what_their_lines_say() -> None:
+    assert Key.of({name: str(value) for name, value in KEY.line().items()}) == KEY
+    assert Row.of({name: str(value) for name, value in ROW.line().items()}) == ROW
+
+
+def test_kept_dispatches_are_read_again_and_compared(tmp_path: Path) -> None:
+    instance = drawn(MACHINES["eurora"], 12, 3)
+    path = tmp_path / "exact-0.5-all-1-00000.npz"
+    written(instance, path)
+    again = read_instance(path)
+    assert again.resources == instance.resources
+    assert np.array_equal(again.capacity, instance.capacity)
+    for kind, part in ((Running, "running"), (Queue, "queue")):
+        for entry in fields(kind):
+            assert np.array_equal(
+                getattr(getattr(again, part), entry.name), getattr(getattr(instance, part), entry.name)
+            )
+    found = compared(path, "all")
+    assert (found.instance, found.modelled) == (path.stem, 12)
+    assert 12 < found.variables20 < found.variables19
+    assert min(found.ms19, found.ms20) > 0
+    assert found.z19 > 0
+
+
+def test_a_simulation_is_kept_solved_and_drawn(tmp_path: Path) -> None:
+    log, kept, ratios = str(sample_path()), tmp_path / "kept", tmp_path / "ratios.csv"
+    words = ["keep", log, "--out", str(kept), "--jobs", "60", "--load", "2", "--estimates", "exact", "--every", "3"]
+    assert dispatch_instances.main(words) == 0
+    n = len(list(kept.iterdir()))
+    assert n > 3
+    assert dispatch_instances.main(["solve", str(kept), "--ratios", str(ratios)]) == 0
+    assert len(ratios.read_text(encoding="utf-8").splitlines()) == n + 1
+    rows = tmp_path / "rows.csv"
+    assert ran(rows, "--machine", "eurora", "--select", "first:40", "--dispatchers", "hcp19-fits", "pcp20-fits") == 0
+    words = ["figures", "--rows", str(rows), "--ratios", str(ratios), "--out", str(tmp_path / "images")]
+    assert dispatch_instances.main(words) == 0
+    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["cp-eurora.png", "cp-instances.png"]
+    assert dispatch_instances.main(["solve", str(tmp_path / "images"), "--ratios", str(ratios)]) == 2
+
+
+def test_the_figure_of_outcomes_has_a_bar_and_a_deviation_for_each() -> None:
+    planned = [Planned("hcp19, exact", 2.0, 3.0, 10.0, 20.0), Planned("pcp20, exact", 150.0, 4.0, 0.0, 0.0)]
+    slowdown, wait = planning_outcomes_figure(planned).axes
+    assert [bar.get_width() for bar in slowdown.patches] == [2.0, 150.0]
+    assert [bar.get_width() for bar in wait.patches] == [10.0, 1.0]
+    assert [line.get_xdata().tolist() for line in slowdown.lines[::2]] == [[2.0, 5.0], [150.0, 154.0]]  # type: ignore[union-attr]
+    assert [text.get_text() for text in slowdown.texts] == ["2.0", "150"]
+    with pytest.raises(InputError, match="no dispatcher"):
+        planning_outcomes_figure([])
+
+
+def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
+    modelled, ratio = np.array([1, 10, 100]), np.array([0.5, 0.05, 0.01])
+    figure = planning_ratios_figure(modelled, ratio, ratio, np.ones(3), is_made=np.array([True, True, False]))
+    variables, _, value = figure.axes
+    assert [len(line.get_xdata()) for line in variables.lines] == [2, 1, 2]  # type: ignore[arg-type]
+    assert variables.lines[1].get_ydata().tolist() == [0.01]  # type: ignore[union-attr]
+    assert value.get_ylim()[0] < 1 < value.get_ylim()[1]
+    assert len(figure.legends) == 1
+    none = np.zeros(0)
+    with pytest.raises(InputError, match="no instance"):
+        planning_ratios_figure(none, none, none, none, is_made=none.astype(bool))
