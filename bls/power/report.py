@@ -27,12 +27,13 @@ from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
+from bls.power.sleep import break_even_ns, sleep_totals
 from bls.power.table import PowerTable
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.tables import ALLOWED, ENERGY
+from traces.tables import ALLOWED, BOOT_WAIT, ENERGY
 
 __all__ = [
     "FACILITY_METRICS",
@@ -41,6 +42,7 @@ __all__ = [
     "NO_LIMIT",
     "REASONS",
     "SIGNAL_METRICS",
+    "SLEEP_METRICS",
     "Excess",
     "PowerReport",
     "grams_text",
@@ -79,6 +81,17 @@ SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 #: And of one that is told the PUE of its facility.
 FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
+#: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
+#: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
+SLEEP_METRICS: Final = (
+    "host_sleeps",
+    "host_boots",
+    "sleeping_host_ns",
+    "sleeping_share",
+    "boot_waits",
+    "mean_boot_wait_ns",
+)
+
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
 
@@ -112,9 +125,11 @@ class PowerReport:
     downtime : Downtime
         When hosts were down.
     stopped : HostStates, optional
-        When hosts were out of service, as power was limited.
+        When hosts were out of service, as power was limited, or asleep.
     begin_ns, until_ns : int
         From when to when: the first submit, and the last end.
+    boot_wait_ns : int64 (n,), optional
+        For how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None where none sleep.
     """
 
     ledger: Ledger
@@ -123,6 +138,7 @@ class PowerReport:
     stopped: HostStates | None
     begin_ns: int
     until_ns: int
+    boot_wait_ns: Array | None = None
 
     @cached_property
     def accounts(self) -> PowerAccounts:
@@ -157,11 +173,14 @@ class PowerReport:
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``allowed`` with limits."""
+        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``allowed`` with limits;
+        ``boot_wait_ns`` where hosts sleep."""
         found = {ENERGY: self.energy_j}
         if self.spending is not None:
             found |= self.spending[1].each
-        return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
+        if self.plan.limits:
+            found[ALLOWED] = self.allowed
+        return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
         """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
@@ -301,9 +320,9 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with signals :data:`SIGNAL_METRICS` and with a PUE
-        :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g; None where nothing took any time, of no jobs,
-        and where there was no limit."""
+        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with signals :data:`SIGNAL_METRICS`, with a PUE
+        :data:`FACILITY_METRICS` and where hosts sleep :data:`SLEEP_METRICS`: of energy in J, of power in W, of carbon in g;
+        None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -328,7 +347,21 @@ class PowerReport:
             **(self._indexes() if self.plan.limits else {}),
             **self._spent(),
             **self._facility(),
+            **self._slept(),
         }
+
+    def _slept(self) -> dict[str, int | float | None]:
+        if self.stopped is None or self.boot_wait_ns is None:
+            return {}
+        found, started = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns >= 0
+        host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
+        values = (
+            *found,
+            found.off_ns / host_ns if host_ns else None,
+            int((self.boot_wait_ns > 0).sum()),
+            exact_mean(self.boot_wait_ns[started]),
+        )
+        return dict(zip(SLEEP_METRICS, values, strict=True))
 
     def _facility(self) -> dict[str, float | None]:
         pue = self.plan.options.pue
@@ -401,6 +434,8 @@ class PowerReport:
             mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
             most = watts_text(found["facility_peak_w"])
             rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
+        if self.plan.sleeps:
+            rows.append(("sleep", self._sleep_text()))
         if not self.plan.limits:
             return rows
         plan = self.plan
@@ -417,6 +452,13 @@ class PowerReport:
     def __repr__(self) -> str:
         return "<power: " + ", ".join(f"{name} {text}" for name, text in self.summary()) + ">"
 
+    def _sleep_text(self) -> str:
+        found = self.metrics
+        evens = sorted({-1 if even is None else even for even in break_even_ns(self.plan.table)})
+        pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
+        off = found["sleeping_share"] or 0
+        return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
+
     def _limited_text(self) -> str:
         peak = self.metrics["peak_limited_w"]
         return "" if peak is None else f", {watts_text(peak)} under a limit"
@@ -428,6 +470,7 @@ class PowerReport:
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
+            **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.plan.limits.limits],
             "above_limit": [

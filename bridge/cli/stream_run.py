@@ -15,15 +15,18 @@ from bls.options import (
     DEPENDENCIES,
     FAILURES,
     FALLBACK,
+    KEEP_AWAKE,
     LIMITS,
     MEMORY,
     POWER,
     POWER_OF,
     PRESET,
+    PUE,
     REACTION,
     REQUESTS,
     SELECT,
     SIGNALS,
+    SLEEP_AFTER,
     STRETCH_WALLTIME,
     SWITCHES,
     WINDOWS,
@@ -51,7 +54,7 @@ __all__ = ["stream_run"]
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
-    POWER, POWER_OF, LIMITS, REACTION, FALLBACK, ALLOWED, SIGNALS, STRETCH_WALLTIME,
+    POWER, POWER_OF, LIMITS, REACTION, FALLBACK, ALLOWED, SIGNALS, PUE, STRETCH_WALLTIME, SLEEP_AFTER, KEEP_AWAKE,
 )  # fmt: skip
 
 

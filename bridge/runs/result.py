@@ -61,7 +61,9 @@ class BatchNotes:
     names : sequence of str or None
         What the log calls each row's job, empty where it does not; None where it names none.
     host_states : (instants, hosts, states) or None
-        What has become of hosts that were stopped as power was limited; None where none were to be.
+        What has become of hosts that were stopped as power was limited, or slept; None where none were to.
+    boot_wait_ns : int64 or None
+        For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
     """
 
     decisions: Mapping[str, Any]
@@ -75,6 +77,7 @@ class BatchNotes:
     start_reasons: Mapping[int, str] = field(default_factory=dict)
     names: Sequence[str] | None = None
     host_states: tuple[Array, Array, Array] | None = None
+    boot_wait_ns: Array | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -292,7 +295,7 @@ class Result:
         stopped = None if states is None else HostStates(*states)
         begin_ns = int(jobs.submit_ns.min())
         until_ns = max(begin_ns, int(jobs.end_ns.max()))
-        return PowerReport(self.ledger, plan, self.notes.downtime, stopped, begin_ns, until_ns)
+        return PowerReport(self.ledger, plan, self.notes.downtime, stopped, begin_ns, until_ns, self.notes.boot_wait_ns)
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
