@@ -22,6 +22,7 @@ from bls.policies.contract import directs
 from bls.policies.declared import may_not_fit
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
+from bls.power.sleep_rules import check_sleeping, sleep_passages, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
@@ -131,10 +132,13 @@ def given_for(
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and around.interchangeable(platform)
     check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
+    asleep = power if power is not None and power.sleeps else None
+    if asleep is not None:
+        check_sleeping(rules)
     if limits is not None:
         _check_power(policy, rules, around, limits)
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
-        countable = countable and (limits.stops or counted)
+        countable = countable and (limits.stops or (counted and asleep is None))
     given = Given(
         workload.submit_ns,
         known.estimate_ns,
@@ -159,6 +163,7 @@ def given_for(
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
+        | ({} if asleep is None else sleep_settings(asleep))
         | _telling(rules, policy, limits)
         | {b.MAY_NOT_FIT: int(may_not_fit(policy))},
         keep_decisions=rules.keep_decisions,
@@ -173,6 +178,8 @@ def given_for(
     given.outage_first, given.outage_down, given.outage_up = outage_columns(around.outages, windows, platform.n_hosts)
     _add_history(given, workload, rules, around)
     _add_constraints(given, workload, platform, around)
+    if asleep is not None:
+        given.sleep_passages = sleep_passages(asleep.table)
     if limits is not None:
         given.power, given.stops = limits.state(), limits.stop_state()
         given.at_most_mw = limits.most_total_mw

@@ -30,6 +30,7 @@ __all__ = [
     "HOST_GFLOPS",
     "JOBS",
     "JOB_POWER",
+    "KEEP_AWAKE",
     "KILL_AT_WALLTIME",
     "LIMITS",
     "MALLEABLE",
@@ -53,6 +54,7 @@ __all__ = [
     "SELECT",
     "SIGNALS",
     "SLACK",
+    "SLEEP_AFTER",
     "SPEED_FACTOR",
     "STRETCH_WALLTIME",
     "SWITCHES",
@@ -182,6 +184,14 @@ PUE = Option[str | None](
 STRETCH_WALLTIME = Option(
     name="--stretch-walltime", panel=Panel.POWER, default=False,
     help="What is slowed under a limit may run for as much longer than its walltime; needs --kill-at-walltime",
+)  # fmt: skip
+SLEEP_AFTER = Option[str | None](
+    name="--sleep-after", panel=Panel.POWER, default=None, metavar="TIME",
+    help="A host that has idled for so long shuts down, and boots for the next job that is given it",
+)  # fmt: skip
+KEEP_AWAKE = Whole(
+    name="--keep-awake", panel=Panel.POWER, default=0, lowest=0, highest=10**9, metavar="N",
+    help="So many hosts that idle are kept awake",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="--max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",

@@ -578,9 +578,14 @@ class BatchSimulator(RunningJobs):
         return Downtime(host[begun], cores[begun], state.outage_down[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array]:
-        """What has become of hosts that were stopped as power was limited: instants, hosts, and states, ``UP`` and the others
-        of ``bls.engine.state``."""
-        instant, host, what = self.state.stops.log[:, : int(self.state.sizes[b.N_HOST_LOG])]
+        """What has become of hosts that were stopped as power was limited, or slept: instants, hosts, and states, ``UP`` and
+        the others of ``bls.engine.state``."""
+        if self.state.settings[b.SLEEPS]:
+            from bls.engine.features.sleep import let_sleep  # which few runs need
+
+            let_sleep(self.state, -1, self.now_ns, 0, 0)
+        log = self.state.stops.log[:, : int(self.state.sizes[b.N_HOST_LOG])]
+        instant, host, what = log[:, log[0] <= self.now_ns]  # passages may be still to come
         return instant.copy(), host.copy(), what.copy()
 
     def predicted_power(self) -> Array | None:
@@ -588,6 +593,11 @@ class BatchSimulator(RunningJobs):
         int64; None where all are planned with what they draw, or nobody is planned with that."""
         predicted = self.state.power.predicted
         return predicted[: int(self.state.sizes[b.N_ROWS])].copy() if len(predicted) else None
+
+    def boot_wait_ns(self) -> Array:
+        """For how long each row had its cores and waited for their hosts to boot: int64, -1 where it has not started."""
+        found: Array = np.where(self.column(b.START) >= 0, self.column(b.BOOT_WAIT), -1)
+        return found
 
     def decisions(self) -> dict[str, Any]:
         """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals

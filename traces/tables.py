@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALLOWED",
+    "BOOT_WAIT",
     "CUT_BECAUSE",
     "ENERGY",
     "FAIR_START",
@@ -89,6 +90,9 @@ PREDICTED_POWER = "predicted_power"
 #: What a job's cores have used while it held them, J, where that is known.
 ENERGY = "energy_j"
 
+#: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
+BOOT_WAIT = "boot_wait_ns"
+
 #: Of the table of power over time (``docs/power.md``); those behind ``level`` count hosts.
 POWER_COLUMNS = (
     "instant_ns",
@@ -151,7 +155,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
     them come any ``further`` columns, one value a row: ``NAME``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
-    ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``.
+    ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():

@@ -44,6 +44,8 @@ TOGETHER = 34
 POWER_PLAN = 35
 # Running jobs that are slowed one by one:
 SET_STATES = 36
+# Hosts that fall asleep as they idle:
+HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = 37, 38, 39, 40
 
 HOOKS = Hooks(
     "batch engine",
@@ -86,6 +88,10 @@ HOOKS = Hooks(
         TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
         POWER_PLAN: ("EASY under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
         SET_STATES: ("jobs that are slowed one by one", "bls.engine.features.power_by_job:set_states"),
+        HOSTS_SLEEP: ("hosts that fall asleep", "bls.engine.features.sleep:let_sleep"),
+        PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep_places:place_awake"),
+        SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep_places:slot_awake"),
+        BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep:boot_hosts"),
     },
 )
 
@@ -123,6 +129,8 @@ def wanted(state: BatchState) -> set[int]:
             found.add(POWER_PLAN if settings[b.DEPTH] == 1 else POWER_FITS)
     if state.stops.host.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
+    if settings[b.SLEEPS] == 1:
+        found |= {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}
     order = settings[b.ORDER]
     if order in (b.STATIC, b.SCORED) and (by_cores or settings[b.DEPTH] > 1):
         found.add(PLAN)

@@ -12,7 +12,7 @@ from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.queue import new_queue
-from bls.engine.state import BatchState, CoreProfile, PowerState, StopState
+from bls.engine.state import BatchState, CoreProfile, PowerState, SleepState, StopState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, own
 
@@ -62,6 +62,8 @@ class Given:
         Tier, then the four limits of each partition.
     power, stops : PowerState, StopState, optional
         Where the power of the machine is limited, and where hosts are stopped for that.
+    sleep_passages : (2, H), optional
+        Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
     settings : mapping of int to int
         As of ``BatchState``, by their names; 0 what is not there.
     """
@@ -99,6 +101,7 @@ class Given:
     parameters: tuple[int, ...] = ()
     power: PowerState | None = None
     stops: StopState | None = None
+    sleep_passages: Array | None = None
     at_most_mw: int = 0
     settings: dict[int, int] = field(default_factory=dict)
     keep_decisions: bool = False
@@ -154,6 +157,12 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
         settings[b.POWER_STAIRS] = _most_stairs(given.power.first, charged=bool(settings[b.CHARGE]))
     if given.stops is not None:
         clock[b.AT_MOST_MW] = given.at_most_mw
+        settings[b.HOST_LOG_ROOM] = 2 * given.stops.host.shape[1]
+    if settings[b.SLEEPS]:
+        n_hosts = len(given.host_first) - 1
+        sizes[[b.N_IDLE, b.N_SLEEPY]] = n_hosts
+        # Each may fall asleep, boot, and go down.
+        settings[b.HOST_LOG_ROOM] = 6 * n_hosts
     sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
     sizes[b.FREE_CORES] = given.host_first[-1]
     sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
@@ -345,6 +354,31 @@ def no_stops() -> StopState:
     return StopState(first, two, _none(), _none(), two, three, three)
 
 
+def _sleep(given: Given, settings: Array, words: Array, profile: CoreProfile) -> SleepState:
+    # All hosts are up, and idle, from the first submit on.
+    passages = np.zeros((2, 0), np.int64) if given.sleep_passages is None else own(given.sleep_passages, np.int64)
+    n_hosts = passages.shape[1]
+    n_words = len(words) if n_hosts else 0
+    by_cores = bool(settings[b.BY_CORES])
+    n_counted = len(profile.hosts) if by_cores else n_hosts * int(settings[b.BY_HOSTS])
+    begin = int(np.min(given.submit_ns, initial=b.NEVER))
+    host = np.zeros((b.SLEEP_ROWS, n_hosts), np.int64)
+    host[b.IDLE_SINCE], host[b.IS_SLEEPY] = begin, 1
+    return SleepState(
+        passages=passages,
+        host=host,
+        sleepy_ns=np.full(n_hosts, begin + int(settings[b.SLEEP_AFTER]), np.int64),
+        sleepy_key=np.arange(n_hosts),
+        booting_ns=np.zeros(n_hosts, np.int64),
+        booting_host=np.zeros(n_hosts, np.int64),
+        away=np.zeros(n_words, np.int64),
+        words=np.zeros(n_words, np.int64),
+        hosts=np.zeros(n_counted if n_hosts else 0, np.int64),
+        saved_words=np.zeros(n_words if by_cores else 0, np.int64),
+        saved_hosts=np.zeros(n_counted if n_hosts and by_cores else 0, np.int64),
+    )
+
+
 def new_state(given: Given) -> BatchState:
     """The state before the first event."""
     n = len(given.submit_ns)
@@ -368,6 +402,10 @@ def new_state(given: Given) -> BatchState:
     limits = 0 if given.power is None else len(given.power.ns)
     rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) + limits > 0
     settings[b.HAS_OTHERS] = rarer or settings[b.KEEP] == 1 or waits_for_switches or decided
+    profiles = _profiles(given, settings, boundaries, free_words, most_running)
+    stops = given.stops or no_stops()
+    if settings[b.SLEEPS]:
+        stops = stops._replace(log=np.zeros((3, 2 * int(settings[b.HOST_LOG_ROOM])), np.int64))
     state = BatchState(
         settings=settings,
         clock=clock,
@@ -410,7 +448,8 @@ def new_state(given: Given) -> BatchState:
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
         power=given.power or no_power(),
-        stops=given.stops or no_stops(),
+        stops=stops,
+        sleep=_sleep(given, settings, free_words, profiles["cores_profile"]),
         **_told(n_cores, most_running, settings, jobs.shape[1], given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
@@ -420,7 +459,7 @@ def new_state(given: Given) -> BatchState:
         **_columns(given, "needs", "windows", "wanted_lo", "wanted_hi", "child_first", "child_row"),
         **_columns(given, "outage_first", "outage_down", "outage_up"),
         **_columns(given, "history_group", "history_least", "corrections_ns"),
-        **_profiles(given, settings, boundaries, free_words, most_running),
+        **profiles,
     )
     state.hooks = HOOKS.filled(wanted(state))
     return state
@@ -505,7 +544,7 @@ def grow_told(state: BatchState) -> BatchState:
 
 def grow_host_log(state: BatchState) -> BatchState:
     """More room for the table of states of hosts."""
-    size = 2 * state.stops.log.shape[1] + 4 * state.stops.host.shape[1]
+    size = 2 * state.stops.log.shape[1] + 2 * int(state.settings[b.HOST_LOG_ROOM])
     return state._replace(stops=state.stops._replace(log=_longer(state.stops.log, size)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bls.availability.count_profile import profile_add
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
 from bls.engine import state as b
-from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, LEARN, PREDICT, TAKE_UP, call_hook
+from bls.engine.hooks import AGAIN, GIVE_UP, HOLD_LEFT, HOLD_POOL, HOSTS_SLEEP, LEARN, PREDICT, TAKE_UP, call_hook
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
 from bls.policies.contract import ACCOUNT
@@ -223,6 +223,8 @@ def end_job(state: BatchState, job: int, now: int) -> None:
             if settings[b.BY_HOSTS] == 1:
                 count_hosts(state.host_of, state.host_first, state.host_free, state.pool_lo[k], state.pool_hi[k], 1)
     sizes[b.FREE_CORES] += jobs[b.HELD_CORES, job]
+    if settings[b.SLEEPS] == 1:
+        call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
     clock[b.CHANGED] = 1
     if settings[b.PLANS] == 1:
         thought = jobs[b.EXPECTED, job]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, call_hook
+from bls.engine.hooks import EARLIEST, PLACE_AWAKE, call_hook
 from bls.engine.job_lifecycle import hold_pool, leave_queue, log_job, take_cores, tally
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
@@ -45,6 +45,8 @@ def suggest(state: BatchState, job: int) -> int:
 def suggest_now(state: BatchState, job: int) -> int:
     """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
     now = state.clock[b.NOW]
+    if state.sizes[b.N_AWAY] > 0:
+        return int(call_hook(state.hooks[PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
     if state.settings[b.BY_CORES] == 0:
         return suggest(state, job)
     call_hook(state.hooks[EARLIEST], (state, job, now, now + 1, 0))
@@ -62,7 +64,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     sizes[b.POOL_USED] = used + count
     leave_queue(state, job)
     jobs[b.START, job] = now
-    jobs[b.EXPECTED, job] = now + jobs[b.ESTIMATE, job]
+    jobs[b.EXPECTED, job] = now + jobs[b.ESTIMATE, job] + jobs[b.BOOT_WAIT, job]
     jobs[b.WHY, job] = why
     if settings[b.PLANS] == 1:
         hold_pool(state, job, now, jobs[b.EXPECTED, job], -1)

@@ -14,7 +14,18 @@ it starts: ``jobs[STOP]``.
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HEAR, NEXT_OTHER, OTHERS, OUTAGES_SHORT, PREDICT, PRESETS, RELEASE, ROOM, call_hook
+from bls.engine.hooks import (
+    BOOT_HOSTS,
+    HEAR,
+    NEXT_OTHER,
+    OTHERS,
+    OUTAGES_SHORT,
+    PREDICT,
+    PRESETS,
+    RELEASE,
+    ROOM,
+    call_hook,
+)
 from bls.engine.job_lifecycle import account_for, arrive, end_job, hold_pool, set_stop, tried_again
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.queue import queue_next
@@ -77,6 +88,8 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             jobs[b.EXPECTED, job] += late
             start += late
             jobs[b.START, job] = start
+        if settings[b.SLEEPS] == 1:
+            start = call_hook(state.hooks[BOOT_HOSTS], (state, job, start, 0, 0))
         set_stop(state, job, start + jobs[b.WALLTIME, job] if settings[b.KILL] == 1 else b.NEVER)
         account_for(state, job, start, jobs[b.CORES, job], 1)
         run = jobs[b.RUN, job]
@@ -254,7 +267,7 @@ def _events(state: BatchState) -> int:
     settings, clock, sizes = state.settings, state.clock, state.sizes
     if sizes[b.ENDED] == state.by_rank.size:
         return BatchStatus.DONE
-    if sizes[b.N_HOST_LOG] + 2 * state.stops.host.shape[1] > state.stops.log.shape[1]:
+    if sizes[b.N_HOST_LOG] + settings[b.HOST_LOG_ROOM] > state.stops.log.shape[1]:
         return BatchStatus.HOST_LOG_FULL
     t = _next_instant(state)
     if t > clock[b.OBSERVE]:

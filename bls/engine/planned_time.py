@@ -25,7 +25,7 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 def planned_ns(state: BatchState, job: int) -> int:
     """The estimate of a job that waits; under a limit to power as much longer as its cores, the slowest of them, are slower in
     the state that is set for it, or at the level of now."""
-    return planned_with(state, job, state.jobs[b.ESTIMATE, job])
+    return planned_with(state, job, state.jobs[b.ESTIMATE, job]) + int(state.clock[b.LATE])
 
 
 @compiled(inner=True)

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import state as b
-from bls.engine.hooks import CHOSEN, MOLD, MOVE_PROFILE, ORDER, PLAN, POWER_FITS, POWER_PLAN, TURN_AWAY, call_hook
+from bls.engine.hooks import (
+    CHOSEN,
+    HOSTS_SLEEP,
+    MOLD,
+    MOVE_PROFILE,
+    ORDER,
+    PLACE_AWAKE,
+    PLAN,
+    POWER_FITS,
+    POWER_PLAN,
+    TURN_AWAY,
+    call_hook,
+)
 from bls.engine.job_lifecycle import hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slots
@@ -77,7 +89,8 @@ def _only_the_newcomer(state: BatchState) -> int:
     """
     settings, clock, sizes, jobs = state.settings, state.clock, state.sizes, state.jobs
     job, head = clock[b.ARRIVED], clock[b.BLOCKED_HEAD]
-    if clock[b.LOSS] == 1:  # a job was expected to end by now, and does not
+    # A job was expected to end by now, and does not; or a host is on its way off, and the sooner it is, the sooner it is back.
+    if clock[b.LOSS] == 1 or sizes[b.N_AWAY] > 0:
         return -1
     if head < 0 or clock[b.CHANGED] == 1 or sizes[b.OVERDUE_CORES] > 0 or settings[b.LIMITED] == 1:
         return -1
@@ -159,7 +172,12 @@ def _easy(state: BatchState, n_order: int) -> int:
                 return BatchStatus.RUNNING
             continue
         why = b.BY_RESERVATION if jobs[b.RESERVED, job] == 1 else (b.BY_BACKFILL if blocked or waits else b.BY_HEAD)
-        if not start(state, job, suggest(state, job), why):
+        asleep = sizes[b.N_AWAY] > 0
+        count = call_hook(state.hooks[PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
+        if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
+            continue
+        beyond = now + jobs[b.ESTIMATE, job] + jobs[b.BOOT_WAIT, job] > shadow
+        if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n
         if blocked:
@@ -176,6 +194,8 @@ def make_pass(state: BatchState) -> int:
     settings, clock = state.settings, state.clock
     if settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1:
         prepare(state)
+    if settings[b.SLEEPS] == 1:
+        call_hook(state.hooks[HOSTS_SLEEP], (state, -1, clock[b.NOW], 0, 0))
     status = -1
     if settings[b.ORDER] == b.DECIDED:
         return int(call_hook(state.hooks[CHOSEN], (state, -1, 0, 0, 0)))

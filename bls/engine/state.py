@@ -71,7 +71,8 @@ NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
 WAS_CORES = 52
 WAS_ESTIMATE = 53
 WAS_WALLTIME = 54
-COLUMNS = 55
+BOOT_WAIT = 55  # for how long it has its cores and waits for their hosts, which have slept, before it starts
+COLUMNS = 56
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -121,7 +122,12 @@ MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no plac
 POWER_STAIRS = 43  # by how many steps of limits the profile may change at one instant
 NOTICED = 44  # 1 where limits are known before they begin
 SLOW = 45  # with levels, in which order jobs are slowed: one of those below
-SETTINGS = 46
+# Where hosts that idle fall asleep:
+SLEEPS = 46  # 1 where they do
+SLEEP_AFTER = 47  # after so long
+KEEP_AWAKE = 48  # but for so many of those that idle
+HOST_LOG_ROOM = 49  # so much may become of hosts at one instant
+SETTINGS = 50
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -162,7 +168,12 @@ NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
 POWER_AT = 31  # when anything of this happens next, NEVER not at all
 DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
 STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
-CLOCK = 34
+# Where hosts that idle fall asleep:
+IDLE_CHANGED = 34  # when hosts that are awake last fell idle, were taken, went down or came back
+LATE = (
+    35  # while a job is placed that needs hosts that are not awake: for how much longer than its estimate it is planned
+)
+CLOCK = 36
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -200,7 +211,12 @@ N_WISHES = 29  # columns of the table of wishes in use
 N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
 N_STOPPED = 31  # hosts that are out of service and not on their way back
 N_HOST_LOG = 32  # columns of the table of states of hosts in use
-SIZES = 33
+# Where hosts that idle fall asleep:
+N_AWAY = 33  # hosts that are asleep or booting
+N_IDLE = 34  # hosts that are awake, or booting, and idle
+N_SLEEPY = 35  # size of the heap of hosts that may fall asleep
+N_BOOTING = 36  # size of the heap of hosts that boot
+SIZES = 37
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -237,6 +253,12 @@ UP, OUT, SHUTTING, OFF, BOOTING = range(5)
 # Rows of StopState.host: the state, when it is left by itself (NEVER), and until when the host is planned to be gone, 0 where
 # it is not.
 STOP_STATE, STOP_DUE, STOP_UNTIL = range(3)
+
+# Rows of SleepState.host: the state, of which OFF says that the host is off or on its way, UP that it is awake; when it is off,
+# or up again; since when it idles, NEVER if it does not; whether it is in the heap of those that may fall asleep; and where in
+# the log its latest sleep is, and its latest boot.
+SLEEP_STATE, SLEEP_DUE, IDLE_SINCE, IS_SLEEPY, SLEPT_AT, BOOTED_AT = range(6)
+SLEEP_ROWS = 6
 
 # Rows of BatchState.told: a running job, an instant, a core, and what becomes of it: it is asked for, or given; its speed is
 # scaled (-1: that of all cores), the value is by what; the job is ended (-1), the value is its state. Or others wait for some
@@ -446,6 +468,40 @@ class StopState(State):
     log: Ints2
 
 
+class SleepState(State):
+    """Where hosts that idle fall asleep; H of them, else none. The log is that of ``StopState``.
+
+    Attributes
+    ----------
+    passages : int64 (2, H)
+        How long a host takes to shut down, and to boot.
+    host : int64 (SLEEP_ROWS, H)
+        See the names above.
+    sleepy_ns, sleepy_key : int64 (H,)
+        Heap of hosts by when they may fall asleep, or earlier; host h is at H - 1 - h.
+    booting_ns, booting_host : int64 (H,)
+        Heap of hosts by when they are up.
+    away : int64 (words,)
+        The cores of hosts that are asleep or booting, 32 in a word.
+    words, hosts : int64
+        Work space: cores that are offered to the allocator, as ``free_words``, and how many of each host.
+    saved_words, saved_hosts : int64
+        Work space: of the first slice of the profile of cores, where there is one.
+    """
+
+    passages: Ints2
+    host: Ints2
+    sleepy_ns: Ints
+    sleepy_key: Ints
+    booting_ns: Ints
+    booting_host: Ints
+    away: Ints
+    words: Ints
+    hosts: Ints
+    saved_words: Ints
+    saved_hosts: Ints
+
+
 class BatchState(State):
     """The whole state of a batch simulation: rows for n jobs (and their later attempts), M cores on H hosts.
 
@@ -573,6 +629,8 @@ class BatchState(State):
         Of no group where power is not limited.
     stops : StopState
         Of no host where none are stopped for that.
+    sleep : SleepState
+        Of no host where none fall asleep.
     functions : int64 (FUNCTIONS,)
         See the names above.
     hooks : int64
@@ -671,5 +729,6 @@ class BatchState(State):
     core_scale: Ints2
     power: PowerState
     stops: StopState
+    sleep: SleepState
     functions: Ints
     hooks: Ints

@@ -48,6 +48,8 @@ def validate(state: BatchState) -> None:
     _check_ends(state, jobs, holds)
     _check_heaps(state, jobs)
     _check_tallies(state, jobs, holds)
+    if state.settings[b.SLEEPS] == 1:
+        _check_sleep(state, held)
     if state.settings[b.PLANS] == 1:
         _check_overdue(state, jobs, holds)
     if state.settings[b.BY_CORES] == 1:
@@ -318,6 +320,41 @@ def _check_free(state: BatchState, holder: Array) -> None:
         found = np.bincount(state.host_of[free[:n_cores]], minlength=len(down))
         if len(bad := np.flatnonzero(found != state.host_free)):
             _count(state, f"free cores of host {bad[0]}", int(state.host_free[bad[0]]), int(found[bad[0]]))
+
+
+def _check_sleep(state: BatchState, holder: Array) -> None:
+    # Of hosts that fall asleep as they idle: who is asleep, boots, and idles.
+    sleep, sizes = state.sleep, state.sizes
+    what, since = sleep.host[b.SLEEP_STATE], sleep.host[b.IDLE_SINCE]
+    n_cores, n_hosts = len(state.host_of), len(what)
+    away = what != b.UP
+    _count(state, "hosts that are asleep or booting", int(sizes[b.N_AWAY]), int(away.sum()))
+    said = _bits(sleep.away[: state.free_starts[1]])[:n_cores]
+    if len(bad := np.flatnonzero(said != away[state.host_of])):
+        _fault(
+            state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that is asleep or booting"
+        )
+    down = np.zeros(n_hosts, np.bool_)
+    if state.host_status.shape[1]:
+        down = (state.host_status[b.DOWN_UNTIL] > 0).reshape(2, n_hosts).any(axis=0)
+    used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
+    idles = since != b.NEVER
+    if not state.clock[b.IN_PASS] and len(bad := np.flatnonzero(idles != ~(down | used | (what == b.OFF)))):
+        _fault(state, f"host {bad[0]} is {'' if idles[bad[0]] else 'not '}said to be awake and idle")
+    _count(state, "hosts that idle", int(sizes[b.N_IDLE]), int(idles.sum()))
+    n = int(sizes[b.N_SLEEPY])
+    queued = np.zeros(n_hosts, np.bool_)
+    queued[n_hosts - 1 - sleep.sleepy_key[:n]] = True
+    _count(state, "hosts that may fall asleep", n, int(queued.sum()))
+    if len(bad := np.flatnonzero(queued != (sleep.host[b.IS_SLEEPY] == 1))) or len(
+        bad := np.flatnonzero(idles & ~queued)
+    ):
+        _fault(state, f"host {bad[0]} is {'' if queued[bad[0]] else 'not '}among those that may fall asleep")
+    if len(bad := np.flatnonzero(away & down)):
+        _fault(state, f"host {bad[0]} is down, and asleep or booting")
+    boots = np.sort(sleep.booting_host[: sizes[b.N_BOOTING]])
+    if not np.array_equal(boots, np.flatnonzero(what == b.BOOTING)):
+        _fault(state, "other hosts boot than those in the heap of them")
 
 
 def _check_ends(state: BatchState, jobs: Array, holds: Array) -> None:

@@ -81,6 +81,10 @@ class PowerOptions:
         A CSV file of what energy costs and emits over time (``bls.power.signals``).
     pue : str, optional
         What the facility draws by what the machine does (``bls.power.cooling``).
+    sleep_after_ns : int, optional
+        A host that has idled for so long shuts down, and boots for the next job that is given it; None: never.
+    keep_awake : int
+        So many hosts that idle are kept awake.
 
     Raises
     ------
@@ -99,6 +103,8 @@ class PowerOptions:
     estimates: str = o.POWER_ESTIMATES.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
+    sleep_after_ns: int | None = None
+    keep_awake: int = o.KEEP_AWAKE.default
 
     def __post_init__(self) -> None:
         o.POWER_OF.check(self.of)
@@ -114,6 +120,18 @@ class PowerOptions:
         if not isinstance(self.signals, str | os.PathLike | None):
             raise InputError(f"{o.SIGNALS.name}: {shown(self.signals)}; allowed: a CSV file")
         name, _ = self.fallback_of
+        if self.sleep_after_ns is not None:
+            whole(o.SLEEP_AFTER.name, self.sleep_after_ns, 0, MAX_NS)
+        o.KEEP_AWAKE.check(self.keep_awake)
+        if self.keep_awake and self.sleep_after_ns is None:
+            raise InputError(
+                f"{o.KEEP_AWAKE.name}: needs {o.SLEEP_AFTER.name}, after which hosts that idle fall asleep"
+            )
+        if self.sleep_after_ns is not None and name.startswith("stop:"):
+            raise InputError(
+                f"{o.SLEEP_AFTER.name}: not with {o.FALLBACK.name} {name}, which has hosts shut down and boot itself; allowed: "
+                f"{o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+            )
         if self.reaction_ns and self.notice_ns:
             raise InputError(
                 f"{o.NOTICE.name}: not with {o.REACTION.name}; a limit is known before its begin, or after it"
@@ -188,6 +206,8 @@ class PowerOptions:
             "power_estimates": self.estimates,
             "signals": None if self.signals is None else os.fspath(self.signals),
             "pue": self.pue,
+            "sleep_after_ns": self.sleep_after_ns,
+            "keep_awake": self.keep_awake,
         }
 
 
@@ -255,6 +275,11 @@ class PowerPlan:
     def stops(self) -> bool:
         """Whether hosts are stopped under a limit."""
         return self.limits_jobs and self.fallback.startswith("stop:")
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether hosts that idle fall asleep."""
+        return self.options.sleep_after_ns is not None
 
     @property
     def slows(self) -> bool:

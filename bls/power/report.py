@@ -28,6 +28,7 @@ from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
+from bls.power.sleep import break_even_ns, sleep_totals
 from bls.power.slowed_jobs import slowed_over_time
 from bls.power.table import PowerTable
 from traces.base.scale import WHOLE
@@ -35,7 +36,7 @@ from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
+from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 
 __all__ = [
     "FACILITY_METRICS",
@@ -45,6 +46,7 @@ __all__ = [
     "PREDICTION_METRICS",
     "REASONS",
     "SIGNAL_METRICS",
+    "SLEEP_METRICS",
     "Excess",
     "PowerReport",
     "grams_text",
@@ -86,6 +88,17 @@ PREDICTION_METRICS: Final = ("mean_power_error",)
 #: And of one that is told the PUE of its facility.
 FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
+#: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
+#: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
+SLEEP_METRICS: Final = (
+    "host_sleeps",
+    "host_boots",
+    "sleeping_host_ns",
+    "sleeping_share",
+    "boot_waits",
+    "mean_boot_wait_ns",
+)
+
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
 
@@ -120,11 +133,13 @@ class PowerReport:
     downtime : Downtime
         When hosts were down.
     stopped : HostStates, optional
-        When hosts were out of service, as power was limited.
+        When hosts were out of service, as power was limited, or asleep.
     begin_ns, until_ns : int
         From when to when: the first submit, and the last end.
     predicted : int64 (rows,), optional
         What each row's job was thought to draw, by what the platform says, parts per billion; of rows of the table of jobs.
+    boot_wait_ns : int64 (n,), optional
+        For how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None where none sleep.
     """
 
     ledger: Ledger
@@ -134,6 +149,7 @@ class PowerReport:
     begin_ns: int
     until_ns: int
     predicted: Array | None = None
+    boot_wait_ns: Array | None = None
 
     @cached_property
     def accounts(self) -> PowerAccounts:
@@ -193,7 +209,8 @@ class PowerReport:
     @property
     def job_columns(self) -> dict[str, Array]:
         """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``power`` and
-        ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits."""
+        ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits;
+        ``boot_wait_ns`` where hosts sleep."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if self.spending is not None:
             found |= self.spending[1].each
@@ -202,7 +219,9 @@ class PowerReport:
             found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
         if self.predicted is not None:
             found[PREDICTED_POWER] = self.predicted / WHOLE
-        return found | ({ALLOWED: self.allowed} if self.plan.limits else {})
+        if self.plan.limits:
+            found[ALLOWED] = self.allowed
+        return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
         """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
@@ -361,7 +380,8 @@ class PowerReport:
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS`, with
-        signals :data:`SIGNAL_METRICS` and with a PUE :data:`FACILITY_METRICS`: of energy in J, of power in W, of carbon in g;
+        signals :data:`SIGNAL_METRICS`, with a PUE :data:`FACILITY_METRICS` and where hosts sleep :data:`SLEEP_METRICS`: of
+        energy in J, of power in W, of carbon in g;
         None where nothing took any time, of no jobs, and where there was no limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
@@ -388,7 +408,21 @@ class PowerReport:
             **self._errors(),
             **self._spent(),
             **self._facility(),
+            **self._slept(),
         }
+
+    def _slept(self) -> dict[str, int | float | None]:
+        if self.stopped is None or self.boot_wait_ns is None:
+            return {}
+        found, started = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns >= 0
+        host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
+        values = (
+            *found,
+            found.off_ns / host_ns if host_ns else None,
+            int((self.boot_wait_ns > 0).sum()),
+            exact_mean(self.boot_wait_ns[started]),
+        )
+        return dict(zip(SLEEP_METRICS, values, strict=True))
 
     def _facility(self) -> dict[str, float | None]:
         pue = self.plan.options.pue
@@ -476,6 +510,8 @@ class PowerReport:
             mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
             most = watts_text(found["facility_peak_w"])
             rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
+        if self.plan.sleeps:
+            rows.append(("sleep", self._sleep_text()))
         if not self.plan.limits:
             return rows
         plan = self.plan
@@ -492,6 +528,13 @@ class PowerReport:
     def __repr__(self) -> str:
         return "<power: " + ", ".join(f"{name} {text}" for name, text in self.summary()) + ">"
 
+    def _sleep_text(self) -> str:
+        found = self.metrics
+        evens = sorted({-1 if even is None else even for even in break_even_ns(self.plan.table)})
+        pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
+        off = found["sleeping_share"] or 0
+        return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
+
     def _limited_text(self) -> str:
         peak = self.metrics["peak_limited_w"]
         return "" if peak is None else f", {watts_text(peak)} under a limit"
@@ -503,6 +546,7 @@ class PowerReport:
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
+            **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.plan.limits.limits],
             "above_limit": [

@@ -16,6 +16,7 @@ from bls.options import (
     FAILURES,
     FALLBACK,
     JOB_POWER,
+    KEEP_AWAKE,
     LIMITS,
     MEMORY,
     NOTICE,
@@ -28,6 +29,7 @@ from bls.options import (
     REQUESTS,
     SELECT,
     SIGNALS,
+    SLEEP_AFTER,
     STRETCH_WALLTIME,
     SWITCHES,
     WINDOWS,
@@ -56,6 +58,7 @@ __all__ = ["stream_run"]
 _WHOLE: tuple[Option[Any], ...] = (
     SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
     POWER, POWER_OF, LIMITS, REACTION, NOTICE, FALLBACK, ALLOWED, JOB_POWER, POWER_ESTIMATES, SIGNALS, PUE, STRETCH_WALLTIME,
+    SLEEP_AFTER, KEEP_AWAKE,
 )  # fmt: skip
 
 

@@ -268,7 +268,8 @@ def _arrive(inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
-    now, saved = state.clock[b.NOW], inline.saved
+    # A job may be told before it starts, where deciding takes time or hosts boot.
+    now, saved = max(state.clock[b.NOW], state.jobs[b.START, job]), inline.saved
     if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
     saved.steps[job] = 0

@@ -275,8 +275,8 @@ class Orders:
         self._answered[row] = attempt
 
     def tell(self, row: int, now_ns: int) -> None:
-        """From now on every :meth:`order` for a row says what it is told now."""
-        simulator = self._simulator
+        """From now on every :meth:`order` for a row says what it is told now; as it starts, if that is later."""
+        simulator, now_ns = self._simulator, max(now_ns, self.start_ns(row))
         given, asked = simulator.resized(row)
         if given or asked:
             self._resize(row, now_ns, given, asked)

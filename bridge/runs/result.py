@@ -61,9 +61,11 @@ class BatchNotes:
     names : sequence of str or None
         What the log calls each row's job, empty where it does not; None where it names none.
     host_states : (instants, hosts, states) or None
-        What has become of hosts that were stopped as power was limited; None where none were to be.
+        What has become of hosts that were stopped as power was limited, or slept; None where none were to.
     predicted_power : int64 (rows,) or None
         What jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``).
+    boot_wait_ns : int64 or None
+        For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
     """
 
     decisions: Mapping[str, Any]
@@ -78,6 +80,7 @@ class BatchNotes:
     names: Sequence[str] | None = None
     host_states: tuple[Array, Array, Array] | None = None
     predicted_power: Array | None = None
+    boot_wait_ns: Array | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -295,8 +298,9 @@ class Result:
         stopped = None if states is None else HostStates(*states)
         begin_ns = int(jobs.submit_ns.min())
         until_ns = max(begin_ns, int(jobs.end_ns.max()))
-        predicted = self.notes.predicted_power
-        return PowerReport(self.ledger, plan, self.notes.downtime, stopped, begin_ns, until_ns, predicted)
+        notes = self.notes
+        waits = {"predicted": notes.predicted_power, "boot_wait_ns": notes.boot_wait_ns}
+        return PowerReport(self.ledger, plan, notes.downtime, stopped, begin_ns, until_ns, **waits)
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:

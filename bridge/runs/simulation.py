@@ -204,7 +204,7 @@ def batch_simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    dependencies, names = scenario.circumstances.dependencies, scenario.workload.names
+    dependencies, names, power = scenario.circumstances.dependencies, scenario.workload.names, scenario.power
     application = scenario.workload.application[simulator.columns().origin]
     return BatchNotes(
         decisions=simulator.decisions(),
@@ -217,7 +217,8 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
         names=[names.get(number, "") for number in application.tolist()] if names else None,
-        host_states=simulator.host_states() if scenario.power is not None and scenario.power.stops else None,
+        host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
+        boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
         predicted_power=simulator.predicted_power(),
     )
 
@@ -289,6 +290,10 @@ def run(
         if scenario.power is not None and scenario.power.limits_jobs:
             raise InputError(
                 "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"
+            )
+        if scenario.power is not None and scenario.power.sleeps:
+            raise InputError(
+                "--fair-start: not with --sleep-after, as it is not known who would have slept; allowed: without it"
             )
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)

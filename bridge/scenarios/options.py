@@ -93,6 +93,8 @@ class ScenarioOptions:
     signals: Annotated[str | None, b.SIGNALS] = b.SIGNALS.default
     pue: Annotated[str | None, b.PUE] = b.PUE.default
     stretch_walltime: Annotated[bool, b.STRETCH_WALLTIME] = b.STRETCH_WALLTIME.default
+    sleep_after: Annotated[str | None, b.SLEEP_AFTER] = b.SLEEP_AFTER.default
+    keep_awake: Annotated[int, b.KEEP_AWAKE] = b.KEEP_AWAKE.default
     preset: Annotated[bool, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
 
@@ -143,18 +145,25 @@ class ScenarioOptions:
             "signals",
             "pue",
             "stretch_walltime",
+            "sleep_after",
+            "keep_awake",
         )
         if not self.power and all(getattr(self, name) == getattr(ScenarioOptions, name) for name in given):
             return None
         from bls.power.options import PowerOptions
-        from traces.base.time import parse_instant_ns
+        from traces.base.time import parse_duration_ns, parse_instant_ns
 
         return PowerOptions(
             of=self.power_of,
             reaction_ns=0 if self.reaction is None else parse_instant_ns(self.reaction, b.REACTION.name),
             notice_ns=0 if self.notice is None else parse_instant_ns(self.notice, b.NOTICE.name),
-            **self._given("limits", "fallback", "allowed", "job_power", "signals", "pue", "stretch_walltime"),
+            **self._given(
+                "limits", "fallback", "allowed", "job_power", "signals", "pue", "stretch_walltime", "keep_awake"
+            ),
             estimates=self.power_estimates,
+            sleep_after_ns=None
+            if self.sleep_after is None
+            else parse_duration_ns(self.sleep_after, b.SLEEP_AFTER.name),
         )
 
     def _given(self, *names: str) -> dict[str, Any]:

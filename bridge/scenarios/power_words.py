@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bls.options import ALLOWED, FALLBACK, LIMITS, NOTICE, POWER_ESTIMATES, STRETCH_WALLTIME
 from bls.power.allowed import unknown_users
+from bls.power.sleep import sleep_words
 
 if TYPE_CHECKING:
     from bridge.scenarios.scenario import Scenario
@@ -19,9 +20,13 @@ _MOST = 20
 
 def power_words(scenario: Scenario) -> Iterator[str]:
     """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
-    effect, as nobody is slowed, limits are ignored, or nobody says what jobs draw; that users who allow it have no job."""
+    effect, as nobody is slowed, limits are ignored, or nobody says what jobs draw; that users who allow it have no job; that to
+    sleep saves nothing."""
     plan = scenario.power
-    if plan is None or not plan.limits:
+    if plan is None:
+        return
+    yield from sleep_words(plan)
+    if not plan.limits:
         return
     least_mw, off = plan.least_mw, plan.fallback == "stop:off"
     below = [one for one in plan.limits.limits if one.power_mw < least_mw]

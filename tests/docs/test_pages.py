@@ -179,12 +179,13 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     signals = tmp_path / "signals.csv"
     signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
     draws = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
-    predicted = {"job_power": draws, "estimates": "platform"}
+    predicted = {"job_power": draws, "estimates": "platform", "sleep_after_ns": 10**9}
     power = PowerOptions(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals, pue="1.5", **predicted)
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
-        r"`(energy_j|cost|co2e_g|power|memory_bound|predicted_power|allowed)`\s+\((?:double|int64)[,)]", jobs
+        r"`(energy_j|cost|co2e_g|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]",
+        jobs,
     )
     rows = table(nodes[nodes.index("energy_j") :])
     assert [unquoted(row[0]) for row in rows] == list(limited.nodes.columns.drop(plain.nodes.columns))

@@ -156,7 +156,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
     sizes, jobs, given = state.sizes, state.jobs, state.directed
     begin, before, scales = sizes[b.N_TOLD], _mean_scale(state, job), False
-    at = max(now, jobs[b.START, job])  # where deciding takes time, it starts only then
+    at = max(now, jobs[b.START, job])  # where deciding takes time, or hosts boot, it starts only then
     for k in range(first, stop):
         what, core, value = given[b.DIRECTED_WHAT, k], given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k]
         write_down(state, job, at, core, what, value, 0)
@@ -164,7 +164,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
             _scale(state, job, core, value)
             scales = True
         else:
-            state.scaling[b.CUT_AT, job], state.scaling[b.CUT_STATE, job] = now + 1, value
+            state.scaling[b.CUT_AT, job], state.scaling[b.CUT_STATE, job] = at + 1, value
             if jobs[b.END, job] < 0 or jobs[b.RUN, job] >= 0:  # else as its end is taken back
                 end_as_directed(state, job)
     if scales:

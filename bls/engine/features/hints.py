@@ -117,7 +117,9 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     # The running jobs in order, in what is work space otherwise; those that start now have only begun.
     ns, row, left = state.left_lo, state.left_hi, 0
     for k in range(sizes[b.N_RUNNING]):
-        left = heap_push(ns, row, left, jobs[b.EXPECTED, state.running_job[k]], state.running_job[k])
+        job = state.running_job[k]
+        if jobs[b.START, job] <= now:  # else it waits for its hosts to boot
+            left = heap_push(ns, row, left, jobs[b.EXPECTED, job], job)
     lack, named = 0, False
     if head >= 0:
         origin = jobs[b.ORIGIN, head]

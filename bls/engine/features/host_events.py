@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_give, free_take
 from bls.engine import state as b
-from bls.engine.hooks import HOLD_HOST, HOOK, STOP_HOSTS, call_hook
+from bls.engine.hooks import HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
 from bls.engine.job_lifecycle import arrive, count_cores
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
@@ -91,6 +91,8 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         stops = state.stops.host.size > 0
         if stops and before == 0 and after > 0:
             call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, -1))  # it is stopped no more, but down
+        if settings[b.SLEEPS] == 1 and before == 0 and after > 0:
+            call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, -1))
         if (settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1) and after != before:
             if before > now:
                 gone(state, host, now, before, 1)
@@ -106,6 +108,8 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             sizes[b.N_DOWN] -= 1
             if stops:
                 call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, 1))
+            if settings[b.SLEEPS] == 1:
+                call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, 1))
         if settings[b.BY_HOSTS] == 1:
             state.host_free[host] = 0 if after > 0 else hi - lo
     return 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bls.availability.count_profile import profile_add, profile_earliest
 from bls.engine import state as b
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, call_hook
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, MOLD_BESIDE, SLOT_AWAKE, call_hook
 from bls.engine.job_lifecycle import count_cores, hold_pool
 from bls.engine.job_starts import start, suggest
 from bls.engine.kept_reservations import drop_slot, drop_slots
@@ -45,7 +45,8 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
 def _begin(state: BatchState, is_copied: bool) -> None:
     """Forget who was blocked in the pass before, and the plan where it cannot be kept; prepare the profile to plan with."""
     clock, sizes, partitions = state.clock, state.sizes, state.partitions
-    now, lost = clock[b.NOW], clock[b.LOSS] == 1
+    # What starts where hosts have to boot holds its cores for longer than it was planned to: nobody is to be planned behind it.
+    now, lost = clock[b.NOW], clock[b.LOSS] == 1 or sizes[b.N_AWAY] > 0
     clock[b.BLOCKED_HEAD] = -1
     for p in range(partitions.shape[0]):
         partitions[p, b.BLOCKED] = partitions[p, b.WAITS] = 0
@@ -91,7 +92,7 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 
 @compiled(merged=True)
-def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
+def _earliest_slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``."""
     n, length, sizes = state.jobs[b.CORES, job], state.jobs[b.ESTIMATE, job], state.sizes
     if state.settings[b.BY_CORES] == 1:
@@ -104,6 +105,16 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     if is_copied:
         return profile_earliest(state.plan_ns, state.plan_free, 0, sizes[b.PLAN_SLICES], n, length, before)
     return profile_earliest(state.profile_ns, state.profile_free, sizes[b.FIRST], sizes[b.LAST], n, length, before)
+
+
+@compiled(merged=True)
+def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
+    """As ``_earliest_slot``; a job that would start now on hosts that have to boot has to fit for as much longer."""
+    now = state.clock[b.NOW]
+    slot = _earliest_slot(state, job, before, is_copied)
+    if slot == now and state.sizes[b.N_AWAY] > 0:
+        slot = call_hook(state.hooks[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
+    return int(slot)
 
 
 @compiled(merged=True)
@@ -120,14 +131,15 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
 def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     """Start a job whose slot is now; False if the allocator's cores cannot be its."""
     jobs, now = state.jobs, state.clock[b.NOW]
-    count = state.sizes[b.PLACED] if state.settings[b.BY_CORES] == 1 else suggest(state, job)
+    placed = state.settings[b.BY_CORES] == 1 or state.sizes[b.N_AWAY] > 0
+    count = state.sizes[b.PLACED] if placed else suggest(state, job)
     why = b.BY_BACKFILL if state.partitions[jobs[b.PARTITION, job], b.WAITS] == 1 else b.BY_HEAD
     if jobs[b.RESERVED, job] == 1:
         why = b.BY_RESERVATION
     if not start(state, job, count, why):
         return False
     if is_copied:
-        _plan_with(state, now, now + jobs[b.ESTIMATE, job], jobs[b.HELD_CORES, job])
+        _plan_with(state, now, jobs[b.EXPECTED, job], jobs[b.HELD_CORES, job])
     return True
 
 

@@ -144,6 +144,8 @@ def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
 def put_into(state: BatchState, job: int, level: int) -> None:
     """Have a job run in the state that it is to be in, if it does not."""
     power, jobs, settings = state.power, state.jobs, state.settings
+    if jobs[b.STOP, job] <= jobs[b.START, job]:
+        return  # it is cut as it starts
     wanted = planned_state(state, job)
     if settings[b.POWERED] == b.LEVELS:
         wanted = min(wanted, level)

@@ -10,7 +10,7 @@ from bls.availability.free_cores import count_hosts, free_give
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores
 from bls.engine.features.reached import behind_last_working, walltime_end
-from bls.engine.hooks import HOOK, WISH, call_hook
+from bls.engine.hooks import HOOK, HOSTS_SLEEP, WISH, call_hook
 from bls.engine.job_lifecycle import account_for, count_cores, hold_pool, tally_cores
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
@@ -126,6 +126,8 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
         cores += 1
         working += core < behind
     sizes[b.FREE_CORES] += cores
+    if settings[b.SLEEPS] == 1:
+        call_hook(state.hooks[HOSTS_SLEEP], (state, job, now, 0, 0))
     jobs[b.HELD_CORES, job] -= cores
     jobs[b.TO_RELEASE, job] -= cores
     jobs[b.RELEASED_HELD, job] += cores

@@ -1,0 +1,232 @@
+"""Hosts that fall asleep as they idle, and boot when a job is given them.
+
+A host that has idled for so long shuts down, and is off then; that is so behind the pass of the instant: whoever can use it
+has it awake. Of those that idle some may be kept awake: then those that have idled for longest fall asleep, of equal ones the
+highest numbers first. Cores of a host that sleeps are free as others are. A job that is given some holds all its cores from
+then on, and starts when the last of its hosts has booted; one that is still shutting down is first off. So who starts, and in
+which order, is decided as if nobody slept, and nobody waits for a host that nobody wakes.
+
+Nothing of this is an event: a host falls asleep at an instant that is known as soon as it idles, and nobody sees it before the
+next job ends or is placed, or a host goes down or comes back. What has become of hosts by then is found out then, in the order
+of time. The log has passages that are still to come; a host that goes down meanwhile cuts them short.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import free_all
+from bls.engine import state as b
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import hold_pool, set_stop
+from bls.engine.kept_reservations import drop_slots
+from bls.engine.state import BatchState
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
+from traces.compiled import compiled
+
+__all__ = ["boot_hosts", "late_on", "let_sleep"]
+
+
+@compiled(inner=True)
+def _set_away(state: BatchState, host: int, away: int) -> None:
+    """A host comes to be asleep or booting, 1, or is so no more, 0."""
+    words, lo, hi = state.sleep.away, state.host_first[host], state.host_first[host + 1]
+    for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
+        first, stop = max(lo - (word << 5), 0), min(hi - (word << 5), 32)
+        mask = ((1 << stop) - 1) & ~((1 << first) - 1)
+        words[word] = words[word] | mask if away == 1 else words[word] & ~mask
+    state.sizes[b.N_AWAY] += 1 if away == 1 else -1
+
+
+@compiled(inner=True)
+def _log(state: BatchState, instant: int, host: int, what: int) -> int:
+    """Write down that a host comes to a state; returns where."""
+    k, log = state.sizes[b.N_HOST_LOG], state.stops.log
+    log[0, k], log[1, k], log[2, k] = instant, host, what
+    state.sizes[b.N_HOST_LOG] = k + 1
+    return int(k)
+
+
+@compiled(inner=True)
+def _fall_asleep(state: BatchState, host: int, at: int) -> None:
+    """A host that idles begins to shut down."""
+    sleep, sizes = state.sleep, state.sizes
+    off = at + sleep.passages[0, host]
+    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.OFF, off
+    sleep.host[b.IDLE_SINCE, host] = b.NEVER
+    sleep.host[b.SLEPT_AT, host] = _log(state, at, host, b.SHUTTING)
+    _log(state, off, host, b.OFF)
+    sizes[b.N_IDLE] -= 1
+    _set_away(state, host, 1)
+
+
+@compiled(inner=True)
+def _booted(state: BatchState, now: int) -> None:
+    """Hosts that have booted by now are awake."""
+    sleep, sizes = state.sleep, state.sizes
+    while sizes[b.N_BOOTING] > 0 and sleep.booting_ns[0] <= now:
+        due, host = sleep.booting_ns[0], sleep.booting_host[0]
+        sizes[b.N_BOOTING] = heap_drop_top(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING])
+        if sleep.host[b.SLEEP_STATE, host] == b.BOOTING and sleep.host[b.SLEEP_DUE, host] == due:
+            sleep.host[b.SLEEP_STATE, host] = b.UP
+            _set_away(state, host, 0)
+
+
+@compiled(inner=True)
+def _settle(state: BatchState, now: int) -> None:
+    """Find out what has become of hosts before an instant, and which have booted by then."""
+    sleep, sizes, after = state.sleep, state.sizes, state.settings[b.SLEEP_AFTER]
+    n_hosts = sleep.host.shape[1]
+    _booted(state, now)
+    while sizes[b.N_SLEEPY] > 0:
+        key = sleep.sleepy_key[0]
+        host = n_hosts - 1 - key
+        since = sleep.host[b.IDLE_SINCE, host]
+        if since == b.NEVER:
+            sleep.host[b.IS_SLEEPY, host] = 0
+            sizes[b.N_SLEEPY] = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY])
+            continue
+        due = since + after
+        if due > sleep.sleepy_ns[0]:  # it has been at work meanwhile
+            heap_replace_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY], due, key)
+            continue
+        at = max(due, state.clock[b.IDLE_CHANGED])
+        if at >= now or sizes[b.N_IDLE] <= state.settings[b.KEEP_AWAKE]:
+            return
+        sleep.host[b.IS_SLEEPY, host] = 0
+        sizes[b.N_SLEEPY] = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY])
+        _fall_asleep(state, host, at)
+
+
+@compiled(inner=True)
+def _idles(state: BatchState, host: int, now: int) -> None:
+    """A host idles from now on, or from when it is up, if no job holds any of its cores."""
+    sleep, sizes = state.sleep, state.sizes
+    if sleep.host[b.SLEEP_STATE, host] == b.OFF or sleep.host[b.IDLE_SINCE, host] != b.NEVER:
+        return
+    if not free_all(state.free_words, state.host_first[host], state.host_first[host + 1]):
+        return
+    since = now
+    if sleep.host[b.SLEEP_STATE, host] == b.BOOTING:
+        since = max(now, sleep.host[b.SLEEP_DUE, host])
+    sleep.host[b.IDLE_SINCE, host] = since
+    sizes[b.N_IDLE] += 1
+    state.clock[b.IDLE_CHANGED] = now
+    if sleep.host[b.IS_SLEEPY, host] == 0:
+        sleep.host[b.IS_SLEEPY, host] = 1
+        due, key = since + state.settings[b.SLEEP_AFTER], sleep.host.shape[1] - 1 - host
+        sizes[b.N_SLEEPY] = heap_push(sleep.sleepy_ns, sleep.sleepy_key, sizes[b.N_SLEEPY], due, key)
+
+
+@compiled(inner=True)
+def _idles_no_more(state: BatchState, host: int, now: int) -> None:
+    """A host is taken, or goes down."""
+    if state.sleep.host[b.IDLE_SINCE, host] != b.NEVER:
+        state.sleep.host[b.IDLE_SINCE, host] = b.NEVER
+        state.sizes[b.N_IDLE] -= 1
+        state.clock[b.IDLE_CHANGED] = now
+
+
+@compiled(inner=True)
+def _cut_short(state: BatchState, k: int, now: int) -> None:
+    """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
+    log = state.stops.log
+    log[0, k], log[0, k + 1] = min(log[0, k], now), min(log[0, k + 1], now)
+
+
+@compiled(inner=True)
+def _goes_down(state: BatchState, host: int, now: int) -> None:
+    """A host goes down, whatever it does: it is up when it is back."""
+    sleep = state.sleep
+    what = sleep.host[b.SLEEP_STATE, host]
+    if what != b.UP:
+        _cut_short(state, sleep.host[b.SLEPT_AT, host], now)
+        if what == b.BOOTING:
+            _cut_short(state, sleep.host[b.BOOTED_AT, host], now)
+            at = 0
+            while sleep.booting_host[at] != host:
+                at += 1
+            heap_settle(sleep.booting_ns, sleep.booting_host, state.sizes[b.N_BOOTING], at, now)
+        else:
+            _log(state, now, host, b.UP)
+        sleep.host[b.SLEEP_STATE, host] = b.UP
+        _set_away(state, host, 0)
+        _booted(state, now)
+    _idles_no_more(state, host, now)
+
+
+@compiled(HOOK)
+def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> int:
+    """At an instant, ``begin``: what has become of hosts before; then a job has given back cores, if any has (not below 0).
+
+    With a ``sign``, ``job`` is a host: it goes down (-1), or has come back (1).
+    """
+    _settle(state, now)
+    if sign < 0:
+        _goes_down(state, job, now)
+    elif sign > 0:
+        _idles(state, job, now)
+    elif job >= 0:
+        first, n_hosts = state.jobs[b.HELD_FIRST, job], state.host_first.size - 1
+        for k in range(first, first + state.jobs[b.HELD_COUNT, job]):
+            host = state.host_of[state.pool_lo[k]]
+            while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+                _idles(state, host, now)
+                host += 1
+    return 0
+
+
+@compiled(inner=True)
+def late_on(state: BatchState, host: int, at: int) -> int:
+    """For how long a job waits that is given cores of a host at an instant."""
+    sleep = state.sleep
+    what, due = sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host]
+    if what == b.UP:
+        return 0
+    if what == b.BOOTING:
+        return int(max(0, due - at))
+    return int(max(0, due - at) + sleep.passages[1, host])
+
+
+@compiled(inner=True)
+def _boot(state: BatchState, host: int, at: int) -> None:
+    """A host that sleeps is to boot: at once, or as soon as it is off."""
+    sleep, sizes = state.sleep, state.sizes
+    begin = max(at, sleep.host[b.SLEEP_DUE, host])
+    up = begin + sleep.passages[1, host]
+    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.BOOTING, up
+    sleep.host[b.BOOTED_AT, host] = _log(state, begin, host, b.BOOTING)
+    _log(state, up, host, b.UP)
+    sizes[b.N_BOOTING] = heap_push(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING], up, host)
+
+
+@compiled(HOOK)
+def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
+    """The hosts of a job, which is to start at ``begin``, are at work, and boot if they sleep; returns when it starts.
+
+    Where it loses a host, or its user, before, it is cut as it starts.
+    """
+    settings, clock, jobs, sleep = state.settings, state.clock, state.jobs, state.sleep
+    now, first, n_hosts, late = clock[b.NOW], jobs[b.HELD_FIRST, job], state.host_first.size - 1, 0
+    _settle(state, now)
+    set_stop(state, job, b.NEVER)
+    for k in range(first, first + jobs[b.HELD_COUNT, job]):
+        host = state.host_of[state.pool_lo[k]]
+        while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
+            late = max(late, late_on(state, host, start))
+            _idles_no_more(state, host, now)
+            if sleep.host[b.SLEEP_STATE, host] == b.OFF and start < jobs[b.STOP, job]:
+                _boot(state, host, start)
+            host += 1
+    late = max(0, min(late, jobs[b.STOP, job] - start))
+    before, thought = jobs[b.BOOT_WAIT, job], jobs[b.EXPECTED, job]
+    if late != before:
+        # It holds its cores for longer, or shorter, than it was planned to.
+        if settings[b.PLANS] == 1:
+            if settings[b.KEEP] == 1:
+                drop_slots(state)
+            hold_pool(state, job, now, thought, 1)
+            hold_pool(state, job, now, thought + late - before, -1)
+            clock[b.LOSS], clock[b.BLOCKED_HEAD] = 1, -1
+        jobs[b.EXPECTED, job] += late - before
+    jobs[b.BOOT_WAIT, job] = late
+    jobs[b.START, job] = start + late
+    return int(start + late)

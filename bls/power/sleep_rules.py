@@ -1,0 +1,47 @@
+"""Hosts that fall asleep as they idle: what the engine is told of them, and what cannot be with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.options import RESIZE, SLEEP_AFTER
+from traces.base.errors import InputError
+from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from bls.power.options import PowerPlan
+    from bls.power.table import PowerTable
+    from bls.scheduler_options import Rules
+
+__all__ = ["check_sleeping", "sleep_passages", "sleep_settings"]
+
+
+def sleep_settings(plan: PowerPlan) -> dict[int, int]:
+    """Those of the engine (``bls.engine.state``)."""
+    after = plan.options.sleep_after_ns
+    assert after is not None
+    return {b.SLEEPS: 1, b.SLEEP_AFTER: after, b.KEEP_AWAKE: plan.options.keep_awake}
+
+
+def sleep_passages(table: PowerTable) -> Array:
+    """How long each host takes to shut down, and to boot: int64 (2, H)."""
+    found: Array = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
+    return found
+
+
+def check_sleeping(rules: Rules) -> None:
+    """Refuse what cannot be where hosts sleep.
+
+    Raises
+    ------
+    InputError
+        If the rules have cores come to running jobs.
+    """
+    if rules.resizing != b.NO_RESIZE:
+        raise InputError(
+            f"{SLEEP_AFTER.name}: not with {RESIZE.name} {rules.resize}, as cores come to running jobs at once, and those of a "
+            f"host that sleeps cannot; allowed: {RESIZE.name} none or mold"
+        )
