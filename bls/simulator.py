@@ -46,6 +46,7 @@ from bls.policies.contract import (
     no_score,
 )
 from bls.policies.declared import PASS_COLUMNS, policy_totals
+from bls.power.core_power import core_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
@@ -174,6 +175,7 @@ class BatchSimulator(RunningJobs):
             workload.partition,
             workload.qos,
             n_cores,
+            core_mw(platform, len(workload), power),
         )
         if estimates_come_later(self.rules):
             policy = by_prediction(policy)

@@ -32,6 +32,7 @@ from bls.policies.fcfs import Fcfs
 from bls.policies.job_size import LJF, SAF, SJF
 from bls.policies.multifactor.priority import multifactor
 from bls.policies.planning import HCP19, PCP19, PCP20
+from bls.policies.power_order import LEAST_ENERGY, LEAST_POWER, MOST_POWER
 from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
 from bls.policies.waited import UNICEF, WFP3
@@ -73,6 +74,9 @@ POLICIES: dict[str, AnyPolicy] = {
     "f2": F2,
     "f3": F3,
     "f4": F4,
+    "least-power": LEAST_POWER,
+    "most-power": MOST_POWER,
+    "least-energy": LEAST_ENERGY,
     "multifactor": multifactor(),
     "reject": Reject(),
     "hcp19": HCP19,

@@ -90,6 +90,9 @@ class KnownJobs:
         Numbers of the job's user, group, queue, partition and quality of service; -1 is unknown, as is what is left out.
     n_cores : int
         Cores of the machine; 0 is unknown.
+    core_mw : int64 (n,)
+        What a core draws at full speed that works for the job, mW, the mean over all cores of the machine; -1 is unknown. With
+        estimates of power it is what the platform says.
     """
 
     job_id: Array
@@ -103,9 +106,10 @@ class KnownJobs:
     partition: Array = field(default_factory=_not_said)
     qos: Array = field(default_factory=_not_said)
     n_cores: int = 0
+    core_mw: Array = field(default_factory=_not_said)
 
     def __post_init__(self) -> None:
-        for name in ("user", "group", "queue", "partition", "qos"):
+        for name in ("user", "group", "queue", "partition", "qos", "core_mw"):
             if len(getattr(self, name)) != len(self.job_id):
                 object.__setattr__(self, name, read_only(np.full(len(self.job_id), -1, np.int64)))
 

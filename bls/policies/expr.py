@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
-from bls.policies.expression import Program, evaluate, parse
+from bls.policies.expression import POWERED, Program, evaluate, parse
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, own
 
@@ -22,7 +22,7 @@ def score_expression(
     numbers: Array, memory: Array, key: Array,
 ) -> int:  # fmt: skip
     """Key: -score; the program is in ``memory``."""
-    unscored = evaluate(memory, now_ns, waiting, n_waiting, submit_ns, estimate_ns, cores, key)
+    unscored = evaluate(memory, now_ns, waiting, n_waiting, submit_ns, estimate_ns, cores, numbers, key)
     for k in range(n_waiting):
         key[k] = -key[k]
     return unscored
@@ -40,7 +40,8 @@ def values(program: Program, jobs: KnownJobs) -> Array:
     found = np.empty(n)
     submit_ns, estimate_ns, cores = (own(column, np.int64) for column in (jobs.submit_ns, jobs.estimate_ns, jobs.cores))
     with np.errstate(all="ignore"):  # for the kernel when it is not compiled
-        failed = evaluate(program.memory(jobs.n_cores), 0, np.arange(n), n, submit_ns, estimate_ns, cores, found)
+        numbers, memory = prepared(program, jobs)
+        failed = evaluate(memory, 0, np.arange(n), n, submit_ns, estimate_ns, cores, numbers, found)
     if failed:
         text, job_id = shown(program.text)[1:-1], jobs.job_id[failed - 1]
         raise InputError(f"expr:{text}: no finite value for job {job_id} (as by a division by zero)")
@@ -64,7 +65,7 @@ class StaticExpression:
 
     def predicted(self) -> StaticExpression | ScorePolicy:
         """The same order, scored in every pass where it goes by estimates."""
-        return _scored(self.program) if "t" in self.program.names else self
+        return _scored(self.program) if self.program.by_estimates else self
 
 
 def expression(text: str, where: str = "--bls") -> Policy | ScorePolicy:
@@ -87,10 +88,25 @@ def _scored(program: Program) -> ScorePolicy:
         score_expression,
         prepare=partial(prepared, program),
         blame=InputError,
-        by_estimates="t" in program.names,
+        by_estimates=program.by_estimates,
     )
 
 
 def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
-    """What :func:`score_expression` needs of a run: no numbers of jobs, and the program."""
-    return same_memory(program.memory(jobs.n_cores), jobs)
+    """What :func:`score_expression` needs of a run: what jobs draw, W, if it is asked for, and the program.
+
+    Raises
+    ------
+    InputError
+        If what jobs draw is asked for and not known.
+    """
+    numbers, memory = same_memory(program.memory(jobs.n_cores), jobs)
+    if program.names.isdisjoint(POWERED):
+        return numbers, memory
+    if (jobs.core_mw < 0).any():
+        name = min(program.names & POWERED)
+        raise InputError(
+            f"expr:{shown(program.text)[1:-1]}: {name}: the platform does not say what its hosts draw; allowed: one whose "
+            "hosts have all [hosts.power] (docs/power.md)"
+        )
+    return (jobs.cores * jobs.core_mw / 1000)[None], memory

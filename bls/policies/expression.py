@@ -1,6 +1,6 @@
 """Scores written by the user: an expression over a job's numbers, compiled from a checked syntax tree.
 
-The text is parsed by Python's own parser, and every node of the tree is looked at: numbers, six names, arithmetic and a
+The text is parsed by Python's own parser, and every node of the tree is looked at: numbers, eight names, arithmetic and a
 few functions are allowed, nothing else. What is left is a postfix program, evaluated by one kernel for all expressions;
 the text is never executed.
 
@@ -14,6 +14,8 @@ w    wait so far, now - submit
 z    cores of the machine (in CQSim's own code: the longest wait)
 l    shortest requested run time among the waiting jobs
 ==== ==============================================================
+
+And of our own ``power_w``, what its requested cores draw at full speed, W, and ``energy_j``, t × that.
 
 As in CQSim, the job with the largest score goes first. Operators are Python's, on floats: ``//`` rounds down and ``%`` has
 the sign of the divisor. Every value on the way must be finite: a division by zero, a root or logarithm of what has
@@ -32,11 +34,14 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array, compiled
-from traces.kernels.signatures import Floats, Ints
+from traces.kernels.signatures import Floats, Floats2, Ints
 
-__all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "NAMES", "Program", "evaluate", "parse"]
+__all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "NAMES", "POWERED", "Program", "evaluate", "parse"]
 
-NAMES = ("s", "t", "n", "w", "z", "l")
+NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j")
+
+#: Those that the platform has to know.
+POWERED = frozenset(("power_w", "energy_j"))
 
 #: The longest expression, characters, and the most operations within one another.
 MAX_LENGTH = 1000
@@ -45,9 +50,9 @@ MAX_DEPTH = 100
 # Opcodes: first what puts a value onto the stack (the names in the order of NAMES, then a constant), then what changes the
 # uppermost, then what makes one of the two uppermost.
 _NAME = 0
-_CONSTANT = 6
-_NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(7, 14)
-_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _MAX = range(14, 23)
+_CONSTANT = 8
+_NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(9, 16)
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _MAX = range(16, 25)
 
 _UNARY = {"abs": _ABS, "sqrt": _SQRT, "log": _LOG, "log2": _LOG2, "log10": _LOG10, "exp": _EXP}
 _FOLDED = {"min": _MIN, "max": _MAX}
@@ -98,6 +103,11 @@ class Program:
     code: tuple[tuple[int, float], ...]
     depth: int
     names: frozenset[str]
+
+    @property
+    def by_estimates(self) -> bool:
+        """Whether the scores are made of requested run times of the job itself."""
+        return not self.names.isdisjoint(("t", "energy_j"))
 
     @property
     def dynamic(self) -> bool:
@@ -260,8 +270,9 @@ def _combine(opcode: int, x: Array, y: Array, count: int) -> None:
 
 @compiled(makes_arrays=True)
 def evaluate(
-    memory: Floats, now_ns: int, rows: Ints, n_rows: int, submit_ns: Ints, estimate_ns: Ints, cores: Ints, out: Floats
-) -> int:
+    memory: Floats, now_ns: int, rows: Ints, n_rows: int, submit_ns: Ints, estimate_ns: Ints, cores: Ints, numbers: Floats2,
+    out: Floats,
+) -> int:  # fmt: skip
     """The values of an expression for jobs that wait.
 
     Parameters
@@ -274,6 +285,8 @@ def evaluate(
         The rows of all that wait, the first ``n_rows`` of them.
     submit_ns, estimate_ns, cores : ndarray of int64
         The jobs' columns, by row.
+    numbers : ndarray of float64, shape (1, n) or (0, n)
+        What they draw, W, where the expression asks for it.
     out : ndarray of float64
         Where the values go, in the order of ``rows``; NaN where there is no finite one.
 
@@ -312,6 +325,10 @@ def evaluate(
                         x[k] = memory[_CORES]
                     elif opcode == 5:
                         x[k] = shortest_ns / 1e9
+                    elif opcode == 6:
+                        x[k] = numbers[0, row]
+                    elif opcode == 7:
+                        x[k] = estimate_ns[row] / 1e9 * numbers[0, row]
                     else:
                         x[k] = memory[at + 1]
                 continue

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.policies import KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, unscored
-from bls.policies.expr import score_expression
+from bls.policies.expr import prepared, score_expression
 from bls.policies.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -27,7 +27,7 @@ def known(rows: Rows, n_cores: int = 64) -> KnownJobs:
     submit, estimate, cores = zip(*rows, strict=True)
     submit_ns, estimate_ns = ([round(value * NS_PER_S) for value in column] for column in (submit, estimate))
     columns = [np.array(column, np.int64) for column in (range(1, n + 1), submit_ns, estimate_ns, submit_ns, cores)]
-    return KnownJobs(*columns, n_cores=n_cores)
+    return KnownJobs(*columns, n_cores=n_cores, core_mw=np.full(n, 3500))
 
 
 def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = None, n_cores: int = 64) -> list[float]:
@@ -36,14 +36,15 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     rows_waiting = np.array(range(len(rows)) if waiting is None else waiting, np.int64)
     key = np.empty(len(rows_waiting))
     columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
+    numbers, memory = prepared(parse(text), jobs)
     with np.errstate(all="ignore"):
         code = score_expression(
             round(now * NS_PER_S),
             rows_waiting,
             len(rows_waiting),
             *columns,
-            np.empty((0, len(rows))),
-            parse(text).memory(n_cores),
+            numbers,
+            memory,
             key,
         )
     missing = np.flatnonzero(np.isnan(key))
@@ -60,6 +61,8 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
         ("w", 43),
         ("z", 64),
         ("l", 100),
+        ("power_w", 14),
+        ("energy_j", 1400),
         ("1.5e3", 1500),
         (" 2 ", 2),
         ("2+3*4", 14),
@@ -272,6 +275,7 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
     found = scores(written(tree, random.Random(seed)), rows, now=now)
     for (submit, estimate, cores), value in zip(rows, found, strict=True):
         values = {"s": submit, "t": estimate, "n": cores, "w": now - submit, "z": 64.0, "l": min(r[1] for r in rows)}
+        values |= {"power_w": cores * 3.5, "energy_j": estimate * (cores * 3.5)}
         try:
             expected = worth(tree, values)
         except (ArithmeticError, ValueError):
@@ -290,7 +294,10 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
         ("min(s)", "column 1: min of 1 values; allowed: two or more"),
         ("log(s, 2)", "column 1: log of 2 values; allowed: one"),
         ("exp()", "column 1: exp of 0 values; allowed: one"),
-        ("max(*s, 1)", "column 5: '*s' is not allowed; allowed: numbers, s t n w z l, + - * / // % **"),
+        (
+            "max(*s, 1)",
+            "column 5: '*s' is not allowed; allowed: numbers, s t n w z l power_w energy_j, + - * / // % **",
+        ),
         ("__import__('os')", 'column 12: "\'" is not allowed'),
         ("__import__(s)", "column 1: unknown function '__import__'"),
         ("eval(s)", "column 1: unknown function 'eval'"),

@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 from bls.allocators import ALLOCATORS
+from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, DecidingPolicy
 from bls.scheduler_options import Rules
@@ -25,10 +26,11 @@ BACKFILL = {
     "rebuild": Rules("conservative", "rebuild"),
 }
 
+POWER = HostPower(5, [(1, 20)])
 PLATFORMS = (
-    Platform((HostGroup(1, 4, 4.0),)),
-    Platform((HostGroup(2, 3, 3.0), HostGroup(1, 2, 2.0))),
-    Platform((HostGroup(4, 2, 2.0),)),
+    Platform((HostGroup(1, 4, 4.0, power=POWER),)),
+    Platform((HostGroup(2, 3, 3.0, power=POWER), HostGroup(1, 2, 2.0, power=POWER))),
+    Platform((HostGroup(4, 2, 2.0, power=POWER),)),
 )
 
 

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenarios import Case, cases, done
 
+from bls.machine.host_power import HostPower
+from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, policy, ranks, scoring
 from bls.policies.declared import columns_declared, for_one_run, may_not_fit
 
@@ -31,9 +33,11 @@ def known(values: list[tuple[int, int, int, int, int]]) -> KnownJobs:
     submit, estimate, slack = submit * TICK_NS, estimate * TICK_NS, slack * TICK_NS
     numbers = np.arange(len(values)) * 7 + 1
     group, queue, partition, qos = (user.copy() for _ in range(4))
-    jobs = KnownJobs(numbers, submit, estimate, submit + slack, cores, user, group, queue, partition, qos, 64)
-    for field in fields(jobs)[:-1]:
-        getattr(jobs, field.name).flags.writeable = False
+    core_mw = 1000 * (1 + numbers % 5)
+    jobs = KnownJobs(numbers, submit, estimate, submit + slack, cores, user, group, queue, partition, qos, 64, core_mw)
+    for field in fields(jobs):
+        if field.name != "n_cores":
+            getattr(jobs, field.name).flags.writeable = False
     return jobs
 
 
@@ -112,8 +116,9 @@ def test_it_gives_every_waiting_job_a_number_whenever_it_is_asked_and_looks_only
 @given(case=cases(recorded=True, max_jobs=12))
 @pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
 def test_under_it_every_job_runs_once_and_the_records_are_sound(name: str, case: Case) -> None:
-    result = case.simulated(bls=name)  # with check_ledger
+    machine = Platform(tuple(HostGroup(*group, power=HostPower(5, [(1, 20)])) for group in case.groups))
+    result = case.simulated(bls=name, platform=machine)  # with check_ledger
     jobs = done(result)
     assert sorted(job.number for job in jobs) == sorted(job.number for job in case.jobs)
     assert [job.end - job.start for job in jobs] == result.scenario.workload.run_ns.tolist()
-    assert done(case.simulated(bls=name)) == jobs
+    assert done(case.simulated(bls=name, platform=machine)) == jobs

@@ -228,7 +228,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     page = DOCS / "model.md"
     batch = section(page, "Batch level")
     policies, allocators = (table(batch[at:]) for at in (batch.index("| policy"), batch.index("| allocator")))
-    named = [name for row in policies for name in re.findall(r"`([\w:]+)`", row[0])]
+    named = [name for row in policies for name in re.findall(r"`([\w:-]+)`", row[0])]
     assert sorted(named) == sorted([*POLICIES, "expr:EXPRESSION"])
     assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
     named = [name for row in table(section(page, "Application level")) for name in re.findall(r"`([\w-]+)`", row[1])]

@@ -103,6 +103,10 @@ def _orders() -> Iterator[Case]:
             bls=f"{PLUGINS}:{name}",
             around={"failures": "failures.csv", "dependencies": True},
         )
+    for order in ("least-power", "most-power", "least-energy", "expr:power_w % 7 - sqrt(energy_j)"):
+        for name in ("easy", "keep"):
+            rules = BACKFILLING[name]
+            yield run(f"{order} × {name}", workload="busy", platform="powered.toml", bls=order, rules=rules)
     yield run("reject", workload="busy", bls="reject", around={"dependencies": True})
     for name in ("hcp19", "pcp19", "pcp20"):  # a solver's plans are those of its version
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")

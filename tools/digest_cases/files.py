@@ -337,6 +337,7 @@ def files() -> dict[str, str]:
     dragonfly = "dragonfly:groups=2,chassis=2,routers=2,nodes=1"
     return {
         "plain.toml": _HOSTS,
+        "powered.toml": _HOSTS + "\n[hosts.power]\nidle_w = 1\nbase_w = 30\nstates = [[1, 4], [0.5, 2.5]]\n",
         "small.toml": _HOSTS.replace("count = 8", "count = 3"),
         "mixed.toml": _MIXED,
         "parts.toml": _HOSTS + _PARTITIONS,
