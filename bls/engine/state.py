@@ -125,8 +125,9 @@ NOTICED = 44  # 1 where limits are known before they begin
 SLEEPS = 45  # 1 where they do
 SLEEP_AFTER = 46  # after so long
 KEEP_AWAKE = 47  # but for so many of those that idle
-HOST_LOG_ROOM = 48  # so much may become of hosts at one instant
-SETTINGS = 49
+MOST_LATE = 48  # the most that a job waits for its hosts
+HOST_LOG_ROOM = 49  # so much may become of hosts at one instant
+SETTINGS = 50
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -449,8 +450,8 @@ class SleepState(State):
         Heap of hosts by when they may fall asleep, or earlier; host h is at H - 1 - h.
     booting_ns, booting_host : int64 (H,)
         Heap of hosts by when they are up.
-    away : int64 (words,)
-        The cores of hosts that are asleep or booting, 32 in a word.
+    away, booting : int64 (words,)
+        The cores of hosts that are asleep or booting, and of these that boot, 32 in a word.
     words, hosts : int64
         Work space: cores that are offered to the allocator, as ``free_words``, and how many of each host.
     saved_words, saved_hosts : int64
@@ -464,6 +465,7 @@ class SleepState(State):
     booting_ns: Ints
     booting_host: Ints
     away: Ints
+    booting: Ints
     words: Ints
     hosts: Ints
     saved_words: Ints
