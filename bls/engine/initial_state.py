@@ -372,6 +372,7 @@ def _sleep(given: Given, settings: Array, words: Array, profile: CoreProfile) ->
         booting_ns=np.zeros(n_hosts, np.int64),
         booting_host=np.zeros(n_hosts, np.int64),
         away=np.zeros(n_words, np.int64),
+        booting=np.zeros(n_words, np.int64),
         words=np.zeros(n_words, np.int64),
         hosts=np.zeros(n_counted if n_hosts else 0, np.int64),
         saved_words=np.zeros(n_words if by_cores else 0, np.int64),

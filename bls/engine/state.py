@@ -126,8 +126,9 @@ SLOW = 45  # with levels, in which order jobs are slowed: one of those below
 SLEEPS = 46  # 1 where they do
 SLEEP_AFTER = 47  # after so long
 KEEP_AWAKE = 48  # but for so many of those that idle
-HOST_LOG_ROOM = 49  # so much may become of hosts at one instant
-SETTINGS = 50
+MOST_LATE = 49  # the most that a job waits for its hosts
+HOST_LOG_ROOM = 50  # so much may become of hosts at one instant
+SETTINGS = 51
 
 # ---- entries of BatchState.clock: instants, and what has happened ----
 NOW = 0
@@ -481,8 +482,8 @@ class SleepState(State):
         Heap of hosts by when they may fall asleep, or earlier; host h is at H - 1 - h.
     booting_ns, booting_host : int64 (H,)
         Heap of hosts by when they are up.
-    away : int64 (words,)
-        The cores of hosts that are asleep or booting, 32 in a word.
+    away, booting : int64 (words,)
+        The cores of hosts that are asleep or booting, and of these that boot, 32 in a word.
     words, hosts : int64
         Work space: cores that are offered to the allocator, as ``free_words``, and how many of each host.
     saved_words, saved_hosts : int64
@@ -496,6 +497,7 @@ class SleepState(State):
     booting_ns: Ints
     booting_host: Ints
     away: Ints
+    booting: Ints
     words: Ints
     hosts: Ints
     saved_words: Ints

@@ -334,6 +334,9 @@ def _check_sleep(state: BatchState, holder: Array) -> None:
         _fault(
             state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that is asleep or booting"
         )
+    said = _bits(sleep.booting[: state.free_starts[1]])[:n_cores]
+    if len(bad := np.flatnonzero(said != (what == b.BOOTING)[state.host_of])):
+        _fault(state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that boots")
     down = np.zeros(n_hosts, np.bool_)
     if state.host_status.shape[1]:
         down = (state.host_status[b.DOWN_UNTIL] > 0).reshape(2, n_hosts).any(axis=0)

@@ -8,7 +8,7 @@ as whole MJ and the pJ beside them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
@@ -156,19 +156,27 @@ class _Pieces:
     drawn_mw: Array
 
 
-class HostStates(NamedTuple):
-    """What has become of hosts that were stopped, in order: int64 (k,) each; the states are those of ``bls.engine.state``."""
+@dataclass(frozen=True, eq=False)
+class HostStates:
+    """What has become of hosts that were stopped, or slept: int64 (k,) each, those of a host in the order of time; the states
+    are those of ``bls.engine.state``."""
 
     instant_ns: Array
     host: Array
     state: Array
 
+    @cached_property
+    def _by_host(self) -> tuple[Array, Array, Array]:
+        # Hosts, states and instants, host by host; of tens of millions, short integers are sorted by their digits.
+        key = self.host.astype(np.uint16) if self.host.max(initial=0) < 2**16 else self.host
+        order = np.argsort(key, kind="stable")
+        return self.host[order], self.state[order], self.instant_ns[order]
+
     def spans(self, until_ns: int) -> tuple[Array, Array, Array, Array]:
         """From when to when hosts were in states: host, state, start, end; ``until_ns`` is the end of what has none."""
-        order = np.lexsort((np.arange(len(self.host)), self.instant_ns, self.host))
-        host, state, start = self.host[order], self.state[order], self.instant_ns[order]
+        host, state, start = self._by_host
         end = np.full(len(host), until_ns)
-        end[:-1] = np.where(host[1:] == host[:-1], start[1:], until_ns)
+        end[:-1][host[1:] == host[:-1]] = start[1:][host[1:] == host[:-1]]
         return host, state, start, end
 
 

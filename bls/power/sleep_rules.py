@@ -23,7 +23,8 @@ def sleep_settings(plan: PowerPlan) -> dict[int, int]:
     """Those of the engine (``bls.engine.state``)."""
     after = plan.options.sleep_after_ns
     assert after is not None
-    return {b.SLEEPS: 1, b.SLEEP_AFTER: after, b.KEEP_AWAKE: plan.options.keep_awake}
+    late = int((plan.table.shutdown_ns + plan.table.boot_ns).max())
+    return {b.SLEEPS: 1, b.SLEEP_AFTER: after, b.KEEP_AWAKE: plan.options.keep_awake, b.MOST_LATE: late}
 
 
 def sleep_passages(table: PowerTable) -> Array:

@@ -12,9 +12,9 @@ import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
 from bls.power.options import FALLBACKS, PowerOptions
-from bls.power.report import REASONS
+from bls.power.report import REASONS, SLEEP_METRICS
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
-from tools import demand_response
+from tools import demand_response, sleep_study
 from traces.metric_units import shown_as
 from traces.tables import POWER_COLUMNS
 
@@ -85,3 +85,12 @@ def test_the_fallbacks_and_reasons() -> None:
 def test_the_first_experiment_of_the_demand_response_page() -> None:
     page = (ROOT / "docs" / "demand-response.md").read_text(encoding="utf-8")
     assert "\n".join(demand_response.fallback_table()) in page
+
+
+def test_the_study_of_sleep() -> None:
+    assert "\n".join(sleep_study.rows()) in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_metrics_of_sleep() -> None:
+    text = section(PAGE, "Sleep")
+    assert [name for row in table(text)[:5] for name in names(row[0])] == list(SLEEP_METRICS)

@@ -78,6 +78,7 @@ class _World:
         self.what = ["up"] * n
         self.until: dict[int, int] = {}  # when a host is off, or up
         self.wanted: dict[int, int] = {}  # from when a host that shuts down is to boot
+        self.fresh: set[int] = set()
         self.idle_since: list[int | None] = [begin] * n
         self.running: list[_Runs] = []
         self.queue: list[int] = []
@@ -115,8 +116,9 @@ class _World:
     def place(self, n: int) -> list[int]:
         hosts = range(self.machine.hosts)
         offered = [core for host in hosts if self.what[host] == "up" for core in self.free(host)]
-        others = [host for host in hosts if self.boots(host)]
-        others += [host for host in hosts if self.what[host] in ("stopping", "off") and not self.boots(host)]
+        away = [host for host in hosts if self.what[host] not in ("up", "down")]
+        others = [host for host in away if self.boots(host) and host not in self.fresh]
+        others += [host for host in away if host not in others]
         for host in others:
             if len(offered) < n:
                 offered += self.free(host)
@@ -130,6 +132,7 @@ class _World:
             self.idle_since[host] = None
             if self.what[host] in ("stopping", "off") and host not in self.wanted:
                 self.wanted[host] = at
+                self.fresh.add(host)
         begin = at + late
         self.running.append(_Runs(job, cores, begin, begin + one.run, thought))
         self.queue.remove(job)
@@ -145,7 +148,9 @@ class _World:
         raise AssertionError("the head never fits")
 
     def starts(self, now: int) -> None:
+        self.fresh.clear()  # hosts that this pass has woken come as if they slept
         self.choose(now)
+        self.fresh.clear()
         for one in self.running:
             if one.start > now:
                 one.expected = one.start + self.case.jobs[one.job].estimate

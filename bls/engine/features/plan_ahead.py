@@ -46,7 +46,8 @@ def _begin(state: BatchState, is_copied: bool) -> None:
     """Forget who was blocked in the pass before, and the plan where it cannot be kept; prepare the profile to plan with."""
     clock, sizes, partitions = state.clock, state.sizes, state.partitions
     # What starts where hosts have to boot holds its cores for longer than it was planned to: nobody is to be planned behind it.
-    now, lost = clock[b.NOW], clock[b.LOSS] == 1 or sizes[b.N_AWAY] > 0
+    late = sizes[b.N_AWAY] > 0 and state.settings[b.MOST_LATE] > 0
+    now, lost = clock[b.NOW], clock[b.LOSS] == 1 or late
     clock[b.BLOCKED_HEAD] = -1
     for p in range(partitions.shape[0]):
         partitions[p, b.BLOCKED] = partitions[p, b.WAITS] = 0

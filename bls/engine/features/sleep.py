@@ -20,20 +20,28 @@ from bls.engine.job_lifecycle import hold_pool, set_stop
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top, heap_settle
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 
 __all__ = ["boot_hosts", "late_on", "let_sleep"]
 
 
 @compiled(inner=True)
-def _set_away(state: BatchState, host: int, away: int) -> None:
-    """A host comes to be asleep or booting, 1, or is so no more, 0."""
-    words, lo, hi = state.sleep.away, state.host_first[host], state.host_first[host + 1]
+def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
+    """Put the cores of a host into a set of cores, or take them out."""
+    lo, hi = state.host_first[host], state.host_first[host + 1]
     for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
         first, stop = max(lo - (word << 5), 0), min(hi - (word << 5), 32)
         mask = ((1 << stop) - 1) & ~((1 << first) - 1)
-        words[word] = words[word] | mask if away == 1 else words[word] & ~mask
-    state.sizes[b.N_AWAY] += 1 if away == 1 else -1
+        words[word] = words[word] | mask if there else words[word] & ~mask
+
+
+@compiled(inner=True)
+def _wakes(state: BatchState, host: int) -> None:
+    """A host is neither asleep nor booting any more."""
+    state.sleep.host[b.SLEEP_STATE, host] = b.UP
+    _mark(state, state.sleep.away, host, False)
+    _mark(state, state.sleep.booting, host, False)
+    state.sizes[b.N_AWAY] -= 1
 
 
 @compiled(inner=True)
@@ -55,7 +63,8 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
     sleep.host[b.SLEPT_AT, host] = _log(state, at, host, b.SHUTTING)
     _log(state, off, host, b.OFF)
     sizes[b.N_IDLE] -= 1
-    _set_away(state, host, 1)
+    sizes[b.N_AWAY] += 1
+    _mark(state, sleep.away, host, True)
 
 
 @compiled(inner=True)
@@ -66,8 +75,7 @@ def _booted(state: BatchState, now: int) -> None:
         due, host = sleep.booting_ns[0], sleep.booting_host[0]
         sizes[b.N_BOOTING] = heap_drop_top(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING])
         if sleep.host[b.SLEEP_STATE, host] == b.BOOTING and sleep.host[b.SLEEP_DUE, host] == due:
-            sleep.host[b.SLEEP_STATE, host] = b.UP
-            _set_away(state, host, 0)
+            _wakes(state, host)
 
 
 @compiled(inner=True)
@@ -147,8 +155,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
             heap_settle(sleep.booting_ns, sleep.booting_host, state.sizes[b.N_BOOTING], at, now)
         else:
             _log(state, now, host, b.UP)
-        sleep.host[b.SLEEP_STATE, host] = b.UP
-        _set_away(state, host, 0)
+        _wakes(state, host)
         _booted(state, now)
     _idles_no_more(state, host, now)
 
@@ -196,6 +203,7 @@ def _boot(state: BatchState, host: int, at: int) -> None:
     sleep.host[b.BOOTED_AT, host] = _log(state, begin, host, b.BOOTING)
     _log(state, up, host, b.UP)
     sizes[b.N_BOOTING] = heap_push(sleep.booting_ns, sleep.booting_host, sizes[b.N_BOOTING], up, host)
+    _mark(state, sleep.booting, host, True)
 
 
 @compiled(HOOK)

@@ -1,13 +1,12 @@
 """Where some hosts sleep: a job is placed on hosts that are awake, if it can be, else on as few of the others as will do.
 
-Those that boot already, or are about to for a job that the pass has started, come before those that sleep; of either the lowest
-numbers come first. How many it takes is counted by the cores that units of the job can use; where those will not do, as it asks
-for more than cores, it may have any.
+Those that boot already come before those that sleep; of either the lowest numbers come first. How many it takes is counted by
+the cores that units of the job can use; where those will not do, as it asks for more than cores, it may have any.
 """
 
 from __future__ import annotations
 
-from bls.availability.bitset import bits_of
+from bls.availability.bitset import bits_of, lowest_bit
 from bls.availability.count_profile import profile_earliest
 from bls.availability.free_cores import free_all, free_count
 from bls.engine import state as b
@@ -62,21 +61,23 @@ def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
 @compiled(inner=True)
 def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
     """Offer the free cores ``among`` of as many hosts more as have what a job lacks; all of them, if that is never enough."""
-    words, host, n_hosts = state.sleep.words, state.sleep.host, state.host_first.size - 1
+    sleep, words = state.sleep, state.sleep.words
     for asleep in range(2):
-        for h in range(n_hosts):
-            if lacking <= 0:
-                return
-            lo, hi = state.host_first[h], state.host_first[h + 1]
-            if host[b.SLEEP_STATE, h] == b.UP:
+        word, core = 0, 0
+        while lacking > 0 and word < state.free_starts[1]:
+            there = among[word] & (sleep.away[word] & ~sleep.booting[word] if asleep == 1 else sleep.booting[word])
+            there &= ~((1 << max(core - (word << 5), 0)) - 1)
+            if there == 0:
+                word += 1
                 continue
-            if (host[b.SLEEP_STATE, h] == b.OFF and free_all(state.free_words, lo, hi)) != (asleep == 1):
-                continue
-            lacking -= _usable(state, job, among, h)
-            for core in range(lo, hi):
+            host = state.host_of[(word << 5) + lowest_bit(there)]
+            lacking -= _usable(state, job, among, host)
+            for core in range(state.host_first[host], state.host_first[host + 1]):
                 words[core >> 5] |= among[core >> 5] & (1 << (core & 31))
-            if state.sleep.hosts.size > 0:
-                state.sleep.hosts[h] = free_count(words, lo, hi)
+            if sleep.hosts.size > 0:
+                sleep.hosts[host] = free_count(words, state.host_first[host], state.host_first[host + 1])
+            core = state.host_first[host + 1]
+            word = core >> 5
 
 
 @compiled(inner=True)
