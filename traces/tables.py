@@ -31,6 +31,7 @@ __all__ = [
     "NAME",
     "PLANNED",
     "POWER_COLUMNS",
+    "POWER_DOMAIN_COLUMNS",
     "RELEASE_COLUMNS",
     "REJECTED_BECAUSE",
     "STARTED_BECAUSE",
@@ -48,6 +49,7 @@ __all__ = [
     "read_hints",
     "read_jobs",
     "read_power",
+    "read_power_domains",
     "read_releases",
     "read_widths",
     "read_rows",
@@ -128,6 +130,9 @@ POWER_COLUMNS = (
     "hosts_booting",
     "hosts_down",
 )
+
+#: Of the table of power over time of parts of the machine that have limits of their own.
+POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -691,6 +696,17 @@ def read_power(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, POWER_COLUMNS)
+
+
+def read_power_domains(path: Path) -> pd.DataFrame | None:
+    """Read a power_domains.parquet back; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    return _read(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

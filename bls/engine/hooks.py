@@ -44,6 +44,8 @@ TOGETHER = 34
 POWER_PLAN = 35
 # Running jobs that are slowed one by one:
 SET_STATES = 36
+# Limits to the power of parts of the machine:
+DOMAIN_LIMITS, DOMAIN_OFFER, DOMAIN_FITS = 37, 38, 39
 
 HOOKS = Hooks(
     "batch engine",
@@ -86,6 +88,9 @@ HOOKS = Hooks(
         TOGETHER: ("running jobs that are told several things", "bls.engine.features.together:tell_together"),
         POWER_PLAN: ("EASY under a limit to power", "bls.engine.features.power_easy:plan_with_power"),
         SET_STATES: ("jobs that are slowed one by one", "bls.engine.features.power_by_job:set_states"),
+        DOMAIN_LIMITS: ("limits to parts of the machine", "bls.engine.features.power_domains:change_domain_limits"),
+        DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power_domains:offer_of_domains"),
+        DOMAIN_FITS: ("named cores of such parts", "bls.engine.features.power_domains:fits_domains"),
     },
 )
 
@@ -121,6 +126,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(LIMITS)
         if not by_cores and settings[b.ORDER] in (b.STATIC, b.SCORED):
             found.add(POWER_PLAN if settings[b.DEPTH] == 1 else POWER_FITS)
+    if state.domains.limit_mw.size > 0:
+        found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings[b.ORDER] == b.DECIDED else set())
     if state.stops.host.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     order = settings[b.ORDER]

@@ -75,6 +75,8 @@ def named_files(page: Path) -> dict[str, str]:
             found["speeds.csv"] = block
         if block.startswith("from,to,limit_w\n"):
             found["evening.csv"] = block
+        if block.startswith("from,to,limit_w,where\n"):
+            found["racks.csv"] = block
         if block.startswith("from,price_per_kwh"):
             found["signals.csv"] = block
     return found
