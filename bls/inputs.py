@@ -137,7 +137,7 @@ def given_for(
         check_sleeping(rules)
     if limits is not None:
         _check_power(policy, rules, around, limits)
-        counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
+        counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains
         countable = countable and (limits.stops or (counted and asleep is None))
     given = Given(
         workload.submit_ns,
@@ -182,11 +182,14 @@ def given_for(
         given.sleep_passages = sleep_passages(asleep.table)
     if limits is not None:
         given.power, given.stops = limits.state(), limits.stop_state()
+        given.domains = limits.domain_state(table)
         given.at_most_mw = limits.most_total_mw
     if limits is not None and not limits.stops:
         place = platform.n_hosts * given.settings[b.N_RESOURCES]
         given.settings[b.POWER_AMOUNT] = place
-        given.amounts = np.insert(given.amounts, place, limits.most_total_mw - limits.table.idle_total_mw)
+        most = [limits.most_total_mw - limits.table.idle_total_mw]
+        most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
+        given.amounts = np.insert(given.amounts, place, most)
     return given
 
 
@@ -275,6 +278,12 @@ def _check_power(policy: AnyPolicy, rules: Rules, around: JobConstraints, plan: 
             plan.fallback == "dvfs" and rules.charge_decisions,
             "--charge-decisions, as a level is set behind a pass, and none is made while the scheduler decides",
             "none, hold, submit:state=1, stop:idle or stop:off",
+        ),
+        (
+            bool(plan.domains) and (rules.molds or rules.resizing != b.NO_RESIZE),
+            f"--resize {rules.resize} and limits to parts of the machine ({plan.domains[0].name if plan.domains else ''}), as "
+            "widths are found by the limit of the machine only",
+            "none",
         ),
         (
             rules.molds and not plan.stops and not (rules.depth <= 1 and plan.alike and not plan.limits.notice_ns),

@@ -147,7 +147,7 @@ POWER_OF = Choice(
 )  # fmt: skip
 LIMITS = Option[str | None](
     name="--limits", panel=Panel.POWER, default=None, metavar="FILE",
-    help="Limits to the power of the machine: CSV, from,to,limit_w",
+    help="Limits to the power of the machine, or with where of parts of it: CSV, from,to,limit_w,where",
 )  # fmt: skip
 REACTION = Option(
     name="--reaction", panel=Panel.POWER, default="0s", metavar="TIME", help="How long after its begin a limit is known"

@@ -153,6 +153,8 @@ class BatchSimulator(RunningJobs):
         self.allocator = allocator.with_parameters(seed=seed % 2**63)
         self.rules, self.circumstances = rules or Rules(), circumstances or JobConstraints()
         self.rules.check(policy)
+        #: What the parts of the machine are called that have limits to power of their own.
+        self._parts = () if power is None else tuple(one.name for one in power.domains)
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores = platform.n_cores
         widest = int(workload.cores.argmax())
@@ -528,7 +530,7 @@ class BatchSimulator(RunningJobs):
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.clock[b.REFUSED]:
                 windows = self.circumstances.windows
-                return self._wrong(refusal(self.state, row, self.platform, windows))
+                return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
             asked, free = self.state.jobs[b.CORES, row], self.state.sizes[b.FREE_CORES]
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
@@ -558,6 +560,13 @@ class BatchSimulator(RunningJobs):
             stopped = int(self.state.sizes[b.N_STOPPED])
             hosts = "hosts are" if stopped > 1 else "host is"
             reason = f"{stopped} {hosts} out of service under a limit to power that holds for ever"
+        elif (self.state.domains.limit_mw < b.NEVER).any():
+            limited = [("the machine", int(self.state.clock[b.LIMIT_MW]))]
+            limited += list(zip(self._parts, self.state.domains.limit_mw.tolist(), strict=True))
+            limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
+            reason = (
+                f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine"
+            )
         elif self.state.clock[b.LIMIT_MW] < b.NEVER:
             limit = f"{self.state.clock[b.LIMIT_MW] / 1000:g} W"
             reason = f"it does not fit the limit to power that holds for ever, {limit}, even on the idle machine"

@@ -31,6 +31,7 @@ __all__ = [
     "NAME",
     "PLANNED",
     "POWER_COLUMNS",
+    "POWER_DOMAIN_COLUMNS",
     "PREDICTED_POWER",
     "REJECTED_BECAUSE",
     "STARTED_BECAUSE",
@@ -43,6 +44,7 @@ __all__ = [
     "read_frame",
     "read_jobs",
     "read_power",
+    "read_power_domains",
     "read_rows",
     "rows_frame",
     "timedeltas",
@@ -106,6 +108,9 @@ POWER_COLUMNS = (
     "hosts_booting",
     "hosts_down",
 )
+
+#: Of the table of power over time of parts of the machine that have limits of their own.
+POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
 
 #: What the values of a column are; of a seed that is beyond int64, a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
@@ -438,6 +443,17 @@ def read_power(path: Path) -> pd.DataFrame:
         If there is none, or it is not one.
     """
     return _read(path, POWER_COLUMNS)
+
+
+def read_power_domains(path: Path) -> pd.DataFrame | None:
+    """Read a power_domains.parquet back; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    return _read(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
 from bls.engine.power_of_cores import cores_mw
+from bls.engine.power_of_domains import cores_mw_within
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
@@ -196,6 +197,11 @@ def _change_amounts(
     if state.settings[b.POWERED] != b.UNPOWERED:
         amount = sign * cores_mw(state, job, lo, hi, count)
         before = _change(state, profile, k, before, state.settings[b.POWER_AMOUNT], AMOUNT, amount, undo)
+    for domain in range(state.domains.limit_mw.size):
+        amount = sign * cores_mw_within(state, job, domain, lo, hi, count)
+        if amount != 0:
+            which = state.settings[b.POWER_AMOUNT] + 1 + domain
+            before = _change(state, profile, k, before, which, AMOUNT, amount, undo)
     licences = profile.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:

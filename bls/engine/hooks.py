@@ -46,6 +46,8 @@ POWER_PLAN = 35
 SET_STATES = 36
 # Hosts that fall asleep as they idle:
 HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = 37, 38, 39, 40
+# Limits to the power of parts of the machine:
+DOMAIN_LIMITS, DOMAIN_OFFER, DOMAIN_FITS = 41, 42, 43
 
 HOOKS = Hooks(
     "batch engine",
@@ -92,6 +94,9 @@ HOOKS = Hooks(
         PLACE_AWAKE: ("cores of hosts that are awake before others", "bls.engine.features.sleep_places:place_awake"),
         SLOT_AWAKE: ("slots on hosts that have to boot", "bls.engine.features.sleep_places:slot_awake"),
         BOOT_HOSTS: ("hosts that boot for a job", "bls.engine.features.sleep:boot_hosts"),
+        DOMAIN_LIMITS: ("limits to parts of the machine", "bls.engine.features.power_domains:change_domain_limits"),
+        DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power_domains:offer_of_domains"),
+        DOMAIN_FITS: ("named cores of such parts", "bls.engine.features.power_domains:fits_domains"),
     },
 )
 
@@ -127,6 +132,8 @@ def wanted(state: BatchState) -> set[int]:
         found.add(LIMITS)
         if not by_cores and settings[b.ORDER] in (b.STATIC, b.SCORED):
             found.add(POWER_PLAN if settings[b.DEPTH] == 1 else POWER_FITS)
+    if state.domains.limit_mw.size > 0:
+        found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings[b.ORDER] == b.DECIDED else set())
     if state.stops.host.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     if settings[b.SLEEPS] == 1:

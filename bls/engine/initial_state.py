@@ -12,7 +12,7 @@ from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
 from bls.engine.queue import new_queue
-from bls.engine.state import BatchState, CoreProfile, PowerState, SleepState, StopState
+from bls.engine.state import BatchState, CoreProfile, DomainState, PowerState, SleepState, StopState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, own
 
@@ -28,6 +28,7 @@ __all__ = [
     "intervals_of",
     "kept_reservations",
     "new_state",
+    "no_domains",
     "no_power",
     "unused_rows",
 ]
@@ -60,8 +61,8 @@ class Given:
         Cores of partitions and windows; None: one partition of all cores.
     limits : (P, 5)
         Tier, then the four limits of each partition.
-    power, stops : PowerState, StopState, optional
-        Where the power of the machine is limited, and where hosts are stopped for that.
+    power, domains, stops : PowerState, DomainState, StopState, optional
+        Where the power of the machine is limited, and of parts of it, and where hosts are stopped for that.
     sleep_passages : (2, H), optional
         Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
     settings : mapping of int to int
@@ -100,6 +101,7 @@ class Given:
     switch_hi: Array = field(default_factory=_none)
     parameters: tuple[int, ...] = ()
     power: PowerState | None = None
+    domains: DomainState | None = None
     stops: StopState | None = None
     sleep_passages: Array | None = None
     at_most_mw: int = 0
@@ -154,7 +156,10 @@ def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
     clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
     if given.power is not None:
         clock[b.POWER_AT] = given.power.ns[0]
-        settings[b.POWER_STAIRS] = _most_stairs(given.power.first, charged=bool(settings[b.CHARGE]))
+        first = given.power.first
+        if given.domains is not None:
+            first = first + (given.domains.stair_first - given.domains.stair_first[:, :1]).sum(axis=0)
+        settings[b.POWER_STAIRS] = _most_stairs(first, charged=bool(settings[b.CHARGE]))
     if given.stops is not None:
         clock[b.AT_MOST_MW] = given.at_most_mw
         settings[b.HOST_LOG_ROOM] = 2 * given.stops.host.shape[1]
@@ -348,6 +353,15 @@ def no_power() -> PowerState:
     )
 
 
+def no_domains() -> DomainState:
+    """That of a machine without parts whose power is limited by itself."""
+    columns = {
+        name: _none() for name in ("first", "lo", "hi", "idle_mw", "limit_mw", "level", "of_first", "of_host", "room")
+    }
+    tables = {name: np.zeros((0, 0), np.int64) for name in ("known", "stair_first", "stairs", "covers")}
+    return DomainState(**columns, **tables)
+
+
 def no_stops() -> StopState:
     """That of a machine of which no host is stopped."""
     first, two, three = np.zeros(1, np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
@@ -449,6 +463,7 @@ def new_state(given: Given) -> BatchState:
         placement=_placement(given, free_words, free_starts, host_first),
         **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
         power=given.power or no_power(),
+        domains=given.domains or no_domains(),
         stops=stops,
         sleep=_sleep(given, settings, free_words, profiles["cores_profile"]),
         **_told(n_cores, most_running, settings, jobs.shape[1], given.amounts),

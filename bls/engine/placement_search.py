@@ -11,6 +11,7 @@ from __future__ import annotations
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.core_profile import AMOUNT, apply_changes
+from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
 from bls.engine.power_of_cores import cores_mw
@@ -278,6 +279,12 @@ def earliest_place(
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
             if enough:
+                count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
+        if count > 0 and state.domains.limit_mw.size > 0:
+            fits = call_hook(state.hooks[DOMAIN_OFFER], (state, job, 0, count, 0))
+            if fits < 1:
+                count = 0
+            if fits == 0:
                 count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
         if count > 0 and powered:
             left = state.offered_amounts[settings[b.POWER_AMOUNT]]

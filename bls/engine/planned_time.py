@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.power_of_cores import planned_state, speed_in
+from bls.engine.power_of_domains import planned_level
 from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -36,7 +37,7 @@ def planned_with(state: BatchState, job: int, estimate: int) -> int:
         return int(estimate)
     planned = planned_state(state, job)
     if powered == b.LEVELS:
-        planned = min(planned, state.clock[b.LEVEL])
+        planned = min(planned, planned_level(state, job))
     if planned == 0:
         return int(estimate)
     speed = WHOLE

@@ -171,10 +171,9 @@ DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all 
 STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
 # Where hosts that idle fall asleep:
 IDLE_CHANGED = 34  # when hosts that are awake last fell idle, were taken, went down or came back
-LATE = (
-    35  # while a job is placed that needs hosts that are not awake: for how much longer than its estimate it is planned
-)
-CLOCK = 36
+LATE = 35  # while a job is placed that needs hosts that are not awake: for how much longer than its estimate
+REFUSED_WHERE = 36  # the part of the machine whose limit to power does not let a job have the cores that were named
+CLOCK = 37
 
 # ---- entries of BatchState.sizes: how many, and how much of what is in use ----
 N_ROWS = 0  # rows in use: jobs and their later attempts
@@ -305,6 +304,7 @@ TOO_FEW = 10  # how many cores its units can use of those that are named
 TOO_MANY = 11  # a host that it does not need, where hosts are not shared
 SWITCHES = 12  # how many leaf switches the cores are on
 NO_POWER = 13  # what the job would draw beyond idle cores, and how much is left under the limit, mW
+NO_POWER_THERE = 14  # likewise in a part of the machine, REFUSED_WHERE
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
@@ -438,6 +438,44 @@ class PowerState(State):
     factor: Ints
     alike: Ints
     seen: Ints2
+
+
+class DomainState(State):
+    """Parts of the machine whose power is limited by itself, D of them; P partitions, B instants of ``PowerState.ns``.
+
+    Attributes
+    ----------
+    first : int64 (D + 1,); lo, hi : int64
+        Domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its hosts.
+    idle_mw : int64 (D,)
+        What its hosts draw if all of their cores are idle.
+    limit_mw : int64 (D,)
+        The lowest of its limits that is known and in force, ``NEVER`` none.
+    level : int64 (D,)
+        At which its jobs are that may be slowed, where all of them are at one.
+    known : int64 (D, B); stair_first : int64 (D, B + 1); stairs : int64 (3, K)
+        As ``known``, ``first`` and ``stairs`` of ``PowerState``.
+    covers : int64 (P, D)
+        1 where a domain has all cores of a partition.
+    of_first : int64 (H + 1,); of_host : int64
+        Host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``.
+    room : int64 (D,)
+        Work space.
+    """
+
+    first: Ints
+    lo: Ints
+    hi: Ints
+    idle_mw: Ints
+    limit_mw: Ints
+    level: Ints
+    known: Ints2
+    stair_first: Ints2
+    stairs: Ints2
+    covers: Ints2
+    of_first: Ints
+    of_host: Ints
+    room: Ints
 
 
 class StopState(State):
@@ -629,6 +667,8 @@ class BatchState(State):
         billion.
     power : PowerState
         Of no group where power is not limited.
+    domains : DomainState
+        Of none where no part of the machine has limits of its own.
     stops : StopState
         Of no host where none are stopped for that.
     sleep : SleepState
@@ -730,6 +770,7 @@ class BatchState(State):
     scaling: Ints2
     core_scale: Ints2
     power: PowerState
+    domains: DomainState
     stops: StopState
     sleep: SleepState
     functions: Ints

@@ -524,7 +524,11 @@ def _check_core_profile(state: BatchState, jobs: Array, holds: Array, waits: Arr
     if state.settings[b.POWERED] != b.UNPOWERED and profile.ns[0] == state.clock[b.NOW]:
         left = int(profile.amounts[state.settings[b.POWER_AMOUNT]])
         begun = kept[jobs[b.SLOT, kept] <= state.clock[b.NOW]]
-        _count(state, "mW that are left of power", left, _power_left(state, np.flatnonzero(holds), begun))
+        rows = np.flatnonzero(holds)
+        _count(state, "mW that are left of power", left, _power_left(state, rows, begun))
+        for domain in range(len(state.domains.limit_mw)):
+            left = int(profile.amounts[state.settings[b.POWER_AMOUNT] + 1 + domain])
+            _count(state, "mW that are left of a part's power", left, _power_left(state, rows, begun, domain))
 
 
 def _planned_ns(state: BatchState, rows: Array) -> Array:
@@ -535,7 +539,11 @@ def _planned_ns(state: BatchState, rows: Array) -> Array:
         return estimate
     planned = state.power.planned[state.jobs[b.ORIGIN, rows]]
     if powered == b.LEVELS:
-        planned = np.minimum(planned, state.clock[b.LEVEL])
+        level = np.full(len(rows), state.clock[b.LEVEL])
+        for domain, own in enumerate(state.domains.level.tolist()):
+            covered = state.domains.covers[state.jobs[b.PARTITION, rows], domain] == 1
+            level = np.where(covered, np.maximum(level, own), level)
+        planned = np.minimum(planned, level)
     if len(state.power.kind):
         planned = planned + state.power.kind[state.jobs[b.ORIGIN, rows]] * state.power.states
     speed = state.power.speed.min(axis=1)[planned].tolist()
@@ -543,26 +551,34 @@ def _planned_ns(state: BatchState, rows: Array) -> Array:
     return np.array(longer, np.int64)
 
 
-def _power_left(state: BatchState, rows: Array, begun: Array) -> int:
+def _power_left(state: BatchState, rows: Array, begun: Array, domain: int = -1) -> int:
     # What is left now of the limit that is known, or of full power, by what the jobs that hold cores are planned with, and
-    # those whose kept reservations have begun.
+    # those whose kept reservations have begun; of the machine, or of a domain.
     power, jobs = state.power, state.jobs
     if state.settings[b.PLANS] == 1:
         rows = rows[jobs[b.EXPECTED, rows] > state.clock[b.NOW]]  # others are planned to give back what they hold
-    width = np.diff(power.first_core)
-    left = int((width * power.more_mw[:: power.states].max(axis=0)).sum())
-    left = min(left, int(state.clock[b.LIMIT_MW] - state.settings[b.IDLE_MW]))
+    within, domains = np.ones(int(power.first_core[-1]), np.bool_), state.domains
+    most = int(state.clock[b.LIMIT_MW] - state.settings[b.IDLE_MW])
+    if domain >= 0:
+        within[:] = False
+        for k in range(int(domains.first[domain]), int(domains.first[domain + 1])):
+            within[domains.lo[k] : domains.hi[k]] = True
+        most = int(domains.limit_mw[domain] - domains.idle_mw[domain])
+    width = np.bincount(np.searchsorted(power.first_core, np.flatnonzero(within), side="right") - 1)
+    full = power.more_mw[:: power.states].max(axis=0)[: len(width)]
+    left = min(int((width * full).sum()), most)
     for row in rows.tolist():
         first = jobs[b.HELD_FIRST, row]
         for k in range(first, first + jobs[b.HELD_COUNT, row]):
             cores = np.arange(state.pool_lo[k], state.pool_hi[k])
             if state.settings[b.RELEASES] != b.NO_RELEASES:
                 cores = cores[state.holder[cores] == row]
-            left -= _more_mw(state, row, cores)
+            left -= _more_mw(state, row, cores[within[cores]])
     for row in begun.tolist():
         first = jobs[b.PLAN_FIRST, row]
         for k in range(first, first + jobs[b.PLAN_COUNT, row]):
-            left -= _more_mw(state, row, np.arange(state.kept_lo[k], state.kept_hi[k]))
+            cores = np.arange(state.kept_lo[k], state.kept_hi[k])
+            left -= _more_mw(state, row, cores[within[cores]])
     return left
 
 

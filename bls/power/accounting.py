@@ -7,6 +7,7 @@ as whole MJ and the pJ beside them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +33,7 @@ __all__ = [
     "account",
     "ascending",
     "drawn_by_jobs",
+    "drawn_within",
     "held_cores",
     "step_series",
     "working_cores",
@@ -232,9 +234,31 @@ def drawn_by_jobs(
     return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of, classes)]
 
 
+def drawn_within(
+    ledger: Ledger,
+    table: PowerTable,
+    of: str,
+    clipped: Callable[[Array, Array], tuple[Array, Array, Array]],
+    classes: PowerClasses | None = None,
+) -> list[tuple[Array, Array, Array]]:
+    """How much more than idle ones some of the cores that jobs hold draw: columns of start_ns, end_ns and mW.
+
+    ``clipped`` gives of intervals of cores, lo and hi, which of them have such cores, and these; other parameters and errors as
+    of :func:`account`.
+    """
+    job, lo, hi, start, end, scale = held_cores(ledger)
+    row, lo, hi = clipped(lo, hi)
+    pieces = [_priced(table, classes, job[row], lo, hi, start[row], end[row], scale[row], working=of == "held")]
+    if of == "working":
+        job, core, start, end, scale = working_cores(ledger)
+        row, _, _ = clipped(core, core + 1)
+        pieces.append(_in_tasks(table, classes, job[row], core[row], start[row], end[row], scale[row]))
+    return [(one.start_ns, one.end_ns, one.more_mw) for one in pieces]
+
+
 def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None) -> list[_Pieces]:
     pieces = [_priced(table, classes, *held_cores(ledger), working=of == "held")]
-    return [*pieces, _working(ledger, table, classes)] if of == "working" else pieces
+    return [*pieces, _in_tasks(table, classes, *working_cores(ledger))] if of == "working" else pieces
 
 
 def _away(
@@ -406,9 +430,10 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     return *found, scale
 
 
-def _working(ledger: Ledger, table: PowerTable, classes: PowerClasses | None) -> _Pieces:
+def _in_tasks(
+    table: PowerTable, classes: PowerClasses | None, job: Array, core: Array, start: Array, end: Array, scale: Array
+) -> _Pieces:
     # What cores in tasks draw beyond those that wait.
-    job, core, start, end, scale = working_cores(ledger)
     group = table.group_of_core(core)
     more = active_mw(table, classes, job, scale, group) - table.waiting_mw[group]
     return _Pieces(job, start, end, more, more)

@@ -9,6 +9,7 @@ A CSV file of one line a limit, in any order::
 Times are as everywhere (a bare number is seconds since time 0). A limit is in force from ``from`` up to, not including, ``to``;
 without ``to`` for ever. It is in W, or a share of what the machine draws if all its cores work at full speed. Of several that
 are in force the lowest counts. It is known only some time after it has begun, the reaction; or some time before, the notice.
+A fourth column, ``where``, may name a part of the machine that a limit is of (``bls.power.domains``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from traces.compiled import Array
 __all__ = ["NO_LIMITS", "Limit", "Limits", "Stairs", "given_limits", "joined", "read_limits"]
 
 _COLUMNS = ["from", "to", "limit_w"]
+_WHERE = "where"
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _WATTS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 _MOST_W = 10**12
@@ -40,11 +42,12 @@ _MOST_W = 10**12
 
 @dataclass(frozen=True)
 class Limit:
-    """The machine may draw no more than ``power_mw`` from ``begin_ns`` up to, not including, ``end_ns``."""
+    """The machine, or a part of it, may draw no more than ``power_mw`` from ``begin_ns`` up to, not including, ``end_ns``."""
 
     begin_ns: int
     end_ns: int
     power_mw: int
+    where: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.begin_ns < self.end_ns <= MAX_NS:
@@ -87,11 +90,14 @@ class Limits:
     limits : sequence of Limit
     reaction_ns, notice_ns : int
         At most one of them is not 0.
+    also_ns : tuple of int
+        Further instants that :attr:`instants` is to have.
     """
 
     limits: tuple[Limit, ...] = ()
     reaction_ns: int = 0
     notice_ns: int = 0
+    also_ns: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -105,7 +111,7 @@ class Limits:
             for at in (self._known_ns(one), one.begin_ns, min(one.begin_ns + self.reaction_ns, one.end_ns), one.end_ns)
             if at < MAX_NS
         }
-        return np.array(sorted(found), np.int64)
+        return np.array(sorted(found.union(self.also_ns)), np.int64)
 
     def _known_ns(self, one: Limit) -> int:
         return max(0, one.begin_ns - self.notice_ns)
@@ -200,7 +206,9 @@ def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 NO_LIMITS = Limits()
 
 
-def read_limits(path: str | os.PathLike[str], full_mw: int) -> tuple[Limit, ...]:
+def read_limits(
+    path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
+) -> tuple[Limit, ...]:
     """The limits of a file.
 
     Parameters
@@ -208,6 +216,8 @@ def read_limits(path: str | os.PathLike[str], full_mw: int) -> tuple[Limit, ...]
     path : path
     full_mw : int
         What shares are of.
+    full_of : callable, optional
+        What shares of a part of the machine are of, by its name and what messages begin with; without it there are none.
 
     Raises
     ------
@@ -218,8 +228,9 @@ def read_limits(path: str | os.PathLike[str], full_mw: int) -> tuple[Limit, ...]
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
-    if sorted(header) != sorted(_COLUMNS):
-        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {','.join(_COLUMNS)}")
+    if sorted(set(header) - {_WHERE}) != sorted(_COLUMNS) or len(set(header)) < len(header):
+        allowed = f"{','.join(_COLUMNS)}, and {_WHERE}"
+        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {allowed}")
     found = []
     for line, fields in lines:
         values = dict(zip(header, fields, strict=True))
@@ -228,14 +239,22 @@ def read_limits(path: str | os.PathLike[str], full_mw: int) -> tuple[Limit, ...]
         end = parse_instant_ns(values["to"], f"{where}: to") if values["to"].strip() else MAX_NS
         if end <= begin:
             raise InputError(f"{where}: to {values['to']} is not after from {values['from']}; allowed: from before to")
-        found.append(Limit(begin, end, _power_mw(values["limit_w"].strip(), full_mw, f"{where}: limit_w")))
+        part, full = values.get(_WHERE, "").strip(), full_mw
+        if part:
+            if full_of is None:
+                raise InputError(
+                    f"{where}: {_WHERE}: {shown(part)}; allowed: nothing, as no part of the machine is known"
+                )
+            full = full_of(part, f"{where}: {_WHERE}")
+        found.append(Limit(begin, end, _power_mw(values["limit_w"].strip(), full, f"{where}: limit_w"), part))
     if not found:
         raise InputError(f"{source}: no limit; allowed: a line for each, as 0,24h,407000")
     return tuple(found)
 
 
 def given_limits(given: object) -> tuple[Limit, ...]:
-    """The limits of a sequence of (from_ns, to_ns, W), as of ``PowerOptions.limits``; W are rounded to whole mW.
+    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``PowerOptions.limits``; W are
+    rounded to whole mW.
 
     Raises
     ------
@@ -248,13 +267,18 @@ def given_limits(given: object) -> tuple[Limit, ...]:
     found = []
     for place, one in enumerate(given):
         where = f"limits[{place}]"
-        if isinstance(one, str) or not isinstance(one, Sequence | np.ndarray) or len(one) != 3:
+        if isinstance(one, str) or not isinstance(one, Sequence | np.ndarray) or len(one) not in (3, 4):
             raise InputError(f"{where}: {shown(one)}; {as_is}")
         begin = whole(f"{where}: from", one[0], 0, MAX_NS)
         end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
         if end <= begin:
             raise InputError(f"{where}: from {begin} to {end} ns; allowed: from before to")
-        found.append(Limit(begin, end, round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)))
+        part = one[3] if len(one) > 3 else ""
+        if not isinstance(part, str):
+            raise InputError(
+                f"{where}: where: {shown(part)}; allowed: a text, as partition:NAME, switch:NAME or hosts:4-7"
+            )
+        found.append(Limit(begin, end, round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000), part.strip()))
     return tuple(found)
 
 

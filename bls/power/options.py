@@ -13,12 +13,14 @@ import numpy as np
 from bls import options as o
 from bls.engine import state as b
 from bls.engine.hooks import SET_LEVEL, SET_STATES
-from bls.engine.state import PowerState, StopState
+from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
 from bls.estimates.history import LAST_TWO
+from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.power.allowed import allowed_jobs
 from bls.power.cooling import parse_pue
+from bls.power.domains import Domain, domain_named, domains_of
 from bls.power.job_power import JobPower, PowerClasses, Said, given_columns, job_power, power_classes
 from bls.power.limits import NO_LIMITS, Limit, Limits, given_limits, read_limits
 from bls.power.signals import Signals, read_signals
@@ -58,8 +60,9 @@ class PowerOptions:
     ----------
     of : {"held", "working"}
         Which cores are active: those that a job holds, or of these those that are in a task.
-    limits : path, or sequence of (from_ns, to_ns, W), optional
-        A CSV file (``bls.power.limits``); ``to_ns`` None is for ever.
+    limits : path, or sequence of (from_ns, to_ns, W) or (from_ns, to_ns, W, where), optional
+        A CSV file (``bls.power.limits``); ``to_ns`` None is for ever. Without ``where`` a limit is of the machine, else of
+        ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``.
     reaction_ns, notice_ns : int
         How long after its begin, or before it, a limit is known; one of them is 0.
     fallback : str
@@ -93,7 +96,7 @@ class PowerOptions:
     """
 
     of: str = o.POWER_OF.default
-    limits: str | os.PathLike[str] | Sequence[Sequence[float | None]] | None = None
+    limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = None
     reaction_ns: int = 0
     notice_ns: int = 0
     fallback: str = o.FALLBACK.default
@@ -221,6 +224,7 @@ class PowerPlan:
     table : PowerTable
         What hosts draw.
     limits : Limits
+        Of the machine.
     fallback : str
         One of :data:`FALLBACKS`.
     allowed : bool (n,)
@@ -235,6 +239,8 @@ class PowerPlan:
         What that makes of what the platform says.
     of_user : int64 (n,) or None
         Which jobs are of one user, -1 of whom it is not known; None where nothing is predicted from jobs that have ended.
+    domains : tuple of Domain
+        Parts of the machine that have limits of their own.
     """
 
     options: PowerOptions
@@ -244,9 +250,15 @@ class PowerPlan:
     allowed: Array
     planned: Array
     signals: Signals | None = None
+    domains: tuple[Domain, ...] = ()
     job_power: JobPower | None = None
     classes: PowerClasses | None = None
     of_user: Array | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are any limits."""
+        return bool(self.limits) or bool(self.domains)
 
     @property
     def predicts(self) -> bool:
@@ -266,10 +278,15 @@ class PowerPlan:
             return table.host_full_mw
         return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
 
+    def most_mw_of(self, domain: Domain) -> int:
+        """The same of a part of the machine."""
+        group = self.table.group_of_host(np.flatnonzero(domain.hosts))
+        return int(self._host_most_mw[group].sum())
+
     @property
     def limits_jobs(self) -> bool:
         """Whether the limits are looked at."""
-        return self.fallback != "none" and bool(self.limits)
+        return self.fallback != "none" and self.limited
 
     @property
     def stops(self) -> bool:
@@ -289,7 +306,7 @@ class PowerPlan:
     @property
     def one_by_one(self) -> bool:
         """Whether each running job that may be slowed is in a state of its own."""
-        return self.fallback == "dvfs" and self.options.slow != "together"
+        return self.fallback == "dvfs" and (self.options.slow != "together" or bool(self.domains))
 
     @property
     def least_mw(self) -> int:
@@ -346,21 +363,46 @@ class PowerPlan:
             log=np.zeros((3, 4 * n_hosts), np.int64),
         )
 
+    def domain_state(self, partitions: PartitionTable) -> DomainState | None:
+        """What the engine knows of parts of the machine that have limits of their own; None where there are none."""
+        if not self.domains:
+            return None
+        stairs = [_steps(one.limits, self.most_mw_of(one)) for one in self.domains]
+        n_cores, n = int(self.table.first_core[-1]), len(self.domains)
+        inside = np.zeros((n, n_cores + 1), np.int64)
+        for row, one in enumerate(self.domains):
+            for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
+                inside[row, lo + 1 : hi + 1] = 1
+        before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
+        covers = np.ones((len(partitions), n), np.int64)
+        for row in range(len(partitions)):
+            for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
+                lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
+                covers[row] &= before[:, hi] - before[:, lo] == hi - lo
+        offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
+        known = [one.limits.steps(one.limits.instants, b.NEVER, known=True) for one in self.domains]
+        return DomainState(
+            first=np.cumsum([0] + [len(one.core_lo) for one in self.domains]),
+            lo=np.concatenate([one.core_lo for one in self.domains]),
+            hi=np.concatenate([one.core_hi for one in self.domains]),
+            idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
+            limit_mw=np.full(n, b.NEVER),
+            level=np.zeros(n, np.int64),
+            known=np.stack(known),
+            stair_first=np.stack([first + at for (first, _), at in zip(stairs, offset[:-1].tolist(), strict=True)]),
+            stairs=np.concatenate([steps for _, steps in stairs], axis=1),
+            covers=covers,
+            of_first=np.append(0, np.cumsum(np.sum([one.hosts for one in self.domains], axis=0))),
+            of_host=np.nonzero(np.stack([one.hosts for one in self.domains], axis=1))[1].astype(np.int64),
+            room=np.zeros(n, np.int64),
+        )
+
     def state(self) -> PowerState:
         """What the engine knows of power."""
         table, limits, full = self.table, self.limits, self.most_total_mw
-        instants, stairs = limits.instants, limits.stairs
+        instants = limits.instants
         groups = slice(0, 1) if self.alike else slice(None)
-        power = np.minimum(stairs.power_mw, full)
-        # What each stair leaves less than the next one; behind the last of an instant there is no limit.
-        above = np.append(power[1:], full)
-        above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
-        some = above > power
-        first = np.append(0, np.cumsum(some))[stairs.first]
-        steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
-        if limits.notice_ns:
-            lower = limits.lowerings(full)
-            first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
+        first, steps = _steps(limits, full)
         active, speed, kind = table.active_mw[None], table.speed[None], np.zeros(0, np.int64)
         if self.classes is not None and len(self.classes.speed) > 1:
             active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
@@ -405,6 +447,7 @@ def power_plan(
     seed: int,
     said: Callable[[Array], Array] | None = None,
     drawn: Said | None = None,
+    partition: Array | None = None,
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
@@ -418,6 +461,8 @@ def power_plan(
         Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
     drawn : callable, optional
         What jobs draw, likewise (``bls.power.job_power.job_power``).
+    partition : int64 (n,), optional
+        Of each job; without it all are of the first.
 
     Raises
     ------
@@ -428,11 +473,15 @@ def power_plan(
     needed_by = next((option for option, given in needing.items() if given is not None), "--power")
     table = power_table(platform, needed_by)
     name, state = options.fallback_of
-    limits = (
-        NO_LIMITS
-        if options.limits is None
-        else Limits(_limits(options.limits, table), options.reaction_ns, options.notice_ns)
-    )
+    limits, domains = NO_LIMITS, tuple[Domain, ...]()
+    if options.limits is not None:
+        given = _limits(options.limits, platform, table)
+        limits, domains = domains_of(given, platform, table, options.reaction_ns, options.notice_ns)
+    if domains and name.startswith("stop:"):
+        raise InputError(
+            f"{o.FALLBACK.name} {name}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
+            f"what the machine draws; allowed: {o.FALLBACK.name} none, hold, submit:state=1 or dvfs"
+        )
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK.name}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -443,12 +492,16 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        planned[allowed_rows & limits.any_known(workload.submit_ns)] = state
+        known = limits.any_known(workload.submit_ns)
+        mine = np.zeros(len(workload), np.int64) if partition is None else partition
+        for domain in domains:
+            known |= domain.limits.any_known(workload.submit_ns) & _met(domain, platform)[mine]
+        planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(_checked(options.job_power), workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
-    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, draws, classes, of_user)
+    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
 
 
 def _checked(given: Any) -> str | os.PathLike[str] | dict[str, list[Any]] | None:
@@ -462,10 +515,36 @@ def _by_class(values: Array) -> Array:
     return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
 
 
-def _limits(given: Any, table: PowerTable) -> tuple[Limit, ...]:
+def _limits(given: Any, platform: Platform, table: PowerTable) -> tuple[Limit, ...]:
     if isinstance(given, str | os.PathLike):
-        return read_limits(given, table.full_total_mw)
+
+        def full_of(text: str, where: str) -> int:
+            return domain_named(text, platform, table, where).full_mw
+
+        return read_limits(given, table.full_total_mw, full_of)
     return given_limits(given)
+
+
+def _met(domain: Domain, platform: Platform) -> Array:
+    # Whether each partition has a host of the domain: bool.
+    table = partition_table(platform)
+    return np.array([bool((table.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(table))])
+
+
+def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
+    # What limits below full power leave less of it, as the engine has it: ``first`` and ``stairs`` of its state.
+    stairs = limits.stairs
+    power = np.minimum(stairs.power_mw, full)
+    # What each stair leaves less than the next one; behind the last of an instant there is no limit.
+    above = np.append(power[1:], full)[: len(power)]
+    above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
+    some = above > power
+    first = np.append(0, np.cumsum(some))[stairs.first]
+    steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
+    if limits.notice_ns:
+        lower = limits.lowerings(full)
+        first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
+    return first, steps
 
 
 def _never(until_ns: Array) -> Array:

@@ -23,9 +23,11 @@ from bls.power.accounting import (
     step_series,
 )
 from bls.power.cooling import facility, parse_pue
+from bls.power.domain_series import domain_series, every_instant
+from bls.power.domains import Domain, limits_of
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.job_power import JobPower, PowerClasses, power_classes
-from bls.power.limits import joined
+from bls.power.limits import Limits, joined
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.sleep import break_even_ns, sleep_totals
@@ -114,12 +116,14 @@ REASONS: Final = {
 
 
 class Excess(NamedTuple):
-    """From ``begin_ns`` up to ``end_ns`` the machine draws ``above_mw`` more than a limit allows, for one of ``REASONS``."""
+    """From ``begin_ns`` up to ``end_ns`` the machine, or the part of it that ``where`` names, draws ``above_mw`` more than a
+    limit allows, for one of ``REASONS``."""
 
     begin_ns: int
     end_ns: int
     above_mw: int
     reason: str
+    where: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +170,8 @@ class PowerReport:
         )
 
     @cached_property
-    def _thought(self) -> PowerSeries | None:
-        # What would be drawn if jobs drew what they were thought to, in the very states; None where it is what they do.
+    def _thought(self) -> PowerClasses | None:
+        # What the rows of the table of jobs were thought to draw, in the very states; None where it is what they do.
         plan, jobs = self.plan, self.ledger.jobs
         if not plan.predicts or not plan.limits_jobs:
             return None
@@ -176,8 +180,7 @@ class PowerReport:
         memory = np.zeros(n, np.int64)
         if plan.job_power is not None:
             memory = plan.job_power.memory_bound[self._origin(np.arange(n))]
-        classes = power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
-        return self._accounts(classes).series
+        return power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
 
     @cached_property
     def _classes(self) -> PowerClasses | None:
@@ -219,7 +222,7 @@ class PowerReport:
             found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
         if self.predicted is not None:
             found[PREDICTED_POWER] = self.predicted / WHOLE
-        if self.plan.limits:
+        if self.plan.limited:
             found[ALLOWED] = self.allowed
         return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
@@ -304,7 +307,7 @@ class PowerReport:
         rows = {
             "instant_ns": at,
             "power_mw": self.series.at(at),
-            "limit_mw": _lowest(self.plan, at),
+            "limit_mw": _lowest(self.plan.limits, at),
             "level": self._levels.at(at),
             **counts,
         }
@@ -323,7 +326,7 @@ class PowerReport:
         plan, columns = self.plan, self.columns
         return PowerRecords(
             *(columns["instant_ns"], columns["power_mw"], plan.table.full_total_mw),
-            limit_mw=columns["limit_mw"] if plan.limits else None,
+            limit_mw=columns["limit_mw"] if plan.limited else None,
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
@@ -342,21 +345,65 @@ class PowerReport:
         return {"hosts_up": up, **found, "hosts_down": away}
 
     @cached_property
+    def domain_series(self) -> tuple[PowerSeries, ...]:
+        """What each part of the machine that has limits of its own has drawn over time."""
+        return tuple(self._domain_series(one, self._classes) for one in self.plan.domains)
+
+    def _domain_series(self, domain: Domain, classes: PowerClasses | None) -> PowerSeries:
+        return domain_series(
+            *(self.ledger, self.plan.table, self.downtime, domain),
+            of=self.plan.options.of,
+            begin_ns=self.begin_ns,
+            until_ns=self.until_ns,
+            classes=classes,
+        )
+
+    @cached_property
+    def domain_columns(self) -> dict[str, Any]:
+        """The table of power over time of parts of the machine, one after the other: from each instant on, what holds."""
+        names, parts = list[str](), []
+        for domain, series in zip(self.plan.domains, self.domain_series, strict=True):
+            at = every_instant(series, domain.limits.instants)
+            drawn, limit = series.at(at), _lowest(domain.limits, at)
+            another = np.append(True, (drawn[1:] != drawn[:-1]) | (limit[1:] != limit[:-1]))
+            parts.append((at[another], drawn[another], limit[another]))
+            names += [domain.name] * int(another.sum())
+        instant, drawn, limit = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return {"instant_ns": instant, "domain": names, "power_mw": drawn, "limit_mw": limit}
+
+    @cached_property
     def excesses(self) -> list[Excess]:
-        """When more was drawn than a limit allowed, and why."""
+        """When more was drawn than a limit allowed, and why; of parts of the machine behind it."""
         plan = self.plan
-        if not plan.limits:
+        classes = self._thought
+        thought = None if classes is None or not plan.limits else self._accounts(classes).series
+        found = self._excesses(plan.limits, self.series, thought, plan.least_mw, None)
+        for domain, series in zip(plan.domains, self.domain_series, strict=True):
+            thought = None if classes is None else self._domain_series(domain, classes)
+            found += self._excesses(domain.limits, series, thought, domain.idle_mw, domain)
+        return found
+
+    def _excesses(
+        self,
+        limits: Limits,
+        series: PowerSeries,
+        thinking: PowerSeries | None,
+        least_mw: int,
+        domain: Domain | None,
+    ) -> list[Excess]:
+        plan = self.plan
+        if not limits:
             return []
-        at = ascending(self._instants, plan.limits.instants)
+        at = ascending(self._instants, series.instant_ns, limits.instants)
         at = at[(at >= self.begin_ns) & (at < self.until_ns)]
         if not len(at):
             return []
-        ends, drawn = np.append(at[1:], self.until_ns), self.series.at(at)
+        ends, drawn = np.append(at[1:], self.until_ns), series.at(at)
         counts = self._host_counts(at)
         moving = counts["hosts_stopping"] + counts["hosts_booting"] > 0
-        known = plan.limits.steps(at, b.NEVER, known=True)
-        limit = plan.limits.steps(at, b.NEVER, known=False)
-        thought = None if self._thought is None else self._thought.at(at)
+        known = limits.steps(at, b.NEVER, known=True)
+        limit = limits.steps(at, b.NEVER, known=False)
+        thought = None if thinking is None else thinking.at(at)
         found: list[Excess] = []
         for k in np.flatnonzero(drawn > limit).tolist():
             reason = "running"
@@ -364,13 +411,14 @@ class PowerReport:
                 reason = "ignored"
             elif known[k] > limit[k]:
                 reason = "reaction"
-            elif limit[k] < plan.least_mw:
+            elif limit[k] < least_mw:
                 reason = "infeasible"
             elif moving[k]:
                 reason = "stopping"
             elif thought is not None and thought[k] <= limit[k]:
                 reason = "prediction"
-            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason)
+            where = "" if domain is None else domain.name
+            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
             if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
                 found[-1] = found[-1]._replace(end_ns=one.end_ns)
             else:
@@ -402,9 +450,9 @@ class PowerReport:
             "mean_power_w": total / (lasts * 1000) if lasts else None,
             "peak_power_w": self.series.peak_mw / 1000,
             "peak_limited_w": self._peak_limited_w,
-            "above_limit_ns": sum(one.end_ns - one.begin_ns for one in above),
+            "above_limit_ns": sum(end - begin for begin, end in joined((one.begin_ns, one.end_ns) for one in above)),
             "above_limit_j": over / PJ_PER_J,
-            **(self._indexes() if self.plan.limits else {}),
+            **(self._indexes() if self.plan.limited else {}),
             **self._errors(),
             **self._spent(),
             **self._facility(),
@@ -465,7 +513,8 @@ class PowerReport:
     def _indexes(self) -> dict[str, Any]:
         # What is drawn while there are limits, from the first submit on, also behind the last end, by the idle machine; and how
         # long the measured jobs of either kind wait and run.
-        limited = self.plan.limits.union()
+        every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
+        limited = joined(span for limits in every for span in limits.union())
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0
@@ -512,17 +561,21 @@ class PowerReport:
             rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
         if self.plan.sleeps:
             rows.append(("sleep", self._sleep_text()))
-        if not self.plan.limits:
+        if not self.plan.limited:
             return rows
         plan = self.plan
-        rows.append(("limits", f"{len(plan.limits.limits)}, fallback {plan.options.fallback}"))
+        n, parts = len(limits_of(plan.limits, plan.domains)), len(plan.domains)
+        of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
+        rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
         if plan.fallback in ("submit", "dvfs"):
             rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
-        why: dict[str, int] = {}
-        for one in above:
-            why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
-        words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
-        rows.append(("above a limit", words or "never"))
+        for where in ("", *(domain.name for domain in plan.domains)):
+            why: dict[str, int] = {}
+            for one in above:
+                if one.where == where:
+                    why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
+            words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
+            rows.append((f"above a limit{' of ' if where else ''}{where}", words or "never"))
         return rows
 
     def __repr__(self) -> str:
@@ -549,12 +602,25 @@ class PowerReport:
             **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.plan.limits.limits],
+            **(self._domains_record() if self.plan.domains else {}),
             "above_limit": [
                 {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
+                | ({"where": one.where} if one.where else {})
                 for one in above[:_LISTED]
             ],
             "above_limit_times": len(above),
         }
+
+    def _domains_record(self) -> dict[str, Any]:
+        domains = {
+            domain.name: {
+                "idle_w": domain.idle_mw / 1000,
+                "full_w": domain.full_mw / 1000,
+                "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in domain.limits.limits],
+            }
+            for domain in self.plan.domains
+        }
+        return {"domains": domains}
 
 
 def watts_text(watts: float) -> str:
@@ -588,8 +654,8 @@ def _covered(at: Array, start: Array, end: Array) -> Array:
     return found
 
 
-def _lowest(plan: PowerPlan, at: Array) -> Array:
-    limit = plan.limits.steps(at, b.NEVER, known=False)
+def _lowest(limits: Limits, at: Array) -> Array:
+    limit = limits.steps(at, b.NEVER, known=False)
     return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 

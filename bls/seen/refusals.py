@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bls.constraints.advance_reservations import Windows
@@ -15,7 +17,9 @@ from traces.base.time import format_ns
 __all__ = ["refusal"]
 
 
-def refusal(state: BatchState, row: int, platform: Platform, windows: Windows | None) -> str:
+def refusal(
+    state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
+) -> str:
     """What the engine has found out about the cores that were named for a job, as ``bls.engine.named_cores`` notes it.
 
     Parameters
@@ -26,14 +30,17 @@ def refusal(state: BatchState, row: int, platform: Platform, windows: Windows | 
         The job's.
     platform : Platform
     windows : Windows or None
+    domains : sequence of str
+        What the parts of the machine are called that have limits to power of their own.
     """
     jobs, clock = state.jobs, state.clock
     why = int(clock[b.REFUSED])
-    if why == b.NO_POWER:
+    if why in (b.NO_POWER, b.NO_POWER_THERE):
         more, room = clock[[b.REFUSED_AT, b.REFUSED_OF]].tolist()
+        there = f" of {domains[int(clock[b.REFUSED_WHERE])]}" if why == b.NO_POWER_THERE else ""
         return (
             f"gave job {jobs[b.NUMBER, row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
-            f"power {max(room, 0) / 1000:g} W are left"
+            f"power{there} {max(room, 0) / 1000:g} W are left"
         )
     first = next(k for k in range(int(state.sizes[b.N_CHOSEN])) if state.chosen[k] == row)
     named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))

@@ -110,7 +110,17 @@ def _check_record(power: Any, where: str) -> None:
     if not isinstance(power, Mapping):
         raise InputError(f"{where}: {shown(power)}; allowed: as twolevel run has written it, with idle_w and limits")
     real(f"{where}: idle_w", power.get("idle_w"), 0, MOST_MW / 1000)
-    limits = power.get("limits", [])
+    domains = power.get("domains", {})
+    if not isinstance(domains, Mapping):
+        raise InputError(f"{where}: domains: {shown(domains)}; allowed: parts of the machine by name, with limits")
+    for name, domain in domains.items():
+        if not isinstance(domain, Mapping) or "limits" not in domain:
+            raise InputError(f"{where}: domains.{name}: {shown(domain)}; allowed: a part of the machine with limits")
+        _check_limits(domain["limits"], f"{where}: domains.{name}")
+    _check_limits(power.get("limits", []), where)
+
+
+def _check_limits(limits: Any, where: str) -> None:
     if not isinstance(limits, list):
         raise InputError(f"{where}: limits: {shown(limits)}; allowed: a list of [from_ns, to_ns, W]")
     for place, one in enumerate(limits):
@@ -156,7 +166,8 @@ def indexes_of(
     ]
     whole = [_energy_pj(*one, begin, end) for one in steps]
     # Before the first submit and behind the later end nothing runs in either run, whatever the limits.
-    windows = joined((max(a, begin), min(z, end)) for a, z, *_ in records[1].get("limits", []))
+    parts = [one for part in records[1].get("domains", {}).values() for one in part["limits"]]
+    windows = joined((max(a, begin), min(z, end)) for a, z, *_ in [*records[1].get("limits", []), *parts])
     saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
     length = sum(z - a for a, z in windows)
     return PowerIndexes(

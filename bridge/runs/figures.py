@@ -13,7 +13,7 @@ from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import read_jobs, read_power
+from traces.tables import read_jobs, read_power, read_power_domains
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +43,8 @@ class RunView(NamedTuple):
         Cores that jobs were given after their start, or asked for.
     until_ns : int or None
         The last end; None where it is not known.
+    domains : DataFrame or None
+        What parts of the machine have drawn that have limits of their own.
     """
 
     first_core: Array
@@ -53,6 +55,7 @@ class RunView(NamedTuple):
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
     until_ns: int | None = None
+    domains: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def _power(power: pd.DataFrame, view: RunView) -> Figure:
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
-    return power_figure(power, until_ns=until_ns, title=view.title)
+    return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
 #: The figures of a run by name; the file of each is called so, too.
@@ -214,7 +217,8 @@ def draw_run_figures(
     chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
     if "power" in tables:
-        view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")))
+        domains = read_power_domains(folder / "power_domains.parquet")
+        view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")), domains=domains)
     if view.jobs is not None and all(_chosen(table, view).empty for name, table in tables.items() if name != "power"):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []

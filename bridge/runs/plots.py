@@ -80,6 +80,7 @@ class Plots:
             None if result.ledger.releases is None else result.releases,
             None if result.ledger.widths is None else result.widths,
             int(result.ledger.jobs.end_ns.max()),
+            None if result.power is None or not result.power.plan.domains else result.power_of_domains,
         )
         chosen_cores(view.first_core, view.cores)
         if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():

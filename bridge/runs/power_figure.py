@@ -7,7 +7,7 @@ from pathlib import Path
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import run_title
 from traces.base.errors import InputError
-from traces.tables import read_jobs, read_power
+from traces.tables import read_jobs, read_power, read_power_domains
 
 __all__ = ["draw_power"]
 
@@ -27,5 +27,6 @@ def draw_power(folder: Path, target: Path) -> Path:
     if not power.is_file():
         raise InputError(f"{folder} has no power.parquet; simulate again with --power")
     until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
-    save(power_figure(read_power(power), until_ns=until_ns, title=run_title(record)), target)
+    domains = read_power_domains(folder / "power_domains.parquet")
+    save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)
     return target

@@ -52,6 +52,8 @@ def write_run(
             table.write(ledger, folder / table.file)
     if result.power is not None:
         write_rows(result.power.columns, folder / "power.parquet")
+        if result.power.plan.domains:
+            write_rows(result.power.domain_columns, folder / "power_domains.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.rules.keep_decisions:

@@ -316,6 +316,19 @@ class Result:
         return tables.rows_frame(self.power.columns)
 
     @cached_property
+    def power_of_domains(self) -> pd.DataFrame:
+        """Likewise of each part of the machine that has limits of its own, one after the other.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        if self.power is None or not self.power.plan.domains:
+            raise InputError("no part of this result's machine has limits to its power of its own (--limits)")
+        return tables.rows_frame(self.power.domain_columns)
+
+    @cached_property
     def nodes(self) -> pd.DataFrame:
         """One row for every interval in which a host's state stays the same, with what the host used in it, J, where power is
         known (``bridge.runs.node_table``)."""

@@ -26,7 +26,7 @@ def power_words(scenario: Scenario) -> Iterator[str]:
     if plan is None:
         return
     yield from sleep_words(plan)
-    if not plan.limits:
+    if not plan.limited:
         return
     least_mw, off = plan.least_mw, plan.fallback == "stop:off"
     below = [one for one in plan.limits.limits if one.power_mw < least_mw]
@@ -35,6 +35,14 @@ def power_words(scenario: Scenario) -> Iterator[str]:
         which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
         draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
         yield f"{LIMITS.name}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
+    for domain in plan.domains:
+        below = [one for one in domain.limits.limits if one.power_mw < domain.idle_mw]
+        if below:
+            lowest = min(one.power_mw for one in below)
+            which = f"{domain.name}: {len(below)} of {len(domain.limits.limits)} cannot be kept"
+            yield (
+                f"{LIMITS.name}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
+            )
     options, slows = plan.options, plan.fallback in ("submit", "dvfs")
     nobody = f"of no effect, as {FALLBACK.name} {options.fallback} slows nobody"
     if plan.stops and options.allowed != ALLOWED.default:

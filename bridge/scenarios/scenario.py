@@ -324,12 +324,17 @@ class Scenario:
             place,
             speeds,
             network,
-            _power(options, workload, platform, known_jobs, place),
+            _power(options, workload, platform, known_jobs, place, circumstances.partition),
         )
 
 
 def _power(
-    options: Options, workload: Workload, platform: Platform, known_jobs: Array | None, place: Array
+    options: Options,
+    workload: Workload,
+    platform: Platform,
+    known_jobs: Array | None,
+    place: Array,
+    partition: Array | None,
 ) -> PowerPlan | None:
     if options.power is None:
         return None
@@ -341,7 +346,14 @@ def _power(
     applications = options.level.map
     said = None if applications is None else partial(applications.allowed, place)
     drawn = None if applications is None else partial(applications.draws, place)
-    return power_plan(options.power, workload, platform, known_jobs=others, seed=options.seed, said=said, drawn=drawn)
+    return power_plan(
+        *(options.power, workload, platform),
+        known_jobs=others,
+        seed=options.seed,
+        said=said,
+        drawn=drawn,
+        partition=partition,
+    )
 
 
 def _technique(given: object) -> AnyScheduler:

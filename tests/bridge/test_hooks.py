@@ -104,9 +104,9 @@ TOLD = {
 }
 
 
-def limited(fallback: str) -> dict[str, Any]:
+def limited(fallback: str, *where: str) -> dict[str, Any]:
     power = HostPower(1, [(1, 4), (0.5, 2)])
-    limits = PowerOptions(limits=[(10**9, 10**14, 800)], fallback=fallback)
+    limits = PowerOptions(limits=[(10**9, 10**14, 800, *where)], fallback=fallback)
     return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": limits}
 
 
@@ -158,6 +158,14 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS},
     ),
     "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_FITS, b.SET_STATES, *OTHERS}),
+    "limits to a part": (
+        limited("dvfs", "hosts:0-1"),
+        {b.LIMITS, b.SET_STATES, b.PLAN, *BY_CORES, *OTHERS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER},
+    ),
+    "deciding under limits to a part": (
+        limited("hold", "hosts:0-1") | {"bls": Director(0)},
+        {b.CHOSEN, b.DIRECT, b.AGAIN, b.LIMITS, *BY_CORES, *OTHERS, b.DOMAIN_LIMITS, b.DOMAIN_OFFER, b.DOMAIN_FITS},
+    ),
     "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),
     "sleeping": (sleeping(), {b.HOSTS_SLEEP, b.PLACE_AWAKE, b.SLOT_AWAKE, b.BOOT_HOSTS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),

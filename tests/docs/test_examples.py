@@ -77,6 +77,8 @@ def named_files(page: Path) -> dict[str, str]:
             found["evening.csv"] = block
         if block.startswith("job_id,power"):
             found["jobs.csv"] = block
+        if block.startswith("from,to,limit_w,where\n"):
+            found["racks.csv"] = block
         if block.startswith("from,price_per_kwh"):
             found["signals.csv"] = block
     return found

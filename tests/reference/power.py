@@ -45,6 +45,14 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some hosts that have limits of their own; only without backfilling."""
+
+    hosts: frozenset[int]
+    limits: tuple[Limit, ...]
+
+
+@dataclass(frozen=True)
 class Down:
     """A host is down in [begin, end); ``foreseen``: for maintenance, which no job is planned into."""
 
@@ -88,6 +96,7 @@ class Case:
     estimates: str = "exact"
     end_of: EndOf | None = None
     order: str = "together"
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass
@@ -169,17 +178,57 @@ class _World:
         known = [one.power for one in self.case.limits if one.begin + self.case.reaction <= now < one.end]
         return min(known, default=None)
 
-    def known(self, now: int) -> list[Limit]:
-        late = self.case.reaction - self.case.notice
-        return [one for one in self.case.limits if one.begin + late <= now < one.end]
+    def known(self, now: int, part: Part | None = None) -> list[Limit]:
+        late, limits = self.case.reaction - self.case.notice, self.case.limits if part is None else part.limits
+        return [one for one in limits if one.begin + late <= now < one.end]
+
+    def part_limit(self, part: Part, now: int) -> int | None:
+        known = [one.power for one in part.limits if one.begin + self.case.reaction <= now < one.end]
+        return min(known, default=None)
+
+    def part_power(self, part: Part, runs: list[tuple[list[int], int, int]], thought: bool = False) -> int:
+        """What some hosts draw with these cores, of all hosts, of these jobs in these states."""
+        machine = self.machine
+        total = len(part.hosts) * machine.cores * machine.idle
+        for cores, job, state in runs:
+            total += sum(core // machine.cores in part.hosts for core in cores) * self.more(job, state, thought)
+        return total
+
+    def fits_parts(self, job: int, cores: list[int], now: int) -> bool:
+        """Whether a job on these cores fits the limits of all parts that they are in, as everybody is planned."""
+        until = now + self.length(job)
+        for part in self.case.parts:
+            known = [] if self.part_limit(part, now) is None else [self.part_limit(part, now)]
+            if self.case.notice:
+                known = [one.power for one in self.known(now, part) if one.begin < until]
+            if not known or not any(core // self.machine.cores in part.hosts for core in cores):
+                continue
+            runs = [(sorted(one.cores), one.job, self.planned(one.job)) for one in self.running]
+            if self.part_power(part, [*runs, (cores, job, self.planned(job))], thought=True) > min(known):
+                return False
+        return True
+
+    def place(self, job: int, now: int) -> list[int] | None:
+        """The lowest free cores, or if they do not fit, of those each of which fits beside those before it."""
+        free, n = self.free(job, now), self.shape[job][0]
+        if len(free) < n:
+            return None
+        if self.case.fallback == "none" or self.fits_parts(job, free[:n], now):
+            return free[:n]
+        offered: list[int] = []
+        for core in free:
+            if self.fits_parts(job, [*offered, core], now):
+                offered.append(core)
+        return offered[:n] if len(offered) >= n else None
 
     def planned(self, job: int) -> int:
         """The state that a job is planned with."""
         one, case = self.case.jobs[job], self.case
         if case.fallback == "dvfs" and one.slowable:
             return len(self.machine.states) - 1
-        if case.fallback == "submit" and one.slowable and self.known(one.submit):
-            return case.slow
+        if case.fallback == "submit" and one.slowable:
+            known = [self.known(one.submit), *(self.known(one.submit, part) for part in case.parts)]
+            return case.slow if any(known) else 0
         return 0
 
     def length(self, job: int) -> int:
@@ -226,7 +275,7 @@ class _World:
         return [core for core in range(n * self.machine.hosts) if core not in taken and core // n not in away]
 
     def start(self, job: int, now: int) -> None:
-        cores = frozenset(self.free(job, now)[: self.shape[job][0]])
+        cores = frozenset(self.place(job, now) or ())
         run, length, begin = Fraction(self.case.jobs[job].run), self.length(job), now + self.case.cost
         self.running.append(_Runs(job, cores, 0, begin, run, begin + length, begin, self.case.end_of))
         self.queue.remove(job)
@@ -288,7 +337,7 @@ class _World:
                     self.start(job, now)
 
     def here(self, job: int, now: int) -> bool:
-        return self.shape[job][0] <= len(self.free(job, now)) and self.fits(job, now)
+        return self.place(job, now) is not None and self.fits(job, now)
 
     def mold(self, job: int, now: int) -> None:
         """Give the head another width, if it may have one: the most that fit now, but as asked where that ends earlier."""
@@ -341,8 +390,8 @@ class _World:
     def set_states(self, now: int) -> None:
         slowest, level = len(self.machine.states) - 1, 0
         limit = self.limit(now)
-        if self.case.fallback == "dvfs" and self.case.order != "together":
-            self.slow_one_by_one(now)
+        if self.case.fallback == "dvfs" and (self.case.order != "together" or self.case.parts):
+            self.slow_part_by_part(now)
             return
         if self.case.fallback == "dvfs" and limit is not None:
             while level < slowest:
@@ -364,44 +413,62 @@ class _World:
             changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 
-    def slow_one_by_one(self, now: int) -> None:
-        """Each in a state of its own: who is first in the order is slowed first, and only the last not as far as possible."""
-        slowest, limit, states = len(self.machine.states) - 1, self.limit(now), [0] * len(self.running)
+    def slow_part_by_part(self, now: int) -> None:
+        """Each in a state of its own. By an order: who is first is slowed first, and only the last not as far as possible."""
+        cores = self.machine.cores
+        whole = Part(frozenset(range(self.machine.hosts)), self.case.limits)
+        slowest, states, self.level = len(self.machine.states) - 1, [0] * len(self.running), 0
+        for part in (*self.case.parts, whole):
+            held = [[core for core in one.cores if core // cores in part.hosts] for one in self.running]
+            may = [place for place, one in enumerate(self.running) if self.planned(one.job) and held[place]]
+            limit = self.part_limit(part, now)
 
-        def saves(one: _Runs) -> int:
-            return len(one.cores) * (self.more(one.job, 0) - self.more(one.job, slowest))
+            def fits(part: Part = part, held: list[list[int]] = held, limit: int | None = limit) -> bool:
+                runs = [(cores, one.job, state) for cores, one, state in zip(held, self.running, states, strict=True)]
+                return limit is None or self.part_power(part, runs) <= limit
 
-        def saves_a_part(one: _Runs) -> Fraction:
-            return saves(one) / (len(one.cores) * (1 - self.speed(one.job, slowest)))
-
-        measure = {
-            "fewest": lambda one: -saves(one),
-            "widest": lambda one: -len(one.cores),
-            "narrowest": lambda one: len(one.cores),
-            "latest": lambda one: -one.start,
-            "earliest": lambda one: one.start,
-            "least-sensitive": lambda one: -saves_a_part(one),
-        }[self.case.order]
-        turn = sorted(
-            (place for place, one in enumerate(self.running) if self.planned(one.job) and saves(one) > 0),
-            key=lambda place: (measure(self.running[place]), self.running[place].job),
-        )
-
-        def fits() -> bool:
-            runs = [(len(one.cores), one.job, state) for one, state in zip(self.running, states, strict=True)]
-            return limit is None or self.power(runs) <= limit
-
-        for place in turn:
-            while states[place] < slowest and not fits():
-                states[place] += 1
+            if self.case.order == "together":
+                before, level = list(states), 0
+                while not fits() and level < slowest:
+                    level += 1
+                    for place in may:
+                        states[place] = max(before[place], level)
+                # Of the others nobody knows where a job that waits will be.
+                if part is whole or part.hosts == whole.hosts:
+                    self.level = max(self.level, level)
+                continue
+            measure = {
+                "fewest": lambda place, held=held: -len(held[place]) * self.saves(place, states),
+                "widest": lambda place: -len(self.running[place].cores),
+                "narrowest": lambda place: len(self.running[place].cores),
+                "latest": lambda place: -self.running[place].start,
+                "earliest": lambda place: self.running[place].start,
+                "least-sensitive": lambda place: -self.saves_for_speed(place, states),
+            }[self.case.order]
+            may = [place for place in may if self.saves(place, states)]
+            for place in sorted(may, key=lambda place: (measure(place), self.running[place].job)):
+                while states[place] < slowest and not fits():
+                    states[place] += 1
         changed = []
         for one, state in zip(self.running, states, strict=True):
             slowed = one.into(state, now, self.speed)
             changed.append(replace(slowed, thought=slowed.due(self.speed)) if self.case.promised else slowed)
         self.running = changed
 
+    def saves(self, place: int, states: list[int]) -> int:
+        """What a core of a running job saves in the slowest state."""
+        job = self.running[place].job
+        return self.more(job, states[place]) - self.more(job, len(self.machine.states) - 1)
+
+    def saves_for_speed(self, place: int, states: list[int]) -> Fraction:
+        job, slowest = self.running[place].job, len(self.machine.states) - 1
+        return self.saves(place, states) / (self.speed(job, states[place]) - self.speed(job, slowest))
+
     def instants(self) -> Iterator[int]:
         for one in self.case.limits if self.case.fallback != "none" else ():
+            yield from (max(0, one.begin - self.case.notice), one.begin)
+            yield from (min(one.begin + self.case.reaction, one.end), one.end)
+        for one in [one for part in self.case.parts for one in part.limits] if self.case.fallback != "none" else ():
             yield from (max(0, one.begin - self.case.notice), one.begin)
             yield from (min(one.begin + self.case.reaction, one.end), one.end)
         yield from (one.due(self.speed) for one in self.running)

@@ -50,6 +50,26 @@ def test_hosts_that_are_stopped() -> None:
     assert edges_and_values(away)[1] == [0, 4, 3]
 
 
+def test_parts_of_the_machine_have_panels() -> None:
+    parts = pd.DataFrame(
+        {
+            "instant_ns": [0, 30 * S, 0],
+            "domain": ["switch:a", "switch:a", "hosts:3"],
+            "power_mw": [100_000_000, 50_000_000, 20_000_000],
+            "limit_mw": [80_000_000, -1, -1],
+        }
+    )
+    figure = power_figure(table(level=[0, 1, 0]), until_ns=90 * S, domains=parts)
+    _, level, first, second = figure.axes
+    assert edges_and_values(level)[1] == [0, 1, 0]
+    assert edges_and_values(first) == ([0, 30, 90], [100, 50])
+    assert edges_and_values(second) == ([0, 90], [20])
+    np.testing.assert_equal(first.lines[0].get_ydata(), [80, np.nan, np.nan])
+    assert not second.lines
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert {"switch:a: at most 100 kW; black: the limit", "hosts:3: at most 20 kW"} < texts
+
+
 def test_a_run_that_took_no_time() -> None:
     with pytest.raises(InputError, match="nothing took any time"):
         power_figure(table(), until_ns=0)

@@ -114,7 +114,10 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     if settings[b.RESIZE] != b.NO_RESIZE:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
     more = 2 * more + 2 * state.host_ns.size
-    more *= 1 + settings[b.N_RESOURCES] + settings[b.N_LICENCES]
+    amounts = settings[b.N_RESOURCES] + settings[b.N_LICENCES]
+    if settings[b.POWERED] != b.UNPOWERED:
+        amounts += 1 + state.domains.limit_mw.size
+    more *= 1 + amounts
     more += steps
     if profile.used[b.CHANGES] + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import DOMAIN_FITS, HOOK, call_hook
 from bls.engine.job_lifecycle import send_away
 from bls.engine.job_starts import start, suggest_now
 from bls.engine.named_cores import put_named
@@ -27,6 +27,9 @@ def _powered(state: BatchState, job: int, count: int) -> int:
         cores_mw(state, job, state.pool_lo[used:], state.pool_hi[used:], count) if count > 0 else least_mw(state, job)
     )
     if more <= room:
+        if count > 0 and state.domains.limit_mw.size > 0:
+            fits = call_hook(state.hooks[DOMAIN_FITS], (state, job, 0, count, 0))
+            return count if fits == 1 else -1
         return count
     state.clock[b.REFUSED], state.clock[b.REFUSED_AT], state.clock[b.REFUSED_OF] = b.NO_POWER, more, room
     return -1

@@ -21,7 +21,7 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.features.directed import carry_out, expect
-from bls.engine.hooks import HEAR, HOOK, call_hook
+from bls.engine.hooks import DOMAIN_LIMITS, HEAR, HOOK, call_hook
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.power_of_cores import drawn_mw, held_mw, least_mw, planned_state, room_mw, speed_in
 from bls.engine.state import BatchState
@@ -53,6 +53,8 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
         clock[b.CHANGED], clock[b.BLOCKED_HEAD] = 1, -1
         if settings[b.BY_CORES] == 0:
             continue
+        if state.domains.limit_mw.size > 0:
+            lower = call_hook(state.hooks[DOMAIN_LIMITS], (state, -1, now, k, 0)) == 1 or lower
         if lower and settings[b.KEEP] == 1:
             drop_slots(state)
         if k > 0 and settings[b.NOTICED] == 0:

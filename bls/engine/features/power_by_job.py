@@ -1,9 +1,14 @@
-"""Running jobs that are slowed one by one under a limit to power: each that may be slowed is in a state of its own.
+"""Running jobs that may be slowed under a limit to power, each in a state of its own.
 
 After each pass all of them are at full speed, if what is drawn then fits. Otherwise they are put into their slowest state one
 by one, in the order of a rule, until it fits; the last of them is in the fastest state at which it does. Those who would save
 nothing are left alone. Who starts, and how long waiting jobs are planned to run, does not depend on that: a job starts if it
 fits with all of them in their slowest state, and is planned at full speed.
+
+Where parts of the machine have limits of their own, that is done for one after the other, for the machine last, with the jobs
+that have cores there and what these cores draw; nobody becomes faster again. Or all jobs of each have one level, and a job is
+at the slowest of those of the domains that it has cores in; then waiting jobs are planned at the level that they will have at
+least.
 """
 
 from __future__ import annotations
@@ -12,7 +17,9 @@ from bls.engine import state as b
 from bls.engine.features.directed import carry_out
 from bls.engine.features.power import put_into
 from bls.engine.hooks import HOOK
+from bls.engine.kept_reservations import drop_slots
 from bls.engine.power_of_cores import held_parts, mw_in_state, planned_state
+from bls.engine.power_of_domains import mw_within, parts_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -69,15 +76,31 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 
 
 @compiled(inner=True)
-def _enter(state: BatchState, k: int) -> None:
+def _mw(state: BatchState, job: int, domain: int, at: int) -> int:
+    """What the cores of a job in a domain draw in a state beyond idle ones; the machine is the last domain."""
+    if domain == state.domains.limit_mw.size:
+        return int(mw_in_state(state, job, at))
+    return int(mw_within(state, job, domain, at))
+
+
+@compiled(inner=True)
+def _parts(state: BatchState, job: int, domain: int, at: int) -> int:
+    """The speeds of these cores, together."""
+    if domain == state.domains.limit_mw.size:
+        return int(held_parts(state, job, at))
+    return int(parts_within(state, job, domain, at))
+
+
+@compiled(inner=True)
+def _enter(state: BatchState, k: int, domain: int) -> None:
     """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
     of, jobs, settings = state.power.slowing, state.jobs, state.settings
     job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
     slowest, rule = planned_state(state, job), settings[b.SLOW]
-    saves = mw_in_state(state, job, at) - mw_in_state(state, job, slowest)
+    saves = _mw(state, job, domain, at) - _mw(state, job, domain, slowest)
     of[b.SLOWING_SAVES, k] = saves
     if rule == b.LEAST_SENSITIVE:
-        of[b.SLOWING_LOSES, k] = held_parts(state, job, at) - held_parts(state, job, slowest)
+        of[b.SLOWING_LOSES, k] = _parts(state, job, domain, at) - _parts(state, job, domain, slowest)
     key = -saves
     if rule == b.WIDEST_FIRST:
         key = -jobs[b.HELD_CORES, job]
@@ -91,11 +114,11 @@ def _enter(state: BatchState, k: int) -> None:
 
 
 @compiled(inner=True)
-def _slow(state: BatchState, n: int, above: int) -> None:
-    """Of n entries slow so many that ``above`` mW are saved, or all."""
+def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
+    """Of n entries slow so many that a domain draws ``above`` mW less, or all."""
     of, heap, size = state.power.slowing, state.power.slowing[b.SLOWING_HEAP], 0
     for k in range(n):
-        _enter(state, k)
+        _enter(state, k, domain)
         if of[b.SLOWING_SAVES, k] > 0:
             heap[size] = k
             size += 1
@@ -108,13 +131,50 @@ def _slow(state: BatchState, n: int, above: int) -> None:
         _settle(state, size, 0)
         job = of[b.SLOWING_JOB, k]
         at, slowest = of[b.SLOWING_STATE, k], planned_state(state, job)
-        wanted, full = slowest, mw_in_state(state, job, at)
+        wanted, before = slowest, _mw(state, job, domain, at)
         if of[b.SLOWING_SAVES, k] >= above:
             wanted = at + 1
-            while wanted < slowest and full - mw_in_state(state, job, wanted) < above:
+            while wanted < slowest and before - _mw(state, job, domain, wanted) < above:
                 wanted += 1
         of[b.SLOWING_STATE, k] = wanted
-        above -= full - mw_in_state(state, job, wanted)
+        above -= before - _mw(state, job, domain, wanted)
+
+
+@compiled(inner=True)
+def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
+    """How much less a domain draws with its n entries no faster than at a level."""
+    of, saved = state.power.slowing, 0
+    for k in range(n):
+        job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
+        wanted = min(level, planned_state(state, job))
+        if wanted > at:
+            saved += _mw(state, job, domain, at) - _mw(state, job, domain, wanted)
+    return int(saved)
+
+
+@compiled(inner=True)
+def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
+    """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level that saves ``above``
+    mW, or at the slowest."""
+    of, clock, levels, slowest, level = state.power.slowing, state.clock, state.domains.level, 0, 0
+    for k in range(n):
+        slowest = max(slowest, planned_state(state, of[b.SLOWING_JOB, k]))
+    while level < slowest and _saved_at(state, n, domain, level) < above:
+        level += 1
+    machine = domain == levels.size
+    before = clock[b.LEVEL] if machine else levels[domain]
+    if level != before and state.settings[b.KEEP] == 1:
+        drop_slots(state)  # as long as they were
+    if machine:
+        clock[b.LEVEL] = level
+    else:
+        levels[domain] = level
+    if level == 0:
+        return
+    for k in range(n):
+        job = of[b.SLOWING_JOB, k]
+        if _parts(state, job, domain, 0) > 0:
+            of[b.SLOWING_STATE, k] = max(of[b.SLOWING_STATE, k], min(level, planned_state(state, job)))
 
 
 @compiled(inner=True)
@@ -132,13 +192,19 @@ def _list_jobs(state: BatchState) -> int:
 @compiled(HOOK)
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
-    of, limit, n = state.power.slowing, state.clock[b.LIMIT_MW], _list_jobs(state)
-    if limit != b.NEVER:
-        above = state.settings[b.IDLE_MW] - limit
-        for k in range(n):
-            above += mw_in_state(state, of[b.SLOWING_JOB, k], 0)
-        if above > 0:
-            _slow(state, n, above)
+    of, domains, n = state.power.slowing, state.domains, _list_jobs(state)
+    last = domains.limit_mw.size
+    for domain in range(last + 1):
+        limit = state.clock[b.LIMIT_MW] if domain == last else domains.limit_mw[domain]
+        above = 0
+        if limit != b.NEVER:
+            above = (state.settings[b.IDLE_MW] if domain == last else domains.idle_mw[domain]) - limit
+            for k in range(n):
+                above += _mw(state, of[b.SLOWING_JOB, k], domain, of[b.SLOWING_STATE, k])
+        if state.settings[b.SLOW] == b.TOGETHER:
+            _set_level(state, n, domain, above)
+        elif above > 0:
+            _slow(state, n, domain, above)
     for k in range(n):
         put_into(state, of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k])
     return int(carry_out(state, now))

@@ -1,0 +1,92 @@
+"""What the cores of a job draw that are in a part of the machine whose power is limited by itself."""
+
+from __future__ import annotations
+
+from bls.engine import state as b
+from bls.engine.power_of_cores import drawn_mw, held_in, more_mw, planned_state, speed_in
+from bls.engine.state import BatchState
+from traces.compiled import Array, compiled
+
+__all__ = ["cores_mw_within", "domain_room_mw", "mw_within", "parts_within", "planned_level"]
+
+
+@compiled(inner=True)
+def cores_mw_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
+    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
+    planned with."""
+    power, domains, at, total = state.power, state.domains, planned_state(state, job), 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            low, high = max(lo[i], domains.lo[part]), min(hi[i], domains.hi[part])
+            if low >= high:
+                continue
+            for group in range(power.first_core.size - 1):
+                cores = min(high, power.first_core[group + 1]) - max(low, power.first_core[group])
+                if cores > 0:
+                    total += cores * more_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def _planned_within(state: BatchState, job: int, domain: int) -> int:
+    """What the cores that a job holds in a domain draw beyond idle ones, in the state that it is planned with."""
+    power, domains, at, total = state.power, state.domains, planned_state(state, job), 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for group in range(power.first_core.size - 1):
+            lo = max(domains.lo[part], power.first_core[group])
+            hi = min(domains.hi[part], power.first_core[group + 1])
+            if lo < hi:
+                total += held_in(state, job, lo, hi) * more_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def mw_within(state: BatchState, job: int, domain: int, at: int) -> int:
+    """What the cores that a job holds in a domain draw beyond idle ones as it works on them in a state."""
+    power, domains, total = state.power, state.domains, 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for group in range(power.first_core.size - 1):
+            lo = max(domains.lo[part], power.first_core[group])
+            hi = min(domains.hi[part], power.first_core[group + 1])
+            if lo < hi:
+                total += held_in(state, job, lo, hi) * drawn_mw(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def parts_within(state: BatchState, job: int, domain: int, at: int) -> int:
+    """The speeds of the cores that a job holds in a domain in a state, in parts per billion of one each, together."""
+    power, domains, total = state.power, state.domains, 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for group in range(power.first_core.size - 1):
+            lo = max(domains.lo[part], power.first_core[group])
+            hi = min(domains.hi[part], power.first_core[group + 1])
+            if lo < hi:
+                total += held_in(state, job, lo, hi) * speed_in(state, job, at, group)
+    return int(total)
+
+
+@compiled(inner=True)
+def domain_room_mw(state: BatchState, domain: int) -> int:
+    """What more a domain may draw under the limit that is known, beside its idle cores and all jobs as they are planned;
+    ``NEVER`` without a limit."""
+    sizes, limit = state.sizes, state.domains.limit_mw[domain]
+    if limit == b.NEVER:
+        return int(limit)
+    left = limit - state.domains.idle_mw[domain]
+    for k in range(sizes[b.N_RUNNING] + sizes[b.N_STARTED]):
+        started = k - sizes[b.N_RUNNING]
+        job = state.started[started] if started >= 0 else state.running_job[k]
+        left -= _planned_within(state, job, domain)
+    return int(left)
+
+
+@compiled(inner=True)
+def planned_level(state: BatchState, job: int) -> int:
+    """The level that a job that waits is planned at, if it may be slowed: that of the machine, or of a domain that has all
+    cores of its partition."""
+    domains, partition, level = state.domains, state.jobs[b.PARTITION, job], state.clock[b.LEVEL]
+    for domain in range(domains.level.size):
+        if domains.covers[partition, domain] == 1:
+            level = max(level, domains.level[domain])
+    return int(level)

@@ -1,0 +1,59 @@
+"""What parts of the machine that have limits of their own have drawn over time, and when that was more than these allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bls.metrics.schedule import Downtime
+from bls.power.accounting import PowerSeries, drawn_within, step_series
+from bls.power.domains import Domain
+from bls.power.job_power import PowerClasses
+from bls.power.table import PowerTable
+from traces.compiled import Array
+from traces.ledger import Ledger
+
+__all__ = ["domain_series", "every_instant"]
+
+
+def domain_series(
+    ledger: Ledger,
+    table: PowerTable,
+    downtime: Downtime,
+    domain: Domain,
+    *,
+    of: str,
+    begin_ns: int,
+    until_ns: int,
+    classes: PowerClasses | None = None,
+) -> PowerSeries:
+    """What the hosts of a domain have drawn over time.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    table : PowerTable
+    downtime : Downtime
+        When hosts were down: they draw as if they were off.
+    domain : Domain
+    of : {"held", "working"}
+        Whether a core that is held is active, or one that is in a task.
+    begin_ns, until_ns : int
+        From when to when.
+    classes : PowerClasses, optional
+        What rows of the table of jobs draw, where that is not as the platform says.
+    """
+    columns = drawn_within(ledger, table, of, domain.clipped, classes)
+    down = downtime.within(begin_ns, until_ns)
+    some = domain.hosts[down.host]
+    group = table.group_of_host(down.host[some])
+    columns.append((down.down_ns[some], down.up_ns[some], table.off_mw[group] - table.host_idle_mw[group]))
+    start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return step_series(domain.idle_mw, start, end, more, begin_ns, until_ns)
+
+
+def every_instant(series: PowerSeries, limits: Array) -> Array:
+    """When what is drawn, or a limit, changes: int64, ascending, from the begin on."""
+    found = np.unique(np.concatenate([series.instant_ns, limits]))
+    begin = int(series.instant_ns[0])
+    within: Array = found[(found >= begin) & ((found < series.until_ns) | (found == begin))]
+    return within

@@ -1,0 +1,473 @@
+"""Limits to the power of parts of the machine: against the slow reference, as machines of their own, by hand, and bad input."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference.power import Case, Limit, Part, run
+from test_power import S, assert_as, drawn, simulated, with_downs
+
+import bridge
+from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls.machine.host_power import HostPower
+from bls.machine.partitions import Partition
+from bls.machine.switches import Switch
+from bls.power.options import PowerOptions, PowerPlan
+from bls.simulator import BatchSimulator
+from bridge.scenarios.power_words import power_words
+from traces.base.errors import InputError, PluginError
+from traces.intervals import intervals_text
+
+FALLBACKS = ("none", "hold", "submit", "dvfs", "dvfs:slow=fewest", "dvfs:slow=latest", "dvfs:slow=narrowest")
+
+
+def with_parts(case: Case, seed: int) -> Case:
+    """Some hosts, apart from each other, within each other, or with some in common, have limits of their own."""
+    chance, machine, parts = random.Random(f"{seed} parts"), case.machine, []
+    for _ in range(chance.randint(1, 3)):
+        first = chance.randrange(machine.hosts)
+        hosts = frozenset(range(first, chance.randint(first + 1, machine.hosts)))
+        n, limits = len(hosts) * machine.cores, []
+        for _ in range(chance.randint(1, 2)):
+            begin = chance.randint(0, 120) * S
+            power = n * machine.idle + chance.choice((0, 30_000, 60_000, 100_000, 200_000))
+            limits.append(Limit(begin, begin + chance.randint(5, 90) * S, power))
+        if all(part.hosts != hosts for part in parts):
+            parts.append(Part(hosts, tuple(limits)))
+    limits = case.limits if chance.random() < 0.5 else ()
+    return replace(case, limits=limits, parts=tuple(parts))
+
+
+def named(part: Part) -> str:
+    return f"hosts:{intervals_text([(min(part.hosts), max(part.hosts) + 1)])}"
+
+
+def fallback_of(case: Case) -> str:
+    if case.fallback == "submit":
+        return f"submit:state={case.slow}"
+    return case.fallback if case.order == "together" else f"dvfs:slow={case.order}"
+
+
+def power_of(case: Case, folder: Path) -> PowerOptions:
+    limits: list[tuple[Any, ...]] = [(one.begin, one.end, one.power / 1000) for one in case.limits]
+    limits += [(one.begin, one.end, one.power / 1000, named(part)) for part in case.parts for one in part.limits]
+    return PowerOptions(
+        limits=limits,
+        reaction_ns=case.reaction,
+        notice_ns=case.notice,
+        fallback=fallback_of(case),
+        allowed=folder / "allowed.csv",
+    )
+
+
+def found_of(case: Case, folder: Path, **options: Any) -> bridge.Result:
+    return simulated(replace(case, limits=(Limit(0, 1, 0),)), folder, power=power_of(case, folder), **options)
+
+
+def drawn_with(seed: int, fallback: str) -> Case:
+    name, _, order = fallback.partition(":slow=")
+    return with_parts(replace(drawn(seed, name), order=order or "together"), seed)
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS)
+def test_as_the_slow_reference(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = others = 0
+    for seed in range(60):
+        case = drawn_with(seed, fallback)
+        expected = run(case)
+        if expected is None:
+            continue
+        assert_as(expected, found_of(case, tmp_path))
+        met += 1
+        alone = run(replace(case, parts=()))
+        others += alone is not None and alone.attempts != expected.attempts
+    assert met > 30
+    assert others > 10 or fallback == "none"
+
+
+@pytest.mark.parametrize("fallback", ["hold", "dvfs", "dvfs:slow=fewest"])
+def test_beside_failures_and_notice(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = 0
+    for seed in range(40):
+        case = drawn_with(seed, fallback)
+        if seed % 2:
+            case = with_downs(case, seed)
+        else:
+            case = replace(case, reaction=0, notice=random.Random(seed).choice((1, 10, 40)) * S)
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, found_of(case, tmp_path))
+            met += 1
+    assert met > 15
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS)
+@pytest.mark.parametrize("backfill", ["none", "easy", "2", "conservative"])
+def test_a_part_that_is_the_whole_machine_is_the_machine(
+    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where cores are told apart: all tables are the same, whatever the allocator."""
+    monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
+    tried = 0
+    for seed in range(16):
+        name, _, order = fallback.partition(":slow=")
+        case = replace(drawn(seed, name), order=order or "together")
+        allocator = random.Random(seed).choice(("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host"))
+        if run(case) is None:
+            continue
+        whole = Part(frozenset(range(case.machine.hosts)), case.limits)
+        said = {"backfill": backfill, "allocator": allocator}
+        try:
+            machine = found_of(case, tmp_path, **said)
+        except InputError:  # it needs a limit that is less, as whole hosts are wider
+            continue
+        part = found_of(replace(case, limits=(), parts=(whole,)), tmp_path, **said)
+        pd.testing.assert_frame_equal(machine.jobs, part.jobs, check_exact=True)
+        assert machine.power is not None
+        assert part.power is not None
+        assert (
+            part.power.domain_columns["power_mw"] == part.power.series.at(part.power.domain_columns["instant_ns"])
+        ).all()
+        table, columns = machine.power.columns, part.power.domain_columns
+        limits = dict(zip(table["instant_ns"].tolist(), table["limit_mw"].tolist(), strict=True))
+        for at, limit in zip(columns["instant_ns"].tolist(), columns["limit_mw"].tolist(), strict=True):
+            assert limits.get(at, limit) == limit
+        for name in ("above_limit_ns", "above_limit_j", "mean_power_in_limits_w", "energy_j", "mean_run_allowed_ns"):
+            assert machine.metrics[name] == part.metrics[name]
+        assert [one[:4] for one in machine.power.excesses] == [one[:4] for one in part.power.excesses]
+        tried += 1
+    assert tried > 6
+
+
+@pytest.mark.parametrize("fallback", FALLBACKS[1:])
+@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+def test_partitions_are_machines_of_their_own(fallback: str, backfill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two partitions with limits of their own: each job starts and ends as on a machine that is its partition. Reservations are
+    made anew in each pass: where they are kept, what happens in one partition has those of both made anew."""
+    monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
+    differ, rules = 0, Rules(backfill, conservative="rebuild")
+    for seed in range(14):
+        chance = random.Random(f"{seed} {fallback}")
+        sizes = chance.randint(1, 3), chance.randint(1, 3)
+        power = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)])
+        both = Platform(
+            (HostGroup(sum(sizes), 2, 2.0, power=power),),
+            partitions=(
+                Partition("a", hosts=f"0-{sizes[0] - 1}", swf_partitions=(0,)),
+                Partition("b", hosts=f"{sizes[0]}-{sum(sizes) - 1}", swf_partitions=(1,)),
+            ),
+        )
+        rows, of, submit = [], [], 0
+        for number in range(1, 25):
+            submit += chance.choice((0, 0, 3, 9))
+            mine = chance.randrange(2)
+            run_s = chance.randint(1, 50)
+            rows.append((number, submit, run_s, chance.randint(1, 2 * sizes[mine]), run_s + chance.choice((0, 10))))
+            of.append(mine)
+        limits: list[list[tuple[int, int, float]]] = [[], []]
+        for mine in (0, 1):
+            for _ in range(chance.randint(1, 2)):
+                begin = chance.randint(0, 60) * S
+                watts = sizes[mine] * 100 + chance.choice((50, 60, 100, 140))
+                limits[mine].append((begin, begin + chance.randint(10, 90) * S, watts))
+        named_limits = [(*one, f"partition:{'ab'[mine]}") for mine in (0, 1) for one in limits[mine]]
+        chance.shuffle(named_limits)
+        how = "submit:state=1" if fallback == "submit" else fallback
+
+        def simulate(workload: Workload, platform: Platform, given: Any, how: str = how) -> bridge.Result:
+            options = PowerOptions(limits=given, fallback=how, allowed="0.7")
+            return bridge.simulate(workload, platform, als="recorded", power=options, rules=rules, seed=5)
+
+        jobs = Workload.from_jobs(rows)
+        whole = simulate(replace(jobs, partition=np.array(of)), both, named_limits).jobs
+        for mine in (0, 1):
+            some = [row for row, one in zip(rows, of, strict=True) if one == mine]
+            alone = simulate(
+                Workload.from_jobs(some), Platform((HostGroup(sizes[mine], 2, 2.0, power=power),)), limits[mine]
+            )
+            expected = alone.jobs[["job_id", "start_ns", "end_ns"]].to_numpy().tolist()
+            found = whole[whole.job_id.isin([row[0] for row in some])][["job_id", "start_ns", "end_ns"]]
+            assert found.to_numpy().tolist() == expected
+            plain = simulate(
+                Workload.from_jobs(some), Platform((HostGroup(sizes[mine], 2, 2.0, power=power),)), [(0, 1, 10**6)]
+            )
+            differ += plain.jobs.start_ns.tolist() != alone.jobs.start_ns.tolist()
+    assert differ > 5
+
+
+UNLIKE = Platform(
+    (
+        HostGroup(2, 2, 2.0, resources=(("memory", 8),), power=HostPower(10, [(1, 100), (0.5, 60)], base_w=20)),
+        HostGroup(3, 4, 4.0, resources=(("memory", 16),), power=HostPower(20, [(1, 80), (0.75, 60), (0.5, 50)])),
+    ),
+    switches=(Switch("s0", hosts="0-2"), Switch("s1", hosts="3-4"), Switch("top", switches=("s0", "s1"))),
+)
+
+
+@pytest.mark.parametrize("allocator", ["first-fit", "best-fit", "contiguous", "topology", "whole-host", "random"])
+@pytest.mark.parametrize("fallback", ["hold", "dvfs", "dvfs:slow=least-sensitive"])
+def test_no_limit_is_exceeded_by_who_starts(allocator: str, fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On unlike hosts, whatever is planned: what is drawn fits all limits, which hold for ever, from the beginning on; and all
+    instants are checked by the engine's own account."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    tried = 0
+    for seed in range(10):
+        chance = random.Random(f"{seed} {allocator} {fallback}")
+        widest = 2 if allocator == "contiguous" else 4
+        rows = [(k, chance.randint(0, 40), chance.randint(1, 30), chance.randint(1, widest), 30) for k in range(1, 30)]
+        limits = [
+            (0, None, 900),
+            (0, None, chance.choice((350, 450)), "switch:s0"),
+            (0, None, chance.choice((300, 330)), "hosts:2-3"),
+            (0, None, 500, "switch:s1"),
+        ]
+        power = PowerOptions(limits=limits, fallback=fallback)
+        said = {"als": "recorded", "allocator": allocator, "backfill": chance.choice(("none", "easy", "conservative"))}
+        try:
+            found = bridge.simulate(
+                Workload.from_jobs(sorted(rows, key=lambda row: row[1])), UNLIKE, power=power, **said
+            )
+        except InputError as error:  # four cores in a row, or on one switch, are not left
+            if allocator not in ("contiguous", "topology", "whole-host") or "stuck at" not in str(error):
+                raise
+            continue
+        assert found.power is not None
+        assert found.power.excesses == []
+        domains = found.power.domain_columns
+        assert (domains["power_mw"] <= domains["limit_mw"]).all()
+        tried += int((domains["power_mw"] > domains["limit_mw"] - 60_000).any())
+    assert tried > 3
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """Rack ``left`` may draw 280 W from 20 to 80 s. Jobs 1 and 2 have its four cores, 400 W: by one level both are at half
+    speed, 280 W; or one after the other, the last to start first: job 2 alone would save 60 W, so both have to be slow. Job 3
+    is in the other rack, and at full speed. Job 4 waits for its two cores there. If left may draw 300 W, and nobody is slowed,
+    job 2 is in the other rack, too; job 3 waits for it, and job 4 does not."""
+    machine = Platform(
+        (HostGroup(4, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),),
+        switches=(Switch("left", hosts="0-1"), Switch("right", hosts="2-3")),
+    )
+    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 1, 70, 2, 70), (3, 2, 50, 4, 50), (4, 30, 10, 2, 10)])
+    for fallback in ("dvfs", "dvfs:slow=latest"):
+        power = PowerOptions(limits=[(20 * S, 80 * S, 280, "switch:left")], fallback=fallback)
+        found = bridge.simulate(jobs, machine, als="recorded", power=power)
+        assert (found.jobs.start_ns // S).tolist() == [0, 1, 2, 52]
+        assert (found.jobs.end_ns // S).tolist() == [130, 101, 52, 62]
+        assert found.power is not None
+        assert found.power.excesses == []
+        columns = pd.DataFrame(found.power.domain_columns)
+        assert columns.domain.unique().tolist() == ["switch:left"]
+        assert (columns.instant_ns // S).tolist() == [0, 1, 20, 80, 101, 130][: len(columns)]
+        assert columns.power_mw.tolist() == [300_000, 400_000, 280_000, 400_000, 300_000]
+        assert columns.limit_mw.tolist() == [-1, -1, 280_000, -1, -1]
+    held = PowerOptions(limits=[(0, 80 * S, 300, "switch:left")], fallback="hold")
+    found = bridge.simulate(jobs, machine, als="recorded", power=held, backfill="easy")
+    assert (found.jobs.start_ns // S).tolist() == [0, 1, 71, 30]
+
+
+FOUR = Platform(
+    (HostGroup(4, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),),
+    switches=(Switch("left", hosts="0-1"), Switch("right", hosts="2-3")),
+    partitions=(Partition("a", hosts="0-2", default=True), Partition("b", hosts="1-3", swf_partitions=(1,))),
+)
+PLAIN = Platform((HostGroup(4, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+SOME = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 1, 70, 2, 70), (3, 2, 50, 4, 50), (4, 30, 10, 2, 10)])
+
+
+def test_a_file_and_shares(tmp_path: Path) -> None:
+    """Of parts by their names, in the order in which they are named first; a share is of what their hosts draw."""
+    path = tmp_path / "limits.csv"
+    path.write_text(
+        "where,from,to,limit_w\nswitch:right,0,10,50%\npartition:b,5,,75%\n,0,,900\nhosts:0 2-3,0,9,1\nswitch:right,10,20,300\n"
+    )
+    power = bridge.simulate(SOME, FOUR, als="recorded", power=PowerOptions(limits=path)).power
+    assert power is not None
+    plan = power.plan
+    assert [one.power_mw for one in plan.limits.limits] == [900_000]
+    found = {one.name: [limit.power_mw for limit in one.limits.limits] for one in plan.domains}
+    assert found == {"switch:right": [200_000, 300_000], "partition:b": [450_000], "hosts:0 2-3": [1000]}
+    assert [(one.idle_mw, one.full_mw) for one in plan.domains] == [
+        (200_000, 400_000), (300_000, 600_000), (300_000, 600_000),
+    ]  # fmt: skip
+    record = power.record()
+    assert record["domains"]["switch:right"]["limits"] == [[0, 10 * S, 200], [10 * S, 20 * S, 300]]
+    assert {one.get("where") for one in record["above_limit"]} == {"partition:b", "hosts:0 2-3"}
+    lasts = {at for one in power.excesses for at in range(one.begin_ns // S, one.end_ns // S)}
+    assert power.metrics["above_limit_ns"] == len(lasts) * S
+    assert power.metrics["above_limit_j"] == sum(
+        (one.end_ns - one.begin_ns) // S * one.above_mw / 1000 for one in power.excesses
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "where", "message"),
+    [
+        (FOUR, "partition:c", "limits: where: unknown partition 'c'; known: a, b"),
+        (FOUR, "switch:up", "limits: where: unknown switch 'up'; known: left, right"),
+        (
+            PLAIN,
+            "switch:up",
+            "limits: where: 'switch:up': the platform has no switches; allowed: nothing, for the machine",
+        ),
+        (PLAIN, "partition:a", "limits: where: unknown partition 'a'; known: all"),
+        (FOUR, "hosts:2-4", "limits: where: host 4; the platform has the hosts 0 to 3"),
+        (FOUR, "hosts:", "limits: where: 'hosts:': no hosts; allowed: nothing, for the machine, partition:NAME"),
+        (FOUR, "hosts:a", "limits: where: 'a'"),
+        (
+            FOUR,
+            "rack:1",
+            "limits: where: 'rack:1'; allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7",
+        ),
+        (FOUR, "left", "limits: where: 'left'; allowed: nothing, for the machine"),
+    ],
+)
+def test_parts_that_cannot_be(platform: Platform, where: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        bridge.simulate(SOME, platform, als="recorded", power=PowerOptions(limits=[(0, S, 300, where)]))
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    path = tmp_path / "limits.csv"
+    path.write_text(f"from,to,limit_w,where\n0,1,50%,{where}\n")
+    with pytest.raises(InputError) as error:
+        bridge.simulate(SOME, platform, als="recorded", power=PowerOptions(limits=path))
+    assert str(error.value).startswith(message.replace("limits: where", f"{path}: line 2: where"))
+
+
+def test_files_that_cannot_be(tmp_path: Path) -> None:
+    path = tmp_path / "limits.csv"
+    for header in ("from,to,limit_w,part", "from,to,where", "from,to,limit_w,where,where"):
+        path.write_text(f"{header}\n")
+        with pytest.raises(InputError, match=r"the columns are '.*'; allowed: from,to,limit_w, and where$"):
+            bridge.simulate(SOME, FOUR, als="recorded", power=PowerOptions(limits=path))
+    with pytest.raises(InputError, match=r"^limits\[0\]: where: 5; allowed: a text, as partition:NAME"):
+        PowerOptions(limits=[(0, S, 300, 5)])  # type: ignore[list-item]
+
+
+def test_what_cannot_be_with_parts() -> None:
+    limits = [(0, S, 300.0, "hosts:0")]
+    for fallback in ("stop:idle", "stop:off"):
+        with pytest.raises(InputError, match=r"fallback=.stop:.*: not with limits to parts of the machine \(hosts:0\)"):
+            bridge.simulate(SOME, FOUR, als="recorded", power=PowerOptions(limits=limits, fallback=fallback))
+    for resize in ("mold", "expand"):
+        with pytest.raises(
+            InputError, match=rf"not with .*resize.*{resize}.* and limits to parts of the machine \(hosts:0\)"
+        ):
+            bridge.simulate(
+                SOME,
+                PLAIN,
+                als="gss",
+                power=PowerOptions(limits=limits, fallback="hold"),
+                rules=Rules(resize=resize),
+                surroundings=Surroundings(malleable="1"),
+            )
+
+
+def test_a_job_that_never_fits_a_part_is_named() -> None:
+    jobs = replace(SOME, partition=np.array([1, 1, 1, 1]))
+    power = PowerOptions(limits=[(10 * S, None, 350, "partition:b"), (0, 9 * S, 300, "switch:left")], fallback="hold")
+    with pytest.raises(
+        InputError,
+        match=r"stuck at job 3, .*hold for ever, 350 W of partition:b, leave too few cores for it even on the idle",
+    ):
+        bridge.simulate(jobs, FOUR, als="recorded", power=power, backfill="easy")
+
+
+def test_limits_below_what_a_part_draws_idle_are_said() -> None:
+    limits = [
+        (0, S, 199, "switch:left"),
+        (0, S, 200, "switch:left"),
+        (0, S, 250, "switch:right"),
+        (0, S, 90, "hosts:3"),
+    ]
+    found = bridge.simulate(SOME, FOUR, als="recorded", power=PowerOptions(limits=limits, fallback="hold"))
+    assert list(power_words(found.scenario)) == [
+        "--limits: switch:left: 1 of 2 cannot be kept: idle it draws 200 W, and the lowest is 199 W",
+        "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 100 W, and the lowest is 90 W",
+    ]
+    assert found.power is not None
+    assert {(one.reason, one.where) for one in found.power.excesses} == {
+        ("infeasible", "switch:left"), ("infeasible", "hosts:3"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fallback", "backfill"), [("hold", "none"), ("submit:state=1", "easy"), ("hold", "conservative")]
+)
+def test_decisions_that_take_time(fallback: str, backfill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What starts fits what was known as the decision began; with limits for ever none is exceeded."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    chance = random.Random(f"{fallback} {backfill}")
+    rows = [(k, 3 * k, chance.randint(1, 40), chance.randint(1, 2), 40) for k in range(1, 40)]
+    limits = [(0, None, 300, "switch:left"), (0, None, 280, "switch:right"), (0, None, 550)]
+    rules = Rules(backfill, charge_decisions=True, decision_cost_ns=S)
+    power = PowerOptions(limits=limits, fallback=fallback)
+    found = bridge.simulate(Workload.from_jobs(rows), FOUR, als="recorded", power=power, rules=rules)
+    assert found.power is not None
+    assert found.power.excesses == []
+    assert found.metrics["peak_power_w"] > 450
+
+
+def cores_of(found: bridge.Result) -> list[str]:
+    jobs = found.ledger.jobs
+    return [intervals_text(jobs.allocation(row)) for row in range(len(jobs))]
+
+
+class Names:
+    """Starts each job on the cores that it is told."""
+
+    name = "names"
+
+    def __init__(self, cores: dict[int, list[int] | None]) -> None:
+        self.cores = cores
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        for job in view.waiting:
+            cores = self.cores[job.job_id]
+            yield job if cores is None else (job, cores)
+
+
+def test_a_policy_is_held_to_limits_of_parts() -> None:
+    """200 of 300 W of ``left`` are idle: there is power for two cores; named ones are refused, chosen ones are elsewhere."""
+    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 70, 2, 70)])
+    power = PowerOptions(limits=[(0, 200 * S, 300, "switch:left")], fallback="hold")
+    said = {"als": "recorded", "power": power}
+    found = bridge.simulate(jobs, PLAIN_WITH_RACKS, bls=Names({1: None, 2: None}), **said)
+    assert cores_of(found) == ["0-1", "4-5"]
+    assert bridge.simulate(
+        jobs, PLAIN_WITH_RACKS, bls=Names({1: [0, 2], 2: [4, 5]}), **said
+    ).jobs.start_ns.tolist() == [0, 0]
+    with pytest.raises(
+        PluginError,
+        match=r"gave job 2, which would draw 50 W more than idle cores; under the limit to power of switch:left 0 W are left$",
+    ):
+        bridge.simulate(jobs, PLAIN_WITH_RACKS, bls=Names({1: [0, 2], 2: [3, 4]}), **said)
+
+
+PLAIN_WITH_RACKS = Platform(PLAIN.hosts, switches=FOUR.switches)
+
+
+def test_units_are_whole_and_on_hosts_with_power(tmp_path: Path) -> None:
+    """Units of two cores: 150 W are left of a pair of hosts, for three cores, and so for one unit; the other is elsewhere."""
+    power = PowerOptions(limits=[(0, None, 350, "hosts:0-1")], fallback="hold")
+    jobs = Workload.from_jobs([(1, 0, 10, 4, 10)])
+    requests = tmp_path / "requests.csv"
+    requests.write_text("job_id,unit_cores\n1,2\n")
+    for said in ({"surroundings": Surroundings(requests=requests)}, {"allocator": "whole-host"}):
+        found = bridge.simulate(jobs, PLAIN, als="recorded", power=power, **said)
+        assert cores_of(found) == ["0-1 4-5"]
+    plain = bridge.simulate(jobs, PLAIN, als="recorded", power=power)
+    assert cores_of(plain) == ["0-2 4"]
