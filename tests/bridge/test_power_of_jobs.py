@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from test_power_runs import PLATFORM, assert_same, hosts_make_the_machine, scenario
+from command_line import twolevel
+from test_power_runs import PLATFORM, PLATFORM_TEXT, assert_same, hosts_make_the_machine, scenario
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -15,6 +19,7 @@ from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.power_words import power_words
 from traces.base.errors import InputError
 
 S = 10**9
@@ -46,9 +51,13 @@ def test_hosts_make_the_machine() -> None:
     assert working > 4
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool")])
-def test_in_every_coupling(seed: int, coupling: str) -> None:
+@pytest.mark.parametrize(
+    ("seed", "coupling", "estimates"),
+    [(1, "pool", "exact"), (4, "process", "last-two"), (6, "pool", "last-two")],
+)
+def test_in_every_coupling(seed: int, coupling: str, estimates: str) -> None:
     workload, options = of_jobs(seed)
+    options["power"] = replace(options["power"], estimates=estimates)
     if options["als"] == "recorded":
         options["als"] = "fac"
     reference = bridge.simulate(workload, PLATFORM, **options)
@@ -105,3 +114,52 @@ power = 2
         broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
         with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
             parse_application_map(broken, "m.toml")
+
+
+def test_what_is_to_be_said_of_predictions() -> None:
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    log = Workload.from_jobs([(1, 0, 1, 1, 1)])
+
+    def words(**said: Any) -> list[str]:
+        power = PowerOptions(limits=[(0, S, 600)], estimates="platform", **said)
+        return list(power_words(bridge.simulate(log, machine, als="recorded", power=power).scenario))
+
+    given = {"job_id": [1], "power": [0.5]}
+    assert words(fallback="hold", job_power=given) == []
+    assert words(fallback="stop:idle", job_power=given) == []
+    assert words(job_power=given) == ["--power-estimates: of no effect, as --fallback none ignores limits"]
+    assert words(fallback="hold") == ["--power-estimates: of no effect, as nobody says what jobs draw"]
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was said is in the record, and in the tables; and a run that is checked while it runs is the same."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PLATFORM_TEXT)
+    Path("jobs.csv").write_text("job_id,power,memory_bound\n1,0.8,0.6\n2,1.15,\n")
+    Path("limits.csv").write_text("from,to,limit_w\n2h,12h,60%\n")
+    words = ("run", "sample", "--select", "first:40", "--als", "recorded", "--platform", "small.toml", "--no-trace")
+    words += (
+        "--job-power",
+        "jobs.csv",
+        "--limits",
+        "limits.csv",
+        "--fallback",
+        "dvfs",
+        "--power-estimates",
+        "last-two",
+    )
+    assert twolevel(*words, "--out", "plain").code == 0
+    assert twolevel(*words, "--check", "--same-as", "plain", "--out", "checked").code == 0
+    record = json.loads(Path("plain/run.json").read_text())
+    assert record["arguments"]["job_power"] == "jobs.csv"
+    assert record["arguments"]["power_estimates"] == "last-two"
+    assert "mean_power_error" in record["power"]
+    jobs = pd.read_parquet("plain/jobs.parquet").set_index("job_id")
+    assert jobs.power[[1, 2, 3]].tolist() == [0.8, 1.15, 1]
+    assert jobs.memory_bound[[1, 2, 3]].tolist() == [0.6, 0, 0]
+    assert "predicted_power" in jobs
+    broken = twolevel(*words[:-6], "--job-power", "none.csv", "--out", "broken")
+    assert (broken.code, broken.err.count("\n")) == (2, 1)
+    alone = twolevel(*words[:9], "--job-power", "jobs.csv", "--out", "alone")
+    assert alone.code == 0
+    assert "power" in json.loads(Path("alone/run.json").read_text())
