@@ -7,7 +7,7 @@ from bls.engine.power_of_cores import drawn_mw, held_in, more_mw, planned_state,
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
-__all__ = ["cores_mw_within", "domain_room_mw", "mw_within", "parts_within", "planned_level"]
+__all__ = ["cores_mw_within", "domain_room_mw", "fits_within", "mw_within", "parts_within", "planned_level"]
 
 
 @compiled(inner=True)
@@ -25,6 +25,18 @@ def cores_mw_within(state: BatchState, job: int, domain: int, lo: Array, hi: Arr
                 if cores > 0:
                     total += cores * more_mw(state, job, at, group)
     return int(total)
+
+
+@compiled(inner=True)
+def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
+    """Whether ``count`` intervals of cores, as the job is planned on them, fit what is left of a domain; those with no core in
+    it always do."""
+    domains = state.domains
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        for i in range(count):
+            if lo[i] < domains.hi[part] and hi[i] > domains.lo[part]:
+                return bool(cores_mw_within(state, job, domain, lo, hi, count) <= room)
+    return True
 
 
 @compiled(inner=True)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference.power import Case, Limit, Part, run
-from test_power import S, assert_as, drawn, simulated, with_downs
+from test_job_power import said as said_of
+from test_power import S, assert_as, drawn, fallback_of, job_power_of, simulated, with_downs
 
 import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
@@ -49,12 +50,6 @@ def named(part: Part) -> str:
     return f"hosts:{intervals_text([(min(part.hosts), max(part.hosts) + 1)])}"
 
 
-def fallback_of(case: Case) -> str:
-    if case.fallback == "submit":
-        return f"submit:state={case.slow}"
-    return case.fallback if case.order == "together" else f"dvfs:slow={case.order}"
-
-
 def power_of(case: Case, folder: Path) -> PowerOptions:
     limits: list[tuple[Any, ...]] = [(one.begin, one.end, one.power / 1000) for one in case.limits]
     limits += [(one.begin, one.end, one.power / 1000, named(part)) for part in case.parts for one in part.limits]
@@ -64,6 +59,8 @@ def power_of(case: Case, folder: Path) -> PowerOptions:
         notice_ns=case.notice,
         fallback=fallback_of(case),
         allowed=folder / "allowed.csv",
+        job_power=job_power_of(case),
+        estimates=case.estimates,
     )
 
 
@@ -92,6 +89,24 @@ def test_as_the_slow_reference(fallback: str, tmp_path: Path, monkeypatch: pytes
         others += alone is not None and alone.attempts != expected.attempts
     assert met > 30
     assert others > 10 or fallback == "none"
+
+
+@pytest.mark.parametrize("estimates", ["exact", "platform", "last-two"])
+@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "dvfs:slow=fewest", "dvfs:slow=least-sensitive"])
+def test_unlike_jobs_as_the_slow_reference(
+    fallback: str, estimates: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has which cores is by what jobs are thought to draw, who is slowed by what they draw."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    met = 0
+    for seed in range(30):
+        case = replace(said_of(drawn_with(seed, fallback), seed), estimates=estimates)
+        expected = run(case)
+        if expected is not None:
+            assert_as(expected, found_of(case, tmp_path))
+            met += 1
+    assert met > 12
 
 
 @pytest.mark.parametrize("fallback", ["hold", "dvfs", "dvfs:slow=fewest"])

@@ -13,7 +13,7 @@ from bls.engine import state as b
 from bls.engine.core_profile import hold_amount
 from bls.engine.hooks import HOOK
 from bls.engine.power_of_cores import more_mw, planned_state
-from bls.engine.power_of_domains import cores_mw_within, domain_room_mw
+from bls.engine.power_of_domains import cores_mw_within, domain_room_mw, fits_within
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -98,8 +98,8 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     fits = True
     for domain in range(domains.limit_mw.size):
         domains.room[domain] = state.offered_amounts[first_amount + domain]
-        more = cores_mw_within(state, job, domain, state.pool_lo[used:], state.pool_hi[used:], count)
-        fits = fits and (more == 0 or more <= domains.room[domain])
+        room = domains.room[domain]
+        fits = fits and fits_within(state, job, domain, state.pool_lo[used:], state.pool_hi[used:], count, room)
     if fits:
         return 1
     total = 0
@@ -113,9 +113,9 @@ def fits_domains(state: BatchState, job: int, _begin: int, count: int, _sign: in
     """Whether (1 or 0) the ``stop`` intervals of cores at the end of the pool fit all limits of domains; if not it is noted."""
     used, clock = state.sizes[b.POOL_USED], state.clock
     for domain in range(state.domains.limit_mw.size):
-        more = cores_mw_within(state, job, domain, state.pool_lo[used:], state.pool_hi[used:], count)
-        room = domain_room_mw(state, domain)
-        if more > 0 and more > room:
+        lo, hi, room = state.pool_lo[used:], state.pool_hi[used:], domain_room_mw(state, domain)
+        if not fits_within(state, job, domain, lo, hi, count, room):
+            more = cores_mw_within(state, job, domain, lo, hi, count)
             clock[b.REFUSED], clock[b.REFUSED_AT], clock[b.REFUSED_OF] = b.NO_POWER_THERE, more, room
             clock[b.REFUSED_WHERE] = domain
             return 0
