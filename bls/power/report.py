@@ -283,7 +283,7 @@ class PowerReport:
         # Where each job is in a state of its own: the slowest of them, and how many jobs are slowed.
         if not (self.plan.one_by_one and self.plan.slows):
             return None
-        return slowed_over_time(self.ledger, self.plan.table, self.begin_ns, self.until_ns)
+        return slowed_over_time(self.ledger, self.plan.table, self._classes, self.begin_ns, self.until_ns)
 
     def _origin(self, row: Array) -> Array:
         # The workload's row of each row of the table of jobs: first attempts come first, in its order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bls.power.accounting import PowerSeries, ascending, held_cores
+from bls.power.job_power import PowerClasses
 from bls.power.table import PowerTable
 from traces.compiled import Array
 from traces.ledger import Ledger
@@ -13,7 +14,7 @@ __all__ = ["slowed_over_time"]
 
 
 def slowed_over_time(
-    ledger: Ledger, table: PowerTable, begin_ns: int, until_ns: int
+    ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int
 ) -> tuple[PowerSeries, PowerSeries]:
     """The slowest state that any job is in, over time, and how many jobs are slowed.
 
@@ -21,12 +22,16 @@ def slowed_over_time(
     ----------
     ledger : Ledger
     table : PowerTable
+    classes : PowerClasses or None
+        Of the rows of the table of jobs, where something is said of what jobs draw.
     begin_ns, until_ns : int
         From when to when.
     """
     job, lo, _, start, end, scale = held_cores(ledger)
     # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
-    state = (table.speed[:, table.group_of_core(lo)] > scale).sum(axis=0)
+    group = table.group_of_core(lo)
+    speed = table.speed[:, group].T if classes is None else classes.speed[classes.kind[job], :, group]
+    state = (speed > scale[:, None]).sum(axis=1)
     slow = state > 0
     job, state, start, end = job[slow], state[slow], start[slow], end[slow]
     every = ascending(start, end, np.array([begin_ns]))
