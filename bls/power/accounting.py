@@ -217,7 +217,7 @@ def account(
     """
     pieces = _drawn(ledger, table, of, classes)
     away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:]]
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(ledger.jobs)) for one in pieces]
@@ -261,18 +261,20 @@ def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | N
     return [*pieces, _in_tasks(table, classes, *working_cores(ledger))] if of == "working" else pieces
 
 
-def _away(
-    table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int
-) -> tuple[Array, Array, Array, Array]:
-    # Hosts that are not in service: host, from when to when, and how much more than an idle one they draw.
-    columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
+def _away(table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int) -> tuple[Array, Array, Array]:
+    # Hosts that are not in service: from when to when, and how much more than an idle one they draw.
+    more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
+    columns = [(down.down_ns, down.up_ns, more)]
     if stopped is not None:
-        host, state, start, end = stopped.spans(until_ns)
-        group = table.group_of_host(host)
+        host, state, start, _ = stopped.spans(until_ns)
         draws = np.stack([table.host_idle_mw, table.host_idle_mw, table.shutdown_mw, table.off_mw, table.boot_mw])
-        columns.append((host, start, end, draws[state, group]))
-    host, start, end, drawn = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return host, start, end, drawn - table.host_idle_mw[table.group_of_host(host)]
+        more = (draws - table.host_idle_mw)[state, table.group_of_host(host)]
+        # What changes as a host comes to a state, for good: half as many instants to put in order, of perhaps tens of millions.
+        change = more.copy()
+        change[1:] -= np.where(host[1:] == host[:-1], more[:-1], 0)
+        columns.append((start, np.full(len(start), until_ns), change))
+    begin, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return begin, end, more
 
 
 def ascending(*columns: Array) -> Array:
@@ -290,8 +292,9 @@ def step_series(
     """What is drawn where it is so much more, or less, than ``start_mw`` from one instant to another, from begin to until."""
     start, end = np.clip(start_ns, begin_ns, until_ns), np.clip(end_ns, begin_ns, until_ns)
     some = (end > start) & (more_mw != 0)
-    at = np.concatenate([start[some], end[some]])
-    change = np.concatenate([more_mw[some], -more_mw[some]])
+    over = some & (end < until_ns)
+    at = np.concatenate([start[some], end[over]])
+    change = np.concatenate([more_mw[some], -more_mw[over]])
     if not len(at):
         return PowerSeries(np.array([begin_ns]), np.array([start_mw]), until_ns)
     order = np.argsort(at, kind="stable")

@@ -163,12 +163,13 @@ def check_metrics(names: Sequence[str], where: str) -> None:
         METRICS,
         PREDICTION_METRICS,
         SIGNAL_METRICS,
+        SLEEP_METRICS,
     )  # which most runs need not load
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": graph_distribution(no_values)}
-    of_power = (*METRICS, *LIMIT_METRICS, *PREDICTION_METRICS, *SIGNAL_METRICS, *FACILITY_METRICS)
+    of_power = (*METRICS, *LIMIT_METRICS, *PREDICTION_METRICS, *SIGNAL_METRICS, *FACILITY_METRICS, *SLEEP_METRICS)
     known += [name for name in (*_flat(of_graphs), *of_power) if name not in known]
     for name in names:
         if name not in known:

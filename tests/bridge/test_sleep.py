@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import twolevel
+from test_decided_widths import changed_toy
 from test_power_runs import assert_same, hosts_make_the_machine
 from test_reaching import jobs
 
@@ -247,6 +248,28 @@ def test_policies_in_python_have_hosts_woken(tmp_path: Path) -> None:
     path.write_text(GREEDY)
     rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 101, 5, 2, 5), (4, 300, 5, 4, 5)]
     result = ran(rows, hosts(2, 2), 30 * S, bls=f"{path}:Greedy")
+    assert starts(result) == [0, 120, 121, 320]
+
+
+class Names:
+    """Starts the first that waits on the cores with the highest numbers."""
+
+    name = "names"
+
+    def decide(self, view: Any) -> list[Any]:
+        job = next(iter(view.waiting), None)
+        return [(job, range(4 - job.cores, 4))] if job is not None and view.is_free[4 - job.cores :].all() else []
+
+
+def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
+    """Both sleep from 40 s on; who names the cores of host 1 waits for that one."""
+    rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 106, 5, 2, 5)]
+    assert starts(ran(rows, hosts(2, 2), 30 * S, bls=Names())) == [0, 120, 125]
+
+
+def test_another_program_has_hosts_woken(tmp_path: Path) -> None:
+    rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 101, 5, 2, 5), (4, 300, 5, 4, 5)]
+    result = ran(rows, hosts(2, 2), 30 * S, bls_command=changed_toy(tmp_path, {}))
     assert starts(result) == [0, 120, 121, 320]
 
 
