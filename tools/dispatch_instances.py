@@ -113,7 +113,8 @@ class Compared:
     Attributes
     ----------
     instance : str
-    modelled : int
+    modelled, units : int
+        Jobs, and their units.
     variables19, variables20 : int
         Of the models.
     ms19, ms20 : float
@@ -125,6 +126,7 @@ class Compared:
 
     instance: str
     modelled: int
+    units: int
     variables19: int
     variables20: int
     ms19: float
@@ -153,6 +155,7 @@ def compared(path: Path, which: str) -> Compared:
     return Compared(
         path.stem,
         len(problem),
+        int(problem.units.sum()),
         by_node.count_variables(problem),
         count_variables(reduced(problem)[0]),
         first_ms,
@@ -199,6 +202,7 @@ def figures(rows: Path, ratios: Path, folder: Path) -> None:
     solved = [row["status19"] != "too-large" for row in table]
     figure = planning_ratios_figure(
         column("modelled"),
+        column("units"),
         column("variables20") / column("variables19"),
         column("ms20") / column("ms19"),
         column("z20") / column("z19"),

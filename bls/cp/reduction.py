@@ -2,9 +2,11 @@
 
 A node is as good as another if each position of the latter is there, too, and free no later. If as many nodes as there
 are units, each as good as a node, are kept, one of them is idle in any plan that uses that node, and can have all that is
-there at the same times and positions. So Z is the same without it. What is kept is sorted: nodes of one size side by
-side, and of these those that are free last come first, so that who takes the first node that fits leaves what is free now
-to those who need it.
+there at the same times and positions. So Z is the same without it. But these are the emptiest nodes, and if all that start
+now went to them, none would stay empty for a job that needs all of one. So as many again are kept, where there are: of the
+nodes on which some unit fits now those that are free last. What is kept is sorted: nodes of one size side by side, and of
+these those that are free last come first, so that who takes the first node that fits leaves what is free now to those who
+need it.
 """
 
 from __future__ import annotations
@@ -97,10 +99,25 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
     rank[order] = np.arange(len(order))
     place = np.empty_like(which)
     place[by_profile] = np.arange(len(which)) - np.repeat(first, times)
-    nodes = np.flatnonzero(place < kept[rank[which]])
+    is_kept = place < kept[rank[which]]
+    nodes = np.flatnonzero(is_kept | _tight(problem, is_kept, rank[which]))
     size = [column[nodes] for column in problem.capacity.T]
     nodes = nodes[np.lexsort((nodes, -rank[which[nodes]], *size))]
     return replace(problem, capacity=problem.capacity[nodes], held=_held_on(problem, nodes)), nodes
+
+
+def _tight(problem: Problem, is_kept: Array, rank: Array) -> Array:
+    """Of the other nodes on which some unit fits now those that are free last, as many as there are units: bool (nodes,)."""
+    others = np.flatnonzero(~is_kept)
+    others = others[np.argsort(-rank[others], kind="stable")]
+    tight = np.zeros(len(is_kept), bool)
+    if len(others):
+        free = problem.free[others]
+        fits = np.zeros(len(others), bool)
+        for asked in np.unique(problem.per_unit, axis=0):
+            fits |= (free >= asked).all(axis=1)
+        tight[others[fits][: int(problem.units.sum())]] = True
+    return tight
 
 
 def _between_ends(problem: Problem) -> Problem:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
 
-from bls.cp import ranking, reduction
+from bls.cp import Parameters, dispatch, ranking, reduction
 from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.objective import Objective
 from bls.cp.problem import problem_of
@@ -243,6 +243,20 @@ def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, 
 
     for node in set(range(len(case.capacity))) - set(nodes.tolist()):
         assert sum(as_good(kept, node) for kept in nodes.tolist()) >= n_units
+
+
+def test_who_starts_now_takes_nodes_that_are_in_use_and_leaves_empty_ones() -> None:
+    """The empty node 0 is as good as any other; were it alone kept, no node would stay whole."""
+    busy = (Busy(9, {2: 1}, (3, 1)), Busy(7, {1: 1}, (2, 1)), Busy(9, {3: 1}, (4, 2)))
+    narrow, wide = Waiting(5, 3, 1, (1, 1)), Waiting(0, 1, 1, (4, 2))
+    case = Case(((4, 2),) * 4, busy, (narrow,))
+    problem = problem_of(instance_of(case), np.arange(1))
+    # Node 2 is free last of those that the job fits; node 3 has nothing free, and of the others one is enough.
+    assert reduced(problem)[1].tolist() == [2, 0]
+    found = dispatch(instance_of(case), "pcp20", Parameters())
+    assert [start.unit_node.tolist() for start in found.starts] == [[2]]
+    both = dispatch(instance_of(replace(case, waiting=(narrow, wide))), "pcp20", Parameters())
+    assert {start.row: start.unit_node.tolist() for start in both.starts} == {0: [2], 1: [0]}
 
 
 def test_held_boxes_lie_side_by_side_and_equal_ends_are_one() -> None:

@@ -132,7 +132,7 @@ def test_kept_dispatches_are_read_again_and_compared(tmp_path: Path) -> None:
                 getattr(getattr(again, part), entry.name), getattr(getattr(instance, part), entry.name)
             )
     found = compared(path, "all")
-    assert (found.instance, found.modelled) == (path.stem, 12)
+    assert (found.instance, found.modelled, found.units) == (path.stem, 12, int(instance.queue.units.sum()))
     assert 12 < found.variables20 < found.variables19
     assert min(found.ms19, found.ms20) > 0
     assert found.z19 > 0
@@ -167,12 +167,15 @@ def test_the_figure_of_outcomes_has_a_bar_and_a_deviation_for_each() -> None:
 
 def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
     modelled, ratio = np.array([1, 10, 100]), np.array([0.5, 0.05, 0.01])
-    figure = planning_ratios_figure(modelled, ratio, ratio, np.ones(3), is_made=np.array([True, True, False]))
+    figure = planning_ratios_figure(
+        modelled, 4 * modelled, ratio, ratio, np.ones(3), is_made=np.array([True, True, False])
+    )
     variables, _, value = figure.axes
     assert [len(line.get_xdata()) for line in variables.lines] == [2, 1, 2]  # type: ignore[arg-type]
+    assert variables.lines[0].get_xdata().tolist() == [4.0, 4.0]  # type: ignore[union-attr]
     assert variables.lines[1].get_ydata().tolist() == [0.01]  # type: ignore[union-attr]
     assert value.get_ylim()[0] < 1 < value.get_ylim()[1]
     assert len(figure.legends) == 1
     none = np.zeros(0)
     with pytest.raises(InputError, match="no instance"):
-        planning_ratios_figure(none, none, none, none, is_made=none.astype(bool))
+        planning_ratios_figure(none, none, none, none, none, is_made=none.astype(bool))

@@ -90,14 +90,14 @@ def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> 
 
 
 def planning_ratios_figure(
-    modelled: Array, variables: Array, time: Array, value: Array, *, is_made: Array, title: str = ""
+    modelled: Array, units: Array, variables: Array, time: Array, value: Array, *, is_made: Array, title: str = ""
 ) -> Figure:
     """Draw what PCP'20 needs of what PCP'19 needs, by instance: Figures 6 and 7 of the paper, and the values of the plans.
 
     Parameters
     ----------
-    modelled : int (n,)
-        How many jobs are modelled.
+    modelled, units : int (n,)
+        How many jobs are modelled, and of how many units they are.
     variables, time, value : float (n,)
         Of the models, of the dispatches, and Z of the plans: those of PCP'20 over those of PCP'19.
     is_made : bool (n,)
@@ -115,15 +115,19 @@ def planning_ratios_figure(
     with canvas.styled():
         figure = canvas.new_figure(7.6, 2.7)
         panels = figure.subplots(1, 3)
-        columns = ((variables, "variables", 0.1), (time, "CPU time", 1.0), (value, "Z", 1.0))
-        for axes, (ratio, name, line) in zip(panels, columns, strict=True):
+        columns = (
+            (units / modelled, "units of a job", variables, "variables", 0.1),
+            (modelled, "modelled jobs", time, "CPU time", 1.0),
+            (modelled, "modelled jobs", value, "Z", 1.0),
+        )
+        for axes, (at, label_below, ratio, name, line) in zip(panels, columns, strict=True):
             for chosen, colour, marker, label in (
                 (is_made, PALETTE[0], "o", "PCP'19 solved, or nothing to solve"),
                 (~is_made, PALETTE[1], "x", "its model is too large"),
             ):
                 if chosen.any():
                     axes.plot(
-                        modelled[chosen],
+                        at[chosen],
                         ratio[chosen],
                         linestyle="none",
                         marker=marker,
@@ -136,7 +140,7 @@ def planning_ratios_figure(
                     )
             axes.axhline(line, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
             axes.set_xscale("log")
-            axes.set_xlabel("modelled jobs")
+            axes.set_xlabel(label_below)
             axes.set_title(f"{name}, PCP'20 / PCP'19", loc="left")
         for axes in panels[:2]:
             axes.set_yscale("log")
