@@ -387,16 +387,11 @@ def power_plan(
     elif name == "submit":
         planned[allowed_rows & limits.any_known(workload.submit_ns)] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    draws = job_power(_checked(options.job_power), workload, known_jobs, drawn)
+    given: Any = options.job_power  # of columns, lists by their names
+    draws = job_power(given, workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, draws, classes, of_user)
-
-
-def _checked(given: Any) -> str | os.PathLike[str] | dict[str, list[Any]] | None:
-    # As the options have it: columns were made lists.
-    found: str | os.PathLike[str] | dict[str, list[Any]] | None = given
-    return found
 
 
 def _by_class(values: Array) -> Array:
