@@ -25,6 +25,7 @@ from bls.constraints.outages import read_outages
 from bls.constraints.request_file import read_request_file
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.policies.multifactor.settings import Multifactor
+from bls.power.job_power import job_power
 from bls.power.limits import read_limits
 from bls.power.signals import read_signals
 from bls.workloads import READERS, read_workload
@@ -145,6 +146,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "outages": lambda path: read_outages(path, MACHINE),
     "limits": lambda path: read_limits(path, 10**6),
     "signals": read_signals,
+    "job power": lambda path: job_power(path, JOBS, JOBS.job_id),
     "requests": lambda path: read_request_file(
         path, JOBS, ["unit_cores", "gpu", "memory_gb", "memory_kb", "matlab"], JOBS.job_id
     ),
@@ -253,6 +255,7 @@ def whole_texts() -> dict[str, list[bytes]]:
         "outages": _of_page(inputs, "csv", "down_s"),
         "limits": _of_page("docs/power.md", "csv", "limit_w"),
         "signals": _of_page("docs/power.md", "csv", "price_per_kwh"),
+        "job power": _of_page("docs/power.md", "csv", "memory_bound"),
         "requests": _of_page(inputs, "csv", "unit_cores"),
         "speeds": _of_page("docs/core-speeds.md", "csv", "factor"),
         "lengths": ["1\n2.5\n1e3\n\n0.25\n"],

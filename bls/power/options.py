@@ -498,16 +498,11 @@ def power_plan(
             known |= domain.limits.any_known(workload.submit_ns) & _met(domain, platform)[mine]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    draws = job_power(_checked(options.job_power), workload, known_jobs, drawn)
+    given: Any = options.job_power  # of columns, lists by their names
+    draws = job_power(given, workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
-
-
-def _checked(given: Any) -> str | os.PathLike[str] | dict[str, list[Any]] | None:
-    # As the options have it: columns were made lists.
-    found: str | os.PathLike[str] | dict[str, list[Any]] | None = given
-    return found
 
 
 def _by_class(values: Array) -> Array:
