@@ -14,7 +14,7 @@ from bls.engine.core_profile import AMOUNT, apply_changes
 from bls.engine.hooks import DOMAIN_OFFER, call_hook
 from bls.engine.job_starts import ask_allocator
 from bls.engine.planned_time import planned_ns
-from bls.engine.power_of_cores import cores_mw
+from bls.engine.power_of_cores import cores_mw, least_mw
 from bls.engine.state import BatchState, CoreProfile
 from traces.compiled import Array, compiled
 
@@ -278,6 +278,8 @@ def earliest_place(
                 _offer_wanted(state, job)
                 _offer_amounts(state, profile, amounts, at, ahead)
                 enough = _trim(state, job)
+            if powered and least_mw(state, job) > state.offered_amounts[settings[b.POWER_AMOUNT]]:
+                enough = False  # whichever its cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered_words, state.offered_hosts, out_lo, out_hi)
         if count > 0 and state.domains.limit_mw.size > 0:
