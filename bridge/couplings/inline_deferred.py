@@ -16,6 +16,7 @@ from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, SAVED_INTS
+from bridge.couplings.inline_scaling import told_at
 from bridge.couplings.inline_state import InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -51,7 +52,7 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 @compiled(inner=True)
 def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
-    put, now, k = inline.put_down, state.clock[b.NOW], state.jobs[b.TOLD_FIRST, job]
+    put, now, k = inline.put_down, told_at(state, job), state.jobs[b.TOLD_FIRST, job]
     if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs[b.TOLD_COUNT, job] != 1:
         return 0
     if state.told[b.TOLD_WHAT, k] != b.SCALED or state.told[b.TOLD_CORE, k] >= 0:
@@ -119,7 +120,7 @@ def hear_put_down(inline: InlineState, job: int) -> int:
 @compiled(inner=True)
 def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
     """Find out up to when scales may be put down for the job whose application runs, in place, at this instant."""
-    put, run, costs, now = inline.put_down, inline.app, inline.costs, state.clock[b.NOW]
+    put, run, costs, now = inline.put_down, inline.app, inline.costs, told_at(state, job)
     put.scale[job] = 0
     if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0:
         return

@@ -13,7 +13,7 @@ from als.engine.status import SUSPENDED
 from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
-from bridge.couplings.inline_scaling import scale_core, scales_changed
+from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
 from bridge.couplings.inline_state import FLAGS_USED, HOOK, JOURNAL_USED, InlineState
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import compiled
@@ -58,7 +58,7 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
             at = _put(inline, at, core, what, state.told[b.TOLD_VALUE, k])
         if what == b.HINTED:
             at = _put_wanted(state, inline, job, at)
-    journal.instant[entry], journal.after[entry] = state.clock[b.NOW], -1
+    journal.instant[entry], journal.after[entry] = told_at(state, job), -1
     journal.at[entry], journal.count[entry] = begin, at - begin
     if journal.last[job] >= 0:
         journal.after[journal.last[job]] = entry

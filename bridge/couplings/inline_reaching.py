@@ -36,7 +36,7 @@ from bridge.couplings.inline_kernel import (
     tell_releases_of,
 )
 from bridge.couplings.inline_saved import copy_out, enter, keep, leave
-from bridge.couplings.inline_scaling import scale_core, scales_changed
+from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
 from bridge.couplings.inline_state import (
     BATCH_ADVANCE,
     BATCH_PROMISE,
@@ -180,7 +180,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
     A step is cheaper than a copy, but not if many follow.
     """
-    now, saved = state.clock[b.NOW], inline.saved
+    now, saved = told_at(state, job), inline.saved
     if until <= now or until >= state.jobs[b.STOP, job]:
         return False
     few = saved.steps[job] <= saved.count[SAVED_INTS, job] // _NUMBERS_A_STEP
@@ -202,7 +202,7 @@ def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
-    now, stop, saved = state.clock[b.NOW], state.jobs[b.STOP, job], inline.saved
+    now, stop, saved = told_at(state, job), state.jobs[b.STOP, job], inline.saved
     copy_out(state, inline, job, keep_tasks)
     stride = saved.stride_ns[job]
     if stride >= stop - now:
@@ -268,8 +268,7 @@ def _arrive(inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
-    # A job may be told before it starts, where deciding takes time or hosts boot.
-    now, saved = max(state.clock[b.NOW], state.jobs[b.START, job]), inline.saved
+    now, saved = told_at(state, job), inline.saved
     if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
     saved.steps[job] = 0
@@ -305,7 +304,7 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 @compiled(inner=True)
 def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, status: int) -> int:
     """See how far the application that runs, in place, goes on, and leave it; returns 0, or an ``InlineStatus``."""
-    now, saved = state.clock[b.NOW], inline.saved
+    now, saved = told_at(state, job), inline.saved
     if status != SUSPENDED:
         need = fault_of(inline, job, status)
         leave(inline)
