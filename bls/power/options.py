@@ -475,8 +475,8 @@ def power_plan(
     name, state = options.fallback_of
     limits, domains = NO_LIMITS, tuple[Domain, ...]()
     if options.limits is not None:
-        given = _limits(options.limits, platform, table)
-        limits, domains = domains_of(given, platform, table, options.reaction_ns, options.notice_ns)
+        of_all = _limits(options.limits, platform, table)
+        limits, domains = domains_of(of_all, platform, table, options.reaction_ns, options.notice_ns)
     if domains and name.startswith("stop:"):
         raise InputError(
             f"{o.FALLBACK.name} {name}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
@@ -498,8 +498,8 @@ def power_plan(
             known |= domain.limits.any_known(workload.submit_ns) & _met(domain, platform)[mine]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    given: Any = options.job_power  # of columns, lists by their names
-    draws = job_power(given, workload, known_jobs, drawn)
+    columns: Any = options.job_power  # of columns, lists by their names
+    draws = job_power(columns, workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
