@@ -214,7 +214,7 @@ def figures(rows: Path, ratios: Path, folder: Path) -> None:
             if group.title.startswith(machine):
                 planned = [
                     Planned(f"{name.removesuffix('-fits')}, {estimates}", *_means(samples.values()))
-                    for (name, estimates), samples in group.rows.items()
+                    for (name, estimates), samples in sorted(group.rows.items())
                     if name.endswith("-fits")
                 ]
                 save(planning_outcomes_figure(planned), folder / f"cp-{machine}.png")

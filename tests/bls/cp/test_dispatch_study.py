@@ -174,7 +174,8 @@ def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
     assert [len(line.get_xdata()) for line in variables.lines] == [2, 1, 2]  # type: ignore[arg-type]
     assert variables.lines[0].get_xdata().tolist() == [4.0, 4.0]  # type: ignore[union-attr]
     assert variables.lines[1].get_ydata().tolist() == [0.01]  # type: ignore[union-attr]
-    assert value.get_ylim()[0] < 1 < value.get_ylim()[1]
+    assert value.lines[0].get_ydata().tolist() == [0.0, 0.0]  # type: ignore[union-attr]
+    assert value.get_ylim()[0] < 0 < value.get_ylim()[1]
     assert len(figure.legends) == 1
     none = np.zeros(0)
     with pytest.raises(InputError, match="no instance"):

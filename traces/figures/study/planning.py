@@ -118,7 +118,7 @@ def planning_ratios_figure(
         columns = (
             (units / modelled, "units of a job", variables, "variables", 0.1),
             (modelled, "modelled jobs", time, "CPU time", 1.0),
-            (modelled, "modelled jobs", value, "Z", 1.0),
+            (modelled, "modelled jobs", 1e6 * (value - 1.0), "Z", 0.0),
         )
         for axes, (at, label_below, ratio, name, line) in zip(panels, columns, strict=True):
             for chosen, colour, marker, label in (
@@ -141,12 +141,12 @@ def planning_ratios_figure(
             axes.axhline(line, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
             axes.set_xscale("log")
             axes.set_xlabel(label_below)
-            axes.set_title(f"{name}, PCP'20 / PCP'19", loc="left")
+            axes.set_title(f"{name}, PCP'20 / PCP'19" + (" − 1 [ppm]" if name == "Z" else ""), loc="left")
         for axes in panels[:2]:
             axes.set_yscale("log")
         panels[1].axhline(0.01, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
-        spread = 1.1 * float(np.abs(value - 1.0).max()) or 0.01
-        panels[2].set_ylim(1.0 - spread, 1.0 + spread)
+        spread = 1.1e6 * float(np.abs(value - 1.0).max()) or 1.0
+        panels[2].set_ylim(-spread, spread)
         if not is_made.all():
             figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
         title_figure(figure, title)
