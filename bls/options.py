@@ -146,22 +146,26 @@ POWER_OF = Choice(
     help="Which cores are active: held by a job, or working, in a task",
 )  # fmt: skip
 LIMITS = Option[str | None](
-    name="--limits", panel=Panel.POWER, default=None, metavar="FILE",
+    name="--limits", panel=Panel.LIMITS, default=None, metavar="FILE",
     help="Limits to the power of the machine, or with where of parts of it: CSV, from,to,limit_w,where",
 )  # fmt: skip
 REACTION = Option(
-    name="--reaction", panel=Panel.POWER, default="0s", metavar="TIME", help="How long after its begin a limit is known"
+    name="--reaction",
+    panel=Panel.LIMITS,
+    default="0s",
+    metavar="TIME",
+    help="How long after its begin a limit is known",
 )
 NOTICE = Option(
-    name="--notice", panel=Panel.POWER, default="0s", metavar="TIME", help="How long before its begin a limit is known"
+    name="--notice", panel=Panel.LIMITS, default="0s", metavar="TIME", help="How long before its begin a limit is known"
 )
 FALLBACK = Option(
-    name="--fallback", panel=Panel.POWER, default="none", metavar="HOW",
+    name="--fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
     help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
     "slowed), dvfs (running jobs are slowed; dvfs:slow=fewest: one by one), stop:idle or stop:off (hosts are out of service)",
 )  # fmt: skip
 ALLOWED = Option(
-    name="--allowed", panel=Panel.POWER, default="all", metavar="JOBS",
+    name="--allowed", panel=Panel.LIMITS, default="all", metavar="JOBS",
     help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
 )  # fmt: skip
 JOB_POWER = Option[str | None](
@@ -169,7 +173,7 @@ JOB_POWER = Option[str | None](
     help="What jobs draw, and how much of their time no speed changes: CSV, job_id,power,memory_bound",
 )  # fmt: skip
 POWER_ESTIMATES = Choice(
-    name="--power-estimates", panel=Panel.POWER, default="exact", choices=("exact", "platform", "last-two"),
+    name="--power-estimates", panel=Panel.LIMITS, default="exact", choices=("exact", "platform", "last-two"),
     what="estimates of power", metavar="NAME",
     help="What the scheduler thinks jobs draw: exact, platform (as it says) or last-two (as the user's last two jobs did)",
 )  # fmt: skip
@@ -182,7 +186,7 @@ PUE = Option[str | None](
     help="What the facility draws by what the machine does: 1.4, or by load, '0%:2 50%:1.5 100%:1.3'",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
-    name="--stretch-walltime", panel=Panel.POWER, default=False,
+    name="--stretch-walltime", panel=Panel.LIMITS, default=False,
     help="What is slowed under a limit may run for as much longer than its walltime; needs --kill-at-walltime",
 )  # fmt: skip
 SLEEP_AFTER = Option[str | None](

@@ -144,7 +144,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "multifactor": lambda path: Multifactor.from_toml(path.read_text("utf-8", "replace"), str(path)),
     "program": lambda path: Program.from_json(path.read_text("utf-8", "replace")),
     "outages": lambda path: read_outages(path, MACHINE),
-    "limits": lambda path: read_limits(path, 10**6),
+    "limits": lambda path: read_limits(path, 10**6, lambda _part, _where: 10**6),
     "signals": read_signals,
     "job power": lambda path: job_power(path, JOBS, JOBS.job_id),
     "requests": lambda path: read_request_file(

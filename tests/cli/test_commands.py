@@ -184,7 +184,7 @@ def test_nobody_reads_stdout() -> None:
 def test_what_run_and_grid_share_is_the_same_in_both() -> None:
     # They are written once, as the fields of a dataclass.
     names = [f"--{one.name.replace('_', '-')}" for one in fields(ScenarioOptions)]
-    assert len(names) == 46
+    assert len(names) == 48
     described = []
     for command in ("run", "grid"):
         text = re.sub(r"\n\n[A-Z].*:\n", "\n", twolevel(command, "--help").out.partition("Example:")[0])

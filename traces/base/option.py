@@ -27,6 +27,7 @@ class Panel(StrEnum):
     BATCH = "Batch level"
     AROUND = "What jobs ask for and wait for, and what happens to hosts"
     POWER = "Power"
+    LIMITS = "Limits to power"
     APPLICATION = "Application level"
     COUPLING = "How the levels are run"
     RESULTS = "Results"
