@@ -134,7 +134,7 @@ def given_for(
     check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
     asleep = power if power is not None and power.sleeps else None
     if asleep is not None:
-        check_sleeping(rules)
+        check_sleeping(rules, around, limited=limits is not None)
     if limits is not None:
         _check_power(policy, rules, around, limits)
         counted = rules.depth <= 1 and limits.alike and not limits.limits.notice_ns and not limits.domains

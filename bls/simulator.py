@@ -565,7 +565,8 @@ class BatchSimulator(RunningJobs):
             limited += list(zip(self._parts, self.state.domains.limit_mw.tolist(), strict=True))
             limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
             reason = (
-                f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine"
+                f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine, "
+                "of which it is offered those that fit, host by host"
             )
         elif self.state.clock[b.LIMIT_MW] < b.NEVER:
             limit = f"{self.state.clock[b.LIMIT_MW] / 1000:g} W"

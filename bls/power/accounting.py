@@ -32,6 +32,7 @@ __all__ = [
     "PowerSeries",
     "account",
     "ascending",
+    "away_hosts",
     "drawn_by_jobs",
     "drawn_within",
     "held_cores",
@@ -216,7 +217,7 @@ def account(
         If tasks are to be told apart and there are no records of them.
     """
     pieces = _drawn(ledger, table, of, classes)
-    away = _away(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
+    away = away_hosts(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
@@ -261,8 +262,11 @@ def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | N
     return [*pieces, _in_tasks(table, classes, *working_cores(ledger))] if of == "working" else pieces
 
 
-def _away(table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int) -> tuple[Array, Array, Array]:
-    # Hosts that are not in service: from when to when, and how much more than an idle one they draw.
+def away_hosts(
+    table: PowerTable, down: Downtime, stopped: HostStates | None, until_ns: int
+) -> tuple[Array, Array, Array]:
+    """Hosts that are not in service: from when to when, and how much more than an idle one each draws; columns of start_ns,
+    end_ns and mW."""
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
     columns = [(down.down_ns, down.up_ns, more)]
     if stopped is not None:

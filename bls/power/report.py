@@ -264,13 +264,16 @@ class PowerReport:
         table, held = plan.table, holdings(self.ledger)
         slowed = plan.planned[self._origin(held.job)] > 0
         draws = [_by_state(table, self._classes, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
-        every = ascending(held.start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
+        start_ns = held.start_ns
+        if self.boot_wait_ns is not None:  # jobs whose hosts boot count as if they ran
+            start_ns = start_ns - np.maximum(self.boot_wait_ns, 0)[held.job]
+        every = ascending(start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
         level = np.zeros(len(every), np.int64)
         done = known == b.NEVER
         for place, more in enumerate(draws):
-            drawn = step_series(table.idle_total_mw, held.start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(
+            drawn = step_series(table.idle_total_mw, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(
                 every
             )
             level[~done] = place
@@ -330,6 +333,17 @@ class PowerReport:
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
+    def _moving(self, at: Array, domain: Domain | None) -> Array:
+        # Whether any host, of the machine or of a part of it, is on its way off or back: bool.
+        if self._host_spans is None:
+            return np.zeros(len(at), np.bool_)
+        host, state, start, end = self._host_spans
+        some = (state == b.SHUTTING) | (state == b.BOOTING)
+        if domain is not None:
+            some &= domain.hosts[host]
+        found: Array = _covered(at, start[some], end[some]) > 0
+        return found
+
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
@@ -355,6 +369,7 @@ class PowerReport:
             of=self.plan.options.of,
             begin_ns=self.begin_ns,
             until_ns=self.until_ns,
+            stopped=self.stopped,
             classes=classes,
         )
 
@@ -399,8 +414,7 @@ class PowerReport:
         if not len(at):
             return []
         ends, drawn = np.append(at[1:], self.until_ns), series.at(at)
-        counts = self._host_counts(at)
-        moving = counts["hosts_stopping"] + counts["hosts_booting"] > 0
+        moving = self._moving(at, domain)
         known = limits.steps(at, b.NEVER, known=True)
         limit = limits.steps(at, b.NEVER, known=False)
         thought = None if thinking is None else thinking.at(at)

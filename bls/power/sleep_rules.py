@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bls.engine import state as b
-from bls.options import RESIZE, SLEEP_AFTER
+from bls.options import FALLBACK, LIMITS, RESIZE, SLEEP_AFTER, WINDOWS
 from traces.base.errors import InputError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.constraints.job_constraints import JobConstraints
     from bls.power.options import PowerPlan
     from bls.power.table import PowerTable
     from bls.scheduler_options import Rules
@@ -33,14 +34,24 @@ def sleep_passages(table: PowerTable) -> Array:
     return found
 
 
-def check_sleeping(rules: Rules) -> None:
+def check_sleeping(rules: Rules, around: JobConstraints, *, limited: bool) -> None:
     """Refuse what cannot be where hosts sleep.
 
     Raises
     ------
     InputError
-        If the rules have cores come to running jobs.
+        If the rules have cores come to running jobs, jobs would be late for windows, or widths are to fit limits, too.
     """
+    if around.windows is not None and len(around.windows):
+        raise InputError(
+            f"{SLEEP_AFTER.name}: not with {WINDOWS.name}, as a job that waits for its hosts to boot would be late for one; "
+            f"allowed: no {WINDOWS.name}"
+        )
+    if limited and rules.resizing == b.NO_RESIZE and rules.molds:
+        raise InputError(
+            f"{SLEEP_AFTER.name}: not with {RESIZE.name} {rules.resize} and {LIMITS.name}, as a width "
+            f"would have to be found on hosts that sleep, under a limit; allowed: one of them, or {FALLBACK.name} none"
+        )
     if rules.resizing != b.NO_RESIZE:
         raise InputError(
             f"{SLEEP_AFTER.name}: not with {RESIZE.name} {rules.resize}, as cores come to running jobs at once, and those of a "

@@ -234,9 +234,13 @@ class _Drive:
                     supervisor.submit(order)
                     # Somebody who does not say that they conserve work has promised nothing but the start.
                     start_ns = order.start.start_ns
-                    # And what is planned with the outcome, or is released before it, waits for it at once.
-                    held_to = supervisor.conserves_work and not simulator.awaits_outcomes
-                    simulator.promise(row, order.bound_ns if held_to else start_ns)
+                    # And what is planned with the outcome, or is released before it, waits for it at once, also where the
+                    # job starts only later: before its answer is there it cannot be told anything.
+                    if simulator.awaits_outcomes:
+                        start_ns = simulator.now_ns
+                    elif supervisor.conserves_work:
+                        start_ns = order.bound_ns
+                    simulator.promise(row, start_ns)
                     self._injected += 1
             elif status == BatchStatus.DUE:
                 await supervisor.arrival()

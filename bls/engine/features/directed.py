@@ -145,7 +145,8 @@ def _stretch(state: BatchState, job: int, now: int, before: int, after: int) -> 
     left = jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job] - now
     if left > 0:
         jobs[b.STRETCH, job] += scaled(left, before, after, max(left, MAX_NS)) - left
-    if jobs[b.RUN, job] >= 0:  # else as what was told of it is taken back
+    # Else as what was told of it is taken back; of a job that has just started nothing has been.
+    if jobs[b.RUN, job] >= 0 or (jobs[b.END, job] < 0 and jobs[b.PROMISE, job] < 0):
         set_stop(state, job, walltime_end(state, job))
         if state.settings[b.DIRECTS] & b.CUTS:
             end_as_directed(state, job)

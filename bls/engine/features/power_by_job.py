@@ -156,9 +156,8 @@ def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
 def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
     """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level that saves ``above``
     mW, or at the slowest."""
-    of, clock, levels, slowest, level = state.power.slowing, state.clock, state.domains.level, 0, 0
-    for k in range(n):
-        slowest = max(slowest, planned_state(state, of[b.SLOWING_JOB, k]))
+    of, clock, levels, level = state.power.slowing, state.clock, state.domains.level, 0
+    slowest = state.power.states - 1
     while level < slowest and _saved_at(state, n, domain, level) < above:
         level += 1
     machine = domain == levels.size

@@ -22,6 +22,8 @@ def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> in
     """
     jobs, clock, settings = state.jobs, state.clock, state.settings
     if jobs[b.CUT, job] == 1 and jobs[b.REASON, job] != b.KILLED:
+        if settings[b.DIRECTS] != 0:  # it may have promised another end, at another speed, which nobody is to plan with
+            expect(state, job, clock[b.NOW], jobs[b.START, job] + jobs[b.WALLTIME, job] + jobs[b.STRETCH, job])
         return 0
     before, end = jobs[b.EXPECTED, job], max(jobs[b.END, job], clock[b.NOW] + 1)
     if settings[b.DIRECTS] != 0:  # as its speeds change it promises again, or, if it comes to be cut, no more
