@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from slurm_here import machine, needs_slurm, replayed
 from bls.workloads.workload import Workload
 from bridge.replay import controller
 from bridge.replay.configuration import of_site
+from bridge.replay.level import SlurmLevel
 from bridge.runs.result import Result
 from traces.base.errors import InputError, PeerError
 from traces.ledger import STATES
@@ -46,7 +48,7 @@ def _frame(folder: Path) -> pd.DataFrame:
 
 
 def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
-    jobs = _drawn(40, 8, 1)
+    jobs = _drawn(25, 8, 1)
     frame = replayed(jobs, machine(8, 1), tmp_path / "r", keys={"SchedulerType": "sched/builtin"}).result.jobs
     start, end = frame.start_ns.to_numpy(), frame.end_ns.to_numpy()
     assert (end - start == frame.job_id.map({number: run * S for number, _, run, _, _ in jobs})).all()
@@ -63,15 +65,13 @@ def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
 
 
 def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_load(tmp_path: Path) -> None:
-    jobs = _drawn(60, 8, 2)
+    jobs = _drawn(40, 8, 2)
     quiet = replayed(jobs, machine(8, 1), tmp_path / "a").result.jobs
     assert {"head", "backfill"} == set(quiet.why)
-    stop = threading.Event()
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
     try:
         loaded = replayed(jobs, machine(8, 1), tmp_path / "b").result.jobs
     finally:
-        stop.set()
         for process in busy:
             process.kill()
             process.wait()
@@ -182,52 +182,41 @@ def test_a_sites_slurm_conf_and_a_job_that_its_partition_does_not_take(tmp_path:
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "t", found=found)
 
 
-def _of_folder(folder: Path) -> Iterator[int]:
-    """The processes whose environment names a folder."""
+def _of_parent(pid: int) -> list[int]:
+    """The processes of a replay that a process runs: they have its number in their environment."""
+    found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             said = (path / "environ").read_bytes()
         except OSError:
             continue
-        if b"TWOLEVEL_REPLAY_SOCKETS=" in said and str(folder).encode() in said:
-            yield int(path.name)
+        if f"TWOLEVEL_REPLAY_PARENT={pid}".encode() in said.split(b"\0"):
+            found.append(int(path.name))
+    return found
 
 
-def _slurmctld(folder: Path) -> int | None:
-    found = [pid for pid in _of_folder(folder) if b"slurmctld" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return min(found, default=None)
-
-
-def _once_there(folder: Path) -> int:
-    for _ in range(3000):
-        log = folder / "slurmctld.log"
-        if (
-            (pid := _slurmctld(folder)) is not None
-            and log.exists()
-            and "_slurm_rpc_submit_batch_job" in log.read_text()
-        ):
-            return pid
-        time.sleep(0.01)
-    raise AssertionError("no slurmctld has come up")
-
-
-#: It lasts until somebody ends it: at the rate of real time.
+#: Once Slurm has been asked for a job, with jobs that last for years of real time.
 _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 
 
-def test_a_slurmctld_that_dies_or_hangs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGKILL, "has ended with code -9"), (signal.SIGSTOP, "hangs: it has done nothing for 1 s")],
+)
+def test_a_slurmctld_that_dies_or_hangs_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
+) -> None:
+    submit = SlurmLevel._submit
+
+    def submit_and_send(level: SlurmLevel, row: int) -> None:
+        submit(level, row)
+        os.kill(level._controller._slurmctld.pid, number)
+
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
-    for number, name, said in (
-        (signal.SIGKILL, "k", "has ended with code -9"),
-        (signal.SIGSTOP, "s", "hangs: it has done nothing"),
-    ):
-        folder = tmp_path / name
-        thread = threading.Thread(target=lambda f=folder, n=number: os.kill(_once_there(f), n))
-        thread.start()
-        with pytest.raises(PeerError, match=f"slurmctld {said}.*; its last words: .2001-01-0"):
-            replayed(_LONG, machine(1, 1), folder, rate=20.0)
-        thread.join()
-        assert not list(_of_folder(folder))
+    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_send)
+    with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
+        replayed(_LONG, machine(1, 1), tmp_path / "r")
+    assert not _of_parent(os.getpid())
 
 
 def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
@@ -240,33 +229,45 @@ def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def _partial(tmp_path: Path, name: str) -> Path:
-    for _ in range(6000):
-        if found := list(tmp_path.glob(f".{name}.partial-*/slurm")):
-            return found[0]
-        time.sleep(0.01)
-    raise AssertionError("it has not begun")
+#: The command, which says when it has submitted the first job.
+_SAYS = """
+import sys
+from bridge.cli import main
+from bridge.replay.level import SlurmLevel
+
+submit = SlurmLevel._submit
+
+def submit_and_say(level, row):
+    submit(level, row)
+    print("submitted", flush=True)
+
+SlurmLevel._submit = submit_and_say
+main()
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
-    running = _start(tmp_path, "r", "--rate", "20")
-    folder = _partial(tmp_path, "r")
-    pid = _once_there(folder)
-    assert not _inet_sockets(_of_folder(folder))
-    assert pid in list(_of_folder(folder))
+    words = [sys.executable, "-c", _SAYS, "replay", "sample", "--out", "r", "--rate", "20"]
+    running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "submitted\n"
+    others = _of_parent(running.pid)
+    assert (
+        len(others) >= 3
+    )  # slurmctld, the program that it runs scripts with, and the one that speaks through libslurm
+    assert not _inet_sockets(others)
+    ends = [os.pidfd_open(pid) for pid in others]
     running.send_signal(number)
     running.communicate(timeout=60)
-    for _ in range(1000):
-        if not list(_of_folder(folder)):
-            break
-        time.sleep(0.01)
-    assert not list(_of_folder(folder))
+    for end in ends:
+        assert select.select([end], [], [], 60)[0]
+        os.close(end)
     assert not (tmp_path / "r").exists()  # no half a result
     assert bool(list(tmp_path.glob(".r.partial-*"))) == (number == signal.SIGKILL)
 
 
-def _inet_sockets(pids: Iterator[int]) -> list[str]:
+def _inet_sockets(pids: Iterable[int]) -> list[str]:
     """The sockets of processes that are of a network."""
     known = {
         line.split()[9]: line
@@ -318,8 +319,6 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
 def test_what_is_the_users_fault_is_one_line_and_code_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
-    import re
-
     monkeypatch.chdir(tmp_path)
     ran = twolevel("replay", "sample", "--out", "r", *words)
     assert (ran.code, ran.out) == (2, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 import subprocess
 import sys
@@ -110,23 +111,20 @@ def test_nobody_outlives_whoever_has_started_it(toy: Path, tmp_path: Path) -> No
         f"""
         import os, subprocess
         env = {_environment(tmp_path, library)!r} | {{"TWOLEVEL_REPLAY_PARENT": str(os.getpid())}}
-        program = subprocess.Popen([{str(toy)!r}], env=env)
+        program = subprocess.Popen([{str(toy)!r}], env=env, stdin=subprocess.DEVNULL)
         print(program.pid, flush=True)
+        input()
         os.kill(os.getpid(), 9)
         """
     )
-    ran = subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode == -9
-    pid = int(ran.stdout)
-    for _ in range(10_000):  # the system needs a moment
-        try:
-            gone = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        except (FileNotFoundError, ProcessLookupError):
-            return
-        if gone:
-            return
-        os.sched_yield()
-    pytest.fail(f"process {pid} is still there")
+    words = [sys.executable, "-c", starter]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        end = os.pidfd_open(int(running.stdout.readline()))
+        running.communicate("die\n", timeout=60)
+    assert running.returncode == -9
+    assert select.select([end], [], [], 60)[0]
+    os.close(end)
 
 
 # ---- messages ----
