@@ -24,6 +24,9 @@ __all__ = ["replay_command"]
 
 _RECORDED = "recorded"
 
+#: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
+_SETTLE_S = 70.0
+
 
 @dataclass(frozen=True)
 class ReplayedJobs:
@@ -59,7 +62,7 @@ class SlurmOptions:
 
     slurm_conf: Annotated[str | None, SLURM_CONF] = SLURM_CONF.default
     set: Annotated[list[str] | None, SLURM_SET] = None
-    settle: Annotated[float, SETTLE] = SETTLE.default
+    settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
 
 
@@ -98,8 +101,8 @@ def replay_command(
 
     target = named_folder(out)
     check_target(target, force)
-    settle_s, rate = SETTLE.check(slurm.settle), RATE.check(slurm.rate)
-    if settle_s and rate:
+    given_s, rate = None if slurm.settle is None else SETTLE.check(slurm.settle), RATE.check(slurm.rate)
+    if given_s and rate:
         raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
@@ -111,6 +114,7 @@ def replay_command(
     )
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
     machine, found = _machine(log, shared, slurm, replayed=recorded)
+    settle_s = given_s if given_s is not None else 0.0 if rate or found.recalculates else _SETTLE_S
     plain = shared.options("fcfs", level.als, level.variation)
     rules = replace(plain.rules, kill_at_walltime=True)  # as Slurm does
     options = ReplayOptions(**{one.name: getattr(plain, one.name) for one in fields(plain)} | {"rules": rules})

@@ -301,15 +301,16 @@ SLURM_SET = Option[str | None](
     metavar="KEY=VALUE",
     help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
 )
-SETTLE = Real(
+SETTLE = Real[float | None](
     name="--settle",
     panel=Panel.COUPLING,
-    default=0.0,
+    default=None,
     lowest=0.0,
     highest=86_400.0,
     unit="s",
     metavar="TIME",
     help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
+    rule="70s; 0 with priority/multifactor, and with --rate",
 )
 RATE = Real(
     name="--rate",

@@ -132,6 +132,11 @@ class Configuration:
     partitions: tuple[str, ...]
     replaced: tuple[str, ...] = field(default=())
 
+    @property
+    def recalculates(self) -> bool:
+        """Whether priorities change by themselves, now and then."""
+        return any(key.lower() == "prioritytype" and "multifactor" in value for key, value in self.keys.items())
+
     def text(self, folder: Path, jobs: int) -> str:
         """The file, for a slurmctld whose files are in ``folder``, and for so many jobs at once."""
         try:

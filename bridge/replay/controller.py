@@ -166,6 +166,12 @@ class Controller:
                 elif not received:
                     self._clock.move(max(self._clock.wake_ns, self._clock.now_ns))
 
+    def tell(self, message: bytes) -> None:
+        """Send it a message that it does not answer."""
+        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+            connection.sendall(message)
+            self.settle()
+
     def request(self, *fields: object) -> int:
         """Ask for something through libslurm; returns the number of the answer.
 

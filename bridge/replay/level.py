@@ -23,7 +23,7 @@ from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller, Refused
 from bridge.replay.installed import Slurm
-from bridge.replay.messages import Kind, Launch, answered_code, registration
+from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Happenings, NodeController
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
@@ -140,6 +140,8 @@ class SlurmLevel:
         self._reached: list[int] = []
         self._stop: dict[int, int] = {}
         self._running: set[int] = set()
+        self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
+        self._cleaned: list[tuple[int, int]] = []  # the last of these, of which it is to be told
         self.ended = self.waiting = self.submitted = 0
         self._last_ns = -pace.origin_ns  # when something has happened
         self.jumps = 0
@@ -270,6 +272,10 @@ class SlurmLevel:
             self._go_on()
 
     def _go_on(self) -> None:
+        if self._cleaned:
+            number, node = self._cleaned.pop(0)
+            self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
+            return
         if self._wanted:
             self._register(self._wanted.pop(0))
             return
@@ -418,15 +424,27 @@ class SlurmLevel:
         self._columns.held_cores[row] = sum(hi - lo for lo, hi in self._held[row])
         self.waiting -= 1
         self._running.add(row)
+        self._to_clean[launch.job] = len(launch.cpus)
         if self._recorded:
             heapq.heappush(self._agenda, (self.now_ns + int(self._workload.run_ns[row]), _END, row))
         else:
             self._started.append(row)
             self._unknown[row] = None
 
-    def stopped(self, number: int, kind: Kind) -> None:
-        """Slurm ends a job, or clears up after one."""
-        row = self._row.get(number)
+    def stopped(self, number: int, kind: Kind, node: int) -> bool:
+        """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it.
+
+        A real node says so later, and after the last one Slurm looks for whom to start at once. So does it here: the last
+        one tells it by itself, and the others when they are asked.
+        """
+        self._note_stop(self._row.get(number), kind)
+        left = self._to_clean.get(number, 0) - 1
+        self._to_clean[number] = left
+        if left == 0:
+            self._cleaned.append((number, node))
+        return left != 0
+
+    def _note_stop(self, row: int | None, kind: Kind) -> None:
         if row is None or self._columns.state[row] >= 0:
             return
         self._last_ns = self.now_ns

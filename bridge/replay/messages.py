@@ -18,8 +18,12 @@ __all__ = [
     "Launch",
     "MessageError",
     "Reader",
+    "answered_code",
+    "epilog_complete",
     "framed",
     "launch_of",
+    "opened",
+    "ping_answer",
     "registration",
     "return_code",
     "stopped_job",
@@ -49,6 +53,7 @@ class Kind(IntEnum):
     REQUEST_BATCH_JOB_LAUNCH = 4005
     REQUEST_KILL_TIMELIMIT = 6009
     REQUEST_TERMINATE_JOB = 6011
+    MESSAGE_EPILOG_COMPLETE = 6012
     REQUEST_ABORT_JOB = 6013
     REQUEST_KILL_PREEMPTED = 6016
     RESPONSE_SLURM_RC = 8001
@@ -151,6 +156,12 @@ def registration(
     body += struct.pack(">QIQIQQ", 0, 0, 0, 0, 0, 0)  # no energy
     body += _text(release) + struct.pack(">B", 0) + _text(None) + _text(None)
     return framed(version, Kind.MESSAGE_NODE_REGISTRATION_STATUS, body)
+
+
+def epilog_complete(version: int, job: int, node: str) -> bytes:
+    """A node has cleaned up after a job; there is no answer."""
+    no_code = 0
+    return framed(version, Kind.MESSAGE_EPILOG_COMPLETE, struct.pack(">II", job, no_code) + _text(node))
 
 
 def whole_messages(received: bytearray) -> Iterator[bytes]:

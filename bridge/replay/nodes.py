@@ -56,13 +56,14 @@ class Happenings(NamedTuple):
     launched : callable
         Slurm starts a job.
     ended : callable
-        Slurm ends a job, by its number, and with a message of this kind.
+        Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that there is
+        nothing left of it, and not that it will.
     wanted : callable
         Slurm wants a node to register.
     """
 
     launched: Callable[[Launch], None]
-    ended: Callable[[int, Kind], None]
+    ended: Callable[[int, Kind, int], bool]
     wanted: Callable[[int], None]
 
 
@@ -70,8 +71,12 @@ def _nothing(*said: object) -> None:
     pass
 
 
+def _over(job: int, kind: Kind, node: int) -> bool:
+    return True
+
+
 #: Whom to tell what, before there is anybody.
-NOBODY = Happenings(_nothing, _nothing, _nothing)
+NOBODY = Happenings(_nothing, _over, _nothing)
 
 
 class NodeController:
@@ -153,8 +158,8 @@ class NodeController:
         if kind == Kind.REQUEST_BATCH_JOB_LAUNCH:
             self.tell.launched(launch_of(body))
         elif kind in _ENDS:
-            self.tell.ended(stopped_job(body), Kind(kind))
-            return return_code(self._version, _ALREADY_COMPLETE)
+            over = self.tell.ended(stopped_job(body), Kind(kind), node)
+            return return_code(self._version, _ALREADY_COMPLETE if over else 0)
         elif kind == Kind.REQUEST_NODE_REGISTRATION_STATUS:
             self.tell.wanted(node)
         return return_code(self._version, 0)

@@ -28,8 +28,9 @@ from traces.base.time import NS_PER_S
 
 __all__ = ["Replay", "ReplayOptions", "replay"]
 
-#: slurmctld has come up, and knows all nodes, so long before the first submit.
-_LEAD_NS = 60 * NS_PER_S
+#: slurmctld comes up so long before the first submit: then, and half a minute or a minute later, Slurm is in the middle of its
+#: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
+_LEAD_NS = 75_500_000_000
 
 #: Where a log does not say its date: the first of January 2001, a Monday, 00:00 UTC.
 _MONDAY_S = 978_307_200

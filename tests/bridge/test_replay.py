@@ -287,7 +287,7 @@ def _inet_sockets(pids: Iterable[int]) -> list[str]:
 
 
 def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tmp_path: Path) -> None:
-    words = ("--select", "first:25", "--settle", "70s")
+    words = ("--select", "first:25")
     both = [_start(tmp_path, name, *words) for name in ("a", "b")]
     said = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
@@ -297,12 +297,21 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
     assert (tmp_path / "a/jobs.parquet").read_bytes() == (tmp_path / "b/jobs.parquet").read_bytes()
     record = json.loads((tmp_path / "a/run.json").read_text())
     assert record["arguments"]["bls"] == "slurm"
+    assert record["arguments"]["settle_s"] == 70
+    assert record["replay"]["jumps"] > 0
     assert record["replay"]["release"].startswith("22.05.")
     assert record["replay"]["keys"]["SchedulerType"] == "sched/backfill"
     assert "slurm × recorded" in said[0][0]
     compared = twolevel("compare", tmp_path / "a", tmp_path / "b")
     assert compared.code == 0
     assert twolevel("story", tmp_path / "a", 5).code == 0
+
+
+def test_where_priorities_change_by_themselves_the_date_does_not_jump(tmp_path: Path) -> None:
+    words = ("--set", "PriorityType=priority/multifactor", "--set", "PriorityWeightAge=1000", "--select", "first:5")
+    assert twolevel("replay", "sample", "--out", tmp_path / "r", *words).code == 0
+    record = json.loads((tmp_path / "r/run.json").read_text())
+    assert (record["arguments"]["settle_s"], record["replay"]["jumps"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
