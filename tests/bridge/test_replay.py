@@ -19,11 +19,15 @@ import pytest
 from command_line import twolevel
 from slurm_here import machine, needs_slurm, replayed
 
+from bls import Platform, sample_path
+from bls.scheduler_options import Rules
+from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.replay import controller
 from bridge.replay.configuration import of_site
 from bridge.replay.level import SlurmLevel
 from bridge.runs.result import Result
+from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
 from traces.ledger import STATES
 
@@ -62,6 +66,17 @@ def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
             if cores <= 8 - sum(c[3] for c, s, e in zip(jobs, start[:i], end[:i], strict=False) if s <= t < e)
         )
         assert 0 <= start[i] - could <= 4 * S, f"job {i + 1}"
+
+
+def test_the_main_scheduler_starts_jobs_when_our_first_come_first_served_does(tmp_path: Path) -> None:
+    whole = read_workload(sample_path())
+    jobs = whole.take(np.arange(150))  # of a machine that others wait for
+    keys = {"SchedulerType": "sched/builtin"}
+    slurms = replayed(jobs, Platform(), tmp_path / "r", keys=keys, settle_ns=70 * S).result.jobs
+    ours = simulate(jobs, Platform(), bls="fcfs", als="recorded", rules=Rules(kill_at_walltime=True)).jobs
+    assert (slurms.start_ns - slurms.submit_ns).mean() > 600 * S
+    assert (slurms.start_ns - ours.start_ns).between(0, S).all()  # half a second for whoever comes to an idle machine
+    assert list(slurms.state) == list(ours.state)
 
 
 def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_load(tmp_path: Path) -> None:
