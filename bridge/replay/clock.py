@@ -84,6 +84,11 @@ class Clock:
         return int(self._shared.wake_ns)
 
     @property
+    def loaded(self) -> bool:
+        """Whether the program runs under it."""
+        return bool(self._shared.threads)
+
+    @property
     def moves(self) -> int:
         """How often a thread's wait for an instant has ended."""
         return int(self._shared.wakes)

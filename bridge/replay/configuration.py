@@ -15,7 +15,10 @@ from bridge.replay.nodes import node_address
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
 
-__all__ = ["Configuration", "Node", "of_machine", "of_site", "settings"]
+__all__ = ["HERE", "Configuration", "Node", "of_machine", "of_site", "settings"]
+
+#: The folder that a program runs in, as Slurm takes it, whatever its name.
+HERE = "/proc/self/cwd"
 
 #: What holds where neither a site's file nor the user says it: any job may have any cores, in the order of their submits, with
 #: Slurm's backfilling.
@@ -137,8 +140,8 @@ class Configuration:
         """Whether priorities change by themselves, now and then."""
         return any(key.lower() == "prioritytype" and "multifactor" in value for key, value in self.keys.items())
 
-    def text(self, folder: Path, jobs: int) -> str:
-        """The file, for a slurmctld whose files are in ``folder``, and for so many jobs at once."""
+    def text(self, jobs: int) -> str:
+        """The file, for a slurmctld that runs in the folder of its files, and for so many jobs at once."""
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:
@@ -146,9 +149,9 @@ class Configuration:
         places = {
             "SlurmUser": user,
             "SlurmdUser": user,
-            "StateSaveLocation": folder / "state",
-            "SlurmctldPidFile": folder / "slurmctld.pid",
-            "SlurmctldLogFile": folder / "slurmctld.log",
+            "StateSaveLocation": f"{HERE}/state",
+            "SlurmctldPidFile": f"{HERE}/slurmctld.pid",
+            "SlurmctldLogFile": f"{HERE}/slurmctld.log",
             "MaxJobCount": max(10_000, jobs + 1),
         }
         own = {key: places.get(key, value) for key, value in OWN.items() if value is not None}

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO
 
 from bridge.replay.clock import NEVER, Clock
+from bridge.replay.configuration import HERE
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import MessageError, whole_messages
 from bridge.replay.nodes import NodeController
@@ -63,10 +64,10 @@ class Controller:
         preload, requests = libraries
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}
         environment |= {
-            "SLURM_CONF": str(folder / "slurm.conf"),
+            "SLURM_CONF": f"{HERE}/slurm.conf",
             "TZ": "UTC",
             "LC_ALL": "C",
-            "LD_PRELOAD": str(preload),
+            "LD_PRELOAD": f"{HERE}/{preload.name}",  # it is in this folder; a name with a blank would be taken for two
             "TWOLEVEL_REPLAY_SOCKETS": str(folder),
             "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
         }
@@ -257,7 +258,8 @@ class Controller:
             if (uses := self.processor_s) > used:
                 used, since_s = uses, now_s
             elif now_s - since_s > _PATIENCE_S:
-                raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s")
+                why = "" if self._clock.loaded else "; the system has not loaded its clock"
+                raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
             come = self._clock.await_turn(_LOOK_S)
 
     def _fault(self, what: str) -> PeerError:

@@ -112,7 +112,7 @@ def replay(
     begin_ns = origin_ns + int(workload.submit_ns.min()) - _LEAD_NS
     folder.chmod(0o700)
     (folder / "state").mkdir()
-    (folder / "slurm.conf").write_text(found.text(folder, len(workload)), encoding="utf-8")
+    (folder / "slurm.conf").write_text(found.text(len(workload)), encoding="utf-8")
     libraries = clock_library(folder), requests_program(slurm.release, folder)
     clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
     with closing(NodeController(folder, slurm.version)) as nodes:

@@ -91,6 +91,7 @@ def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_loa
             process.kill()
             process.wait()
     pd.testing.assert_frame_equal(quiet, loaded)
+    assert (tmp_path / "a/slurmctld.log").read_bytes() == (tmp_path / "b/slurmctld.log").read_bytes()
     builtin = replayed(jobs, machine(8, 1), tmp_path / "c", keys={"SchedulerType": "sched/builtin"}).result.jobs
     assert (quiet.start_ns - quiet.submit_ns).mean() < (builtin.start_ns - builtin.submit_ns).mean()
 
@@ -303,13 +304,13 @@ def _inet_sockets(pids: Iterable[int]) -> list[str]:
 
 def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tmp_path: Path) -> None:
     words = ("--select", "first:25")
-    both = [_start(tmp_path, name, *words) for name in ("a", "b")]
+    both = [_start(tmp_path, name, *words) for name in ("a", "of b #1")]
     said = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "of b #1"]
     files = sorted(str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert files == ["jobs.parquet", "run.json", "slurm/slurm.conf", "slurm/slurmctld.log"]
-    assert (tmp_path / "a/jobs.parquet").read_bytes() == (tmp_path / "b/jobs.parquet").read_bytes()
+    assert (tmp_path / "a/jobs.parquet").read_bytes() == (tmp_path / "of b #1/jobs.parquet").read_bytes()
     record = json.loads((tmp_path / "a/run.json").read_text())
     assert record["arguments"]["bls"] == "slurm"
     assert record["arguments"]["settle_s"] == 70
@@ -317,7 +318,7 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
     assert record["replay"]["release"].startswith("22.05.")
     assert record["replay"]["keys"]["SchedulerType"] == "sched/backfill"
     assert "slurm × recorded" in said[0][0]
-    compared = twolevel("compare", tmp_path / "a", tmp_path / "b")
+    compared = twolevel("compare", tmp_path / "a", tmp_path / "of b #1")
     assert compared.code == 0
     assert twolevel("story", tmp_path / "a", 5).code == 0
 

@@ -304,7 +304,7 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
         "Gres of nodes: of the replay",
         "AllowAccounts of partitions: left out",
     )
-    lines = found.text(tmp_path, 5).splitlines()
+    lines = found.text(5).splitlines()
     keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
     assert len(keys) == len(set(keys))  # Slurm would take the first
     assert "AuthType=auth/none" in lines
