@@ -255,7 +255,7 @@ class Controller:
             if self._slurmctld.poll() is not None:
                 raise _Ended(str(self._fault(f"has ended with code {self._slurmctld.returncode}")))
             now_s = time.monotonic()
-            if (uses := self.processor_s) > used:
+            if (uses := self.processor_s) > used and self._clock.loaded:
                 used, since_s = uses, now_s
             elif now_s - since_s > _PATIENCE_S:
                 why = "" if self._clock.loaded else "; the system has not loaded its clock"
