@@ -65,6 +65,8 @@ system-packages:
 	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 	@{ $(BIN)/python -c 'import simgrid' || /usr/bin/python3 -c 'import simgrid'; } >/dev/null 2>&1 || \
 	    tools/install_system_packages.sh python3-simgrid
+	@{ PATH="$$PATH:/usr/sbin" command -v slurmctld && test -e /usr/include/slurm/slurm.h; } >/dev/null || \
+	    tools/install_system_packages.sh slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench

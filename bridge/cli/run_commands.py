@@ -43,6 +43,11 @@ COMMANDS: dict[str, _Command] = {
         "Simulate a workload.",
         "twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
     ),
+    "replay": _Command(
+        "bridge.cli.replay_commands",
+        "Run a workload through the real Slurm.",
+        "twolevel replay sample --select first:50 --out replay",
+    ),
     "worker": _Command(
         "bridge.cli.worker_commands",
         "Simulate applications for a run on another host.",

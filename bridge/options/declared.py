@@ -36,8 +36,13 @@ __all__ = [
     "OUT",
     "PATIENCE",
     "POLICIES",
+    "RATE",
     "RUN_ADDRESS",
+    "SETTLE",
+    "SLURM_CONF",
+    "SLURM_SET",
     "SOCKET",
+    "TASKS_TABLE",
     "TECHNIQUES",
     "TOKEN_FILE",
     "TOP",
@@ -62,6 +67,9 @@ OUT = Option[str | None](
     help="Folder for the results; it must not exist",
 )
 FORCE = Option(name="--force", panel=Panel.RESULTS, default=False, help="Replace the results in DIR")
+TASKS_TABLE = Option(
+    name="--tasks", panel=Panel.RESULTS, default=False, help="Also write tasks.parquet, one row per task"
+)
 TRACE = Option(name="--trace", default=False, help="Also write the OTF2 trace")
 
 # How applications are run; none of it can change a result.
@@ -275,4 +283,41 @@ TIMEOUT = Real(
     unit="s",
     metavar="TIME",
     help="A server silent for so long, as 2min, is given up",
+)
+
+# The real Slurm as the batch level.
+
+SLURM_CONF = Option[str | None](
+    name="--slurm-conf",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="FILE",
+    help="A site's slurm.conf: its nodes are the machine; what makes no sense here is replaced, and said",
+)
+SLURM_SET = Option[str | None](
+    name="--set",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="KEY=VALUE",
+    help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
+)
+SETTLE = Real[float | None](
+    name="--settle",
+    panel=Panel.COUPLING,
+    default=None,
+    lowest=0.0,
+    highest=86_400.0,
+    unit="s",
+    metavar="TIME",
+    help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
+    rule="70s; 0 with priority/multifactor, and with --rate",
+)
+RATE = Real(
+    name="--rate",
+    panel=Panel.COUPLING,
+    default=0.0,
+    lowest=0.0,
+    highest=1e6,
+    metavar="R",
+    help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile",
 )

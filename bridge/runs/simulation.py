@@ -59,7 +59,7 @@ from traces.ledger import HintRecords, JobRecords, Ledger, PassRecords, ReleaseR
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions
 
-__all__ = ["batch_simulator", "ledger_of", "run", "simulate"]
+__all__ = ["application_notes", "batch_simulator", "ledger_of", "run", "simulate"]
 
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
@@ -162,7 +162,7 @@ def _loops(scenario: Scenario, applications: Applications, ledger: Ledger) -> Ar
     return efficient(ledger, applications.loops, scenario.platform.core_speed_gflops)
 
 
-def _application_notes(
+def application_notes(
     scenario: Scenario, origin: Array, applications: Applications, ledger: Ledger
 ) -> ApplicationNotes:
     programs, known = scenario.programs, scenario.options.level.map
@@ -352,8 +352,8 @@ def _simulated(
 
         check_ledger(ledger)
     del simulator  # its state is larger than all that is kept of it
-    application_notes = _application_notes(scenario, origin, applications, ledger)
-    return Result(scenario, ledger, cost, notes, application_notes)
+    own_notes = application_notes(scenario, origin, applications, ledger)
+    return Result(scenario, ledger, cost, notes, own_notes)
 
 
 def _rules(rules: Rules, backfill: str | int | None, estimates: str | AnyEstimator | None) -> Rules:

@@ -28,7 +28,20 @@ from bridge.scenarios.options import ScenarioOptions
 from traces.base.option import Panel
 
 COMMANDS = (
-    *("run", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "workload info"),
+    *(
+        "run",
+        "replay",
+        "worker",
+        "watch",
+        "grid",
+        "study",
+        "repeat",
+        "compare",
+        "story",
+        "loop",
+        "graph",
+        "workload info",
+    ),
     *("platform", "gantt", "power", "figures", "doctor"),
 )
 

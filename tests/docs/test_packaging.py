@@ -38,6 +38,7 @@ def test_a_wheel_has_the_packages_and_the_command_as_a_module(root: Path, tmp_pa
     tops = {name.partition("/")[0] for name in names if "dist-info" not in name}
     assert tops == {"als", "bls", "bridge", "traces", "twolevel.py"}
     assert {"bls/workloads/sample.swf", "bridge/PROTOCOL.md", "bridge/py.typed", "bridge/__init__.pyi"} <= names
+    assert {"bridge/replay/native/clock.c", "bridge/replay/native/requests.c"} <= names
     assert "\nAuthor: The twolevel developers\n" in metadata
 
 

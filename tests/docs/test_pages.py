@@ -34,6 +34,7 @@ RESULTS = DOCS / "results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
     "run",
+    "replay",
     "worker",
     "watch",
     "grid",

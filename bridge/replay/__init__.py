@@ -1,0 +1,1 @@
+"""Replay: an unmodified slurmctld decides at the batch level, under a clock of ours (docs/replay.md)."""

@@ -1,0 +1,266 @@
+"""slurmctld itself: started, run turn by turn, asked, and ended. Nothing outlives whoever has started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from bridge.replay.clock import NEVER, Clock
+from bridge.replay.configuration import HERE
+from bridge.replay.installed import Slurm
+from bridge.replay.messages import MessageError, whole_messages
+from bridge.replay.nodes import NodeController
+from bridge.replay.sockets import connected, listening
+from traces.base.errors import InputError, PeerError
+
+__all__ = ["Controller", "Refused"]
+
+#: Between two looks at whether slurmctld is alive.
+_LOOK_S = 0.5
+
+#: It hangs if it neither comes to rest nor uses a processor for so long.
+_PATIENCE_S = 60.0
+
+#: How much of its log is shown of one that has died or hangs.
+_SHOWN_LINES = 3
+
+_STOP_S = 5.0
+
+
+class Refused(Exception):
+    """Slurm does not do what it was asked for, and says why."""
+
+
+class _Ended(PeerError):
+    """slurmctld has ended, though nobody has asked it to."""
+
+
+class Controller:
+    """A slurmctld, and the program that speaks with it through libslurm.
+
+    Parameters
+    ----------
+    folder : Path
+        Of its own; it holds ``slurm.conf`` and becomes the home of all of slurmctld's files.
+    slurm : Slurm
+        The installed one.
+    clock : Clock
+    libraries : tuple of Path
+        What ``native/clock.c`` and ``native/requests.c`` were built to.
+    nodes : NodeController
+    """
+
+    def __init__(
+        self, folder: Path, slurm: Slurm, clock: Clock, libraries: tuple[Path, Path], nodes: NodeController
+    ) -> None:
+        self._folder, self._clock, self._nodes = folder, clock, nodes
+        preload, requests = libraries
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}
+        environment |= {
+            "SLURM_CONF": f"{HERE}/slurm.conf",
+            "TZ": "UTC",
+            "LC_ALL": "C",
+            "LD_PRELOAD": f"{HERE}/{preload.name}",  # it is in this folder; a name with a blank would be taken for two
+            "TWOLEVEL_REPLAY_SOCKETS": str(folder),
+            "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
+        }
+        self._listener = listening(folder, "requests", 16)
+        self._requests: subprocess.Popen[bytes] | None = None
+        self._requests_command, self._environment = [str(requests)], environment
+        with open(folder / "slurmctld.out", "wb") as said:
+            self._slurmctld = subprocess.Popen(
+                [str(slurm.slurmctld), "-D", "-c"],
+                env=environment | {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")},
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for whoever has started it
+            )
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def processor_s(self) -> float:
+        """Processor time that slurmctld has used."""
+        with open(f"/proc/{self._slurmctld.pid}/stat", encoding="utf-8", errors="replace") as file:
+            used = file.read().rpartition(")")[2].split()
+        return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+
+    def begin(self) -> None:
+        """Wait until it has come up, and listens.
+
+        Raises
+        ------
+        InputError
+            If it does not: what it is configured with is wrong.
+        """
+        try:
+            self._await(self._clock.await_turn(_LOOK_S))
+            self.settle()
+            while not (self._folder / "slurmctld").exists():
+                if self._clock.wake_ns == NEVER:
+                    raise self._fault("has come to rest without listening")
+                self._clock.move(self._clock.wake_ns)
+                self.settle()
+        except _Ended as error:
+            if self._slurmctld.returncode < 0:  # somebody has killed it
+                raise
+            raise InputError(f"slurmctld does not come up with this slurm.conf: {self.last_words()}") from error
+        self._requests = subprocess.Popen(
+            self._requests_command,
+            env=self._environment,
+            cwd=self._folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._answer()
+
+    def step(self, until_ns: int) -> bool:
+        """Give it a turn: it runs until it has said something, or nothing can happen before an instant; whether it has."""
+        self._await(self._clock.pass_turn(until_ns, _LOOK_S))
+        try:
+            return self._nodes.serve() > 0
+        except MessageError as error:
+            raise self._fault(f"has sent what is not understood: {error}") from None
+
+    def settle(self) -> None:
+        """Run it until there is nothing left to be done at this instant."""
+        now_ns = self._clock.now_ns
+        while self.step(now_ns) or self._clock.wake_ns <= now_ns:
+            now_ns = self._clock.now_ns
+
+    def ask(self, message: bytes) -> bytes:
+        """Send it a message; returns its answer. Should it sleep before it answers, the clock goes on to where it wakes."""
+        received = bytearray()
+        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+            connection.sendall(message)
+            connection.setblocking(False)
+            while True:
+                self.settle()
+                with contextlib.suppress(BlockingIOError):
+                    part = connection.recv(1 << 20)
+                    received += part
+                    if not part:
+                        raise self._fault("has not answered")
+                for raw in whole_messages(received):
+                    self.settle()
+                    return len(raw).to_bytes(4, "big") + raw
+                if not received and self._clock.wake_ns == NEVER:
+                    raise self._fault("waits for nothing, and does not answer")
+                if self._clock.rate:
+                    time.sleep(1e-4)
+                elif not received:
+                    self._clock.move(max(self._clock.wake_ns, self._clock.now_ns))
+
+    def tell(self, message: bytes) -> None:
+        """Send it a message that it does not answer."""
+        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+            connection.sendall(message)
+            self.settle()
+
+    def request(self, *fields: object) -> int:
+        """Ask for something through libslurm; returns the number of the answer.
+
+        Raises
+        ------
+        Refused
+            If Slurm does not do it.
+        """
+        self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
+        self._pipe(0).flush()
+        return self._answer()
+
+    def last_words(self) -> str:
+        """The end of its log, on one line."""
+        lines = []
+        for name in ("slurmctld.log", "slurmctld.out"):
+            with contextlib.suppress(OSError):
+                text = (self._folder / name).read_text(errors="replace")
+                lines += [line.strip() for line in text.splitlines() if line.strip()]
+            if lines:
+                break
+        fatal = max((at for at, line in enumerate(lines) if "fatal:" in line), default=None)
+        if fatal is not None:  # and what it has complained of just before
+            complaint = lines[max(fatal - 1, 0) : fatal]
+            lines = [*(line for line in complaint if "error:" in line), lines[fatal]]
+        return " | ".join(lines[-_SHOWN_LINES:]) or "it has said nothing"
+
+    def close(self) -> None:
+        """End both; safe to call again."""
+        for process in (self._requests, self._slurmctld):
+            if process is None:
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_S)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+        self._listener.close()
+
+    def _pipe(self, which: int) -> IO[bytes]:
+        assert self._requests is not None
+        pipe = (self._requests.stdin, self._requests.stdout)[which]
+        assert pipe is not None
+        return pipe
+
+    def _answer(self) -> int:
+        # What libslurm sends meanwhile goes to slurmctld, and its answers back.
+        assert self._requests is not None
+        said = self._pipe(1)
+        while True:
+            ready = set(select.select([said.fileno(), self._listener.fileno()], [], [], _LOOK_S)[0])
+            if said.fileno() in ready:
+                line = said.readline().decode("utf-8", "replace")
+                kind, _, rest = line.strip().partition(" ")
+                if kind == "ok":
+                    return int(rest)
+                if kind != "error":
+                    raise PeerError("the program that speaks through libslurm has ended; Slurm may be damaged")
+                raise Refused(rest.partition(" ")[2])
+            if self._listener.fileno() in ready:
+                connection, _ = self._listener.accept()
+                with contextlib.closing(connection):
+                    connection.settimeout(_PATIENCE_S)
+                    received = bytearray()
+                    while not (messages := list(whole_messages(received))):
+                        part = connection.recv(1 << 18)
+                        if not part:
+                            break
+                        received += part
+                    for raw in messages:
+                        connection.sendall(self.ask(len(raw).to_bytes(4, "big") + raw))
+
+    def _await(self, come: bool) -> None:
+        # slurmctld computes, however long that takes, as long as it does.
+        used, since_s = -1.0, time.monotonic()
+        while not come:
+            if self._slurmctld.poll() is not None:
+                raise _Ended(str(self._fault(f"has ended with code {self._slurmctld.returncode}")))
+            now_s = time.monotonic()
+            if (uses := self.processor_s) > used and self._clock.loaded:
+                used, since_s = uses, now_s
+            elif now_s - since_s > _PATIENCE_S:
+                why = "" if self._clock.loaded else "; the system has not loaded its clock"
+                raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
+            come = self._clock.await_turn(_LOOK_S)
+
+    def _fault(self, what: str) -> PeerError:
+        return PeerError(f"slurmctld {what}; its last words: {self.last_words()}")

@@ -1,0 +1,244 @@
+"""Slurm's messages, field by field, as release 22.05 lays them out: bytes in, bytes out, and no sockets here.
+
+Only what a node says or hears is here; what users ask for goes through libslurm. A message is a length, a header, who
+speaks (``auth/none``: a user, a group and a host), and a body.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = [
+    "LAYOUTS",
+    "Kind",
+    "Launch",
+    "MessageError",
+    "Reader",
+    "answered_code",
+    "epilog_complete",
+    "framed",
+    "launch_of",
+    "opened",
+    "ping_answer",
+    "registration",
+    "return_code",
+    "stopped_job",
+    "whole_messages",
+]
+
+#: Release → number of its protocol. Layouts differ between releases; those of others are not known.
+LAYOUTS = {"22.05": 38 << 8}
+
+#: Plug-in number of ``auth/none``.
+_AUTH_NONE = 100
+
+#: A message is never longer than this; a launch holds a credential with a bit per core.
+_LONGEST = 1 << 28
+
+_HOST = "replay"
+
+
+class Kind(IntEnum):
+    """Kinds of messages that nodes hear or say."""
+
+    REQUEST_NODE_REGISTRATION_STATUS = 1001
+    MESSAGE_NODE_REGISTRATION_STATUS = 1002
+    REQUEST_PING = 1008
+    RESPONSE_PING_SLURMD = 1016
+    RESPONSE_NODE_REGISTRATION = 1024
+    REQUEST_BATCH_JOB_LAUNCH = 4005
+    REQUEST_KILL_TIMELIMIT = 6009
+    REQUEST_TERMINATE_JOB = 6011
+    MESSAGE_EPILOG_COMPLETE = 6012
+    REQUEST_ABORT_JOB = 6013
+    REQUEST_KILL_PREEMPTED = 6016
+    RESPONSE_SLURM_RC = 8001
+
+
+class MessageError(Exception):
+    """A message that is not laid out as it should be."""
+
+
+class Reader:
+    """Takes fields off the front of a message."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw, self._at = raw, 0
+
+    def bytes(self, n: int) -> bytes:
+        """So many bytes as they are."""
+        if n > len(self._raw) - self._at:
+            raise MessageError(f"{n} bytes at {self._at} of {len(self._raw)}")
+        self._at += n
+        return self._raw[self._at - n : self._at]
+
+    def number(self, n_bytes: int) -> int:
+        """A number without sign."""
+        return int.from_bytes(self.bytes(n_bytes), "big")
+
+    def numbers(self, n_bytes: int) -> list[int]:
+        """Numbers, behind how many there are."""
+        return [self.number(n_bytes) for _ in range(self.number(4))]
+
+    def text(self) -> str | None:
+        """A text, or None."""
+        n = self.number(4)
+        return self.bytes(n)[:-1].decode("utf-8", "replace") if n else None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A job that Slurm starts.
+
+    Attributes
+    ----------
+    job : int
+        Slurm's number of it.
+    nodes : str
+        A host list, as ``n[0-3,7]``.
+    cpus : tuple of int
+        How many CPUs it has on each of them.
+    """
+
+    job: int
+    nodes: str
+    cpus: tuple[int, ...]
+
+
+def _text(text: str | None) -> bytes:
+    if text is None:
+        return struct.pack(">I", 0)
+    raw = text.encode() + b"\0"
+    return struct.pack(">I", len(raw)) + raw
+
+
+def framed(version: int, kind: Kind, body: bytes) -> bytes:
+    """A whole message, with its length before it."""
+    header = struct.pack(">HHHIHHH", version, 0, kind, len(body), 0, 0, 0)  # nobody to forward to, no address
+    speaker = struct.pack(">III", _AUTH_NONE, os.geteuid(), os.getegid()) + _text(_HOST)
+    raw = header + speaker + body
+    return struct.pack(">I", len(raw)) + raw
+
+
+def return_code(version: int, code: int) -> bytes:
+    """The answer to most messages."""
+    return framed(version, Kind.RESPONSE_SLURM_RC, struct.pack(">I", code))
+
+
+def ping_answer(version: int) -> bytes:
+    """A node is there: its load, and its free memory."""
+    return framed(version, Kind.RESPONSE_PING_SLURMD, struct.pack(">IQ", 0, 0))
+
+
+def registration(
+    version: int, node: str, cpus: int, release: str, date_s: int, up_since_s: int, jobs: list[int]
+) -> bytes:
+    """A node tells that it is up, what it has, and which jobs run on it."""
+    no_code, batch_step = 0, 0xFFFFFFFB
+    body = struct.pack(">QQI", date_s, up_since_s, no_code)
+    body += _text(None) + _text(None)  # features
+    body += _text(_HOST) + _text(node) + _text(os.uname().machine) + _text(None) + _text("Linux")
+    boards, threads = 1, 1
+    body += struct.pack(">HHHHH", cpus, boards, cpus, 1, threads)
+    memory_mb, disk_mb, load, free_mb = 1, 0, 0, 0
+    body += struct.pack(
+        ">QIIIIQ", memory_mb, disk_mb, date_s - up_since_s, 0, load, free_mb
+    )  # 0: no digest of its slurm.conf
+    body += struct.pack(">I", len(jobs))
+    for job in jobs:
+        body += struct.pack(">III", job, batch_step, 0xFFFFFFFE)
+    resources = struct.pack(">HH", version, 0)  # generic ones: none
+    body += struct.pack(">HII", 0, len(resources), len(resources)) + resources
+    body += struct.pack(">QIQIQQ", 0, 0, 0, 0, 0, 0)  # no energy
+    body += _text(release) + struct.pack(">B", 0) + _text(None) + _text(None)
+    return framed(version, Kind.MESSAGE_NODE_REGISTRATION_STATUS, body)
+
+
+def epilog_complete(version: int, job: int, node: str) -> bytes:
+    """A node has cleaned up after a job; there is no answer."""
+    no_code = 0
+    return framed(version, Kind.MESSAGE_EPILOG_COMPLETE, struct.pack(">II", job, no_code) + _text(node))
+
+
+def whole_messages(received: bytearray) -> Iterator[bytes]:
+    """Take whole messages off what was received, without their lengths."""
+    while len(received) >= 4:
+        length = int.from_bytes(received[:4], "big")
+        if length > _LONGEST:
+            raise MessageError(f"{length} bytes are too many")
+        if len(received) < 4 + length:
+            return
+        yield bytes(received[4 : 4 + length])
+        del received[: 4 + length]
+
+
+def opened(raw: bytes, version: int) -> tuple[int, Reader]:
+    """A message's kind, and its body.
+
+    Raises
+    ------
+    MessageError
+        If it is of another release, or is not laid out as it should be.
+    """
+    head = Reader(raw)
+    found = head.number(2)
+    if found != version:
+        raise MessageError(f"protocol {found >> 8}, not {version >> 8}")
+    head.number(2)  # flags
+    kind, length, forwards, returned = head.number(2), head.number(4), head.number(2), head.number(2)
+    if forwards or returned:
+        raise MessageError("a message to be forwarded")
+    if head.number(2):  # the family of an address: of the first 22.05 releases, IPv4's or IPv6's
+        raise MessageError("a message with an address of its origin")
+    plugin = head.number(4)
+    if plugin != _AUTH_NONE:
+        raise MessageError(f"authentication by plug-in {plugin}, not auth/none")
+    head.number(4), head.number(4), head.text()
+    body = Reader(head.bytes(length))
+    return kind, body
+
+
+def answered_code(raw: bytes, version: int) -> int:
+    """The code of an answer to what a node has said, with its length before it; 0 where all is well."""
+    kind, body = opened(raw[4:], version)
+    if kind != Kind.RESPONSE_SLURM_RC:
+        raise MessageError(f"an answer of kind {kind}")
+    return body.number(4)
+
+
+def launch_of(body: Reader) -> Launch:
+    """What is told of a job that starts."""
+    job = body.number(4)
+    body.bytes(4 + 4 + 4)  # the job of several parts that it is of; user, group
+    body.text()  # the user's name
+    body.numbers(4)  # groups
+    body.text()  # partition
+    body.bytes(4 + 8 + 1 + 1 + 4 + 4)  # tasks, memory, how files are opened, overcommitment, array, place in it
+    body.text(), body.text()  # how often use is noted, container
+    body.bytes(2 + 2 + 2 + 2)  # binding, CPUs a task, restarts, reserved cores
+    cpus: list[int] = []
+    groups = body.number(4)
+    if groups:
+        each, nodes = body.numbers(2), body.numbers(4)
+        for count, times in zip(each, nodes, strict=True):
+            cpus += [count] * times
+    body.text(), body.text()  # aliases, binding
+    names = body.text()
+    if names is None:
+        raise MessageError(f"a launch of job {job} on no node")
+    return Launch(job, names, tuple(cpus))
+
+
+def stopped_job(body: Reader) -> int:
+    """Of which job a termination is."""
+    if body.number(1):
+        return body.number(4)  # a credential, which begins with the job
+    body.text()  # details
+    body.bytes(4 + 4)  # exit codes
+    if body.number(2):
+        raise MessageError("a termination with generic resources")
+    return body.number(4)

@@ -1,0 +1,39 @@
+"""What is written of a replay, and what is said of it: as of a run, with an account of Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bridge.replay.configuration import Configuration
+from bridge.replay.run import Replay
+from bridge.runs.directory import read_record, write_record
+from bridge.runs.record import write_run
+from traces.base.time import NS_PER_S, format_ns
+
+__all__ = ["replay_rows", "write_replay"]
+
+
+def write_replay(
+    done: Replay, found: Configuration, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool
+) -> None:
+    """Write what a run writes; ``run.json`` has a key ``replay`` more."""
+    write_run(done.result, folder, arguments, tasks=tasks, trace=trace)
+    record = read_record(folder)
+    record["replay"] = {**done.cost, "keys": dict(found.keys), "replaced": list(found.replaced)}
+    write_record(folder / "run.json", record)
+
+
+def replay_rows(done: Replay, found: Configuration) -> list[tuple[str, str]]:
+    """The figures of a replay that a person looks at first: (name, text)."""
+    cost = done.cost
+    chosen = {key.lower(): value for key, value in found.keys.items()}
+    plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]
+    span = format_ns(round(cost["simulated_s"] * NS_PER_S))
+    speed = cost["simulated_s"] / cost["replay_s"]
+    jumps = f", {cost['jumps']} jumps" if cost["jumps"] else ""
+    return [
+        ("Slurm", ", ".join([cost["release"], *plugins])),
+        ("replayed", f"{span} in {format_ns(round(cost['replay_s'] * NS_PER_S))}, {speed:,.0f}×{jumps}"),
+    ]

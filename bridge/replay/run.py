@@ -1,0 +1,169 @@
+"""A replay from beginning to end: a slurmctld in a folder, all nodes registered, the workload, and what became of it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from bls.engine.status import BatchStatus
+from bls.metrics.schedule import Downtime
+from bls.simulator import BatchSimulator
+from bls.workloads.calendar import Calendar
+from bridge.couplings import Applications, PeerOptions, Watch, coupling
+from bridge.couplings.contract import nothing_done
+from bridge.replay.clock import Clock
+from bridge.replay.configuration import Configuration
+from bridge.replay.controller import Controller
+from bridge.replay.installed import Slurm
+from bridge.replay.level import Pace, SlurmLevel
+from bridge.replay.native import clock_library, requests_program
+from bridge.replay.nodes import NodeController
+from bridge.runs.result import BatchNotes, Result
+from bridge.runs.simulation import application_notes, ledger_of
+from bridge.scenarios.scenario import Options, Scenario
+from traces.base.time import NS_PER_S
+
+__all__ = ["Replay", "ReplayOptions", "replay"]
+
+#: slurmctld comes up so long before the first submit: then, and half a minute or a minute later, Slurm is in the middle of its
+#: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
+_LEAD_NS = 75_500_000_000
+
+#: Where a log does not say its date: the first of January 2001, a Monday, 00:00 UTC.
+_MONDAY_S = 978_307_200
+
+#: So many jobs end between two looks of who watches.
+_PAUSE_JOBS = 100
+
+#: What stays of slurmctld's folder.
+KEPT = ("slurm.conf", "slurmctld.log")
+
+
+@dataclass(frozen=True)
+class ReplayOptions(Options):
+    """Of a run in which Slurm decides at the batch level."""
+
+    def names(self) -> dict[str, object]:
+        """The same, but for those that are Slurm's affair."""
+        return super().names() | {"bls": "slurm", "backfill": "slurm", "allocator": "slurm"}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay has found.
+
+    Attributes
+    ----------
+    result : Result
+        As of a run.
+    cost : dict
+        What it has taken, for the record.
+    """
+
+    result: Result
+    cost: dict[str, Any]
+
+
+def replay(
+    scenario: Scenario,
+    found: Configuration,
+    slurm: Slurm,
+    folder: Path,
+    *,
+    settle_ns: int = 0,
+    rate: float = 0.0,
+    keep_tasks: bool = False,
+    watch: Watch,
+) -> Replay:
+    """Run a workload through slurmctld.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Workload, machine and application level; at the batch level Slurm decides.
+    found : Configuration
+        Of the nodes that are the machine's hosts, in their order.
+    slurm : Slurm
+    folder : Path
+        An empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
+    settle_ns : int
+        When nothing has happened for so long the date jumps; 0: it never does.
+    rate : float
+        So many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
+    keep_tasks : bool
+        Whether records of tasks are kept.
+    watch : Watch
+
+    Raises
+    ------
+    InputError
+        If Slurm does not take a job, or never starts it, or a part in C cannot be built.
+    PeerError
+        If slurmctld dies, hangs or does what is not understood.
+    """
+    began_s = time.monotonic()
+    folder = folder.absolute()
+    workload = scenario.workload
+    start = Calendar.of(workload).start
+    origin_ns = (_MONDAY_S if start is None else int(start.timestamp())) * NS_PER_S
+    begin_ns = origin_ns + int(workload.submit_ns.min()) - _LEAD_NS
+    folder.chmod(0o700)
+    (folder / "state").mkdir()
+    (folder / "slurm.conf").write_text(found.text(len(workload)), encoding="utf-8")
+    libraries = clock_library(folder), requests_program(slurm.release, folder)
+    clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
+    with closing(NodeController(folder, slurm.version)) as nodes:
+        with Controller(folder, slurm, clock, libraries, nodes) as controller:
+            controller.begin()
+            pace = Pace(origin_ns, settle_ns)
+            level = SlurmLevel(scenario, controller, clock, nodes, found.nodes, slurm, pace)
+            up_s = time.monotonic()
+            applications = _run(scenario, level, keep_tasks, watch)
+            cost = {
+                "release": slurm.release,
+                "start_s": up_s - began_s,
+                "replay_s": time.monotonic() - up_s,
+                "slurmctld_processor_s": controller.processor_s,
+                "simulated_s": (level.now_ns - int(workload.submit_ns.min())) / NS_PER_S,
+                "wakes": clock.moves,
+                "turns": clock.turns,
+                "jumps": level.jumps,
+                "messages": sum(nodes.messages.values()),
+            }
+        level.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
+        _tidy(folder)
+    as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
+    ledger = ledger_of(scenario, as_run, applications)
+    names = workload.names
+    notes = BatchNotes(
+        decisions={},
+        decision_columns={},
+        observations=[],
+        downtime=Downtime(),
+        missing_dependencies=0,
+        names=[names.get(number, "") for number in workload.application.tolist()] if names else None,
+    )
+    spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
+    known = application_notes(scenario, level.columns().origin, applications, ledger)
+    return Replay(Result(scenario, ledger, spent, notes, known), cost)
+
+
+def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
+    as_run = cast(BatchSimulator, level)
+    if scenario.technique is not None:
+        # An end has to be known before Slurm goes on: one process has all that there is to do.
+        return coupling("pool")(scenario, as_run, keep_tasks=keep_tasks, watch=watch, peers=PeerOptions(workers=1))
+    while level.advance(_PAUSE_JOBS) != BatchStatus.DONE:
+        watch(level.ended, level.now_ns)
+    return nothing_done(scenario, as_run)
+
+
+def _tidy(folder: Path) -> None:
+    # What slurmctld and its clock have left.
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.name in KEPT and path.parent == folder:
+            continue
+        path.rmdir() if path.is_dir() else path.unlink()

@@ -1,0 +1,59 @@
+"""What tests of a replay share: whether Slurm is here, small workloads, and a replay in this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
+from bridge.replay.configuration import Configuration, of_machine
+from bridge.replay.installed import PACKAGES, installed_slurm
+from bridge.replay.run import Replay, ReplayOptions, replay
+from bridge.scenarios.scenario import Scenario
+
+__all__ = ["machine", "needs_slurm", "replayed"]
+
+_HERE = shutil.which("slurmctld", path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"]))
+
+needs_slurm = pytest.mark.skipif(_HERE is None, reason=f"no slurmctld; Debian's packages are {PACKAGES}")
+
+
+def machine(hosts: int, cores: int) -> Platform:
+    """Equal hosts."""
+    return Platform((HostGroup(hosts, cores, 46.875 * cores),))
+
+
+def replayed(
+    jobs: Sequence[tuple[int, ...]] | Workload,
+    platform: Platform,
+    folder: Path,
+    *,
+    keys: dict[str, str] | None = None,
+    found: Configuration | None = None,
+    settle_ns: int = 0,
+    rate: float = 0.0,
+    **options: object,
+) -> Replay:
+    """A replay of (number, submit s, run s, cores, estimate s), by default as recorded; its own checks are made."""
+    from traces.checks.ledger import check_ledger
+
+    workload = jobs if isinstance(jobs, Workload) else Workload.from_jobs(jobs)
+    folder.mkdir(parents=True)
+    chosen = ReplayOptions(**{"als": "recorded"} | options)  # type: ignore[arg-type]
+    scenario = Scenario.of(workload, platform, chosen)
+    found = found or of_machine(keys or {}, platform)
+    keep = scenario.technique is not None
+    done = replay(
+        scenario, found, installed_slurm(), folder, settle_ns=settle_ns, rate=rate, keep_tasks=keep, watch=_unwatched
+    )
+    check_ledger(done.result.ledger)
+    return done
+
+
+def _unwatched(ended: int, now_ns: int) -> None:
+    pass

@@ -1,0 +1,352 @@
+"""Replays through the installed slurmctld: what it decides is legal, the same each time, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+from slurm_here import machine, needs_slurm, replayed
+
+from bls import Platform, sample_path
+from bls.scheduler_options import Rules
+from bls.workloads import read_workload
+from bls.workloads.workload import Workload
+from bridge.replay import controller
+from bridge.replay.configuration import of_site
+from bridge.replay.level import SlurmLevel
+from bridge.runs.result import Result
+from bridge.runs.simulation import simulate
+from traces.base.errors import InputError, PeerError
+from traces.ledger import STATES
+
+pytestmark = needs_slurm
+
+S = 10**9
+
+
+def _drawn(n: int, hosts: int, seed: int) -> list[tuple[int, int, int, int, int]]:
+    """Jobs that keep so many hosts busy: (number, submit s, run s, cores, estimate s)."""
+    rng = np.random.default_rng(seed)
+    jobs, at = [], 0
+    for number in range(1, n + 1):
+        at += int(rng.exponential(120))
+        run = int(rng.integers(30, 1500))
+        jobs.append((number, at, run, int(rng.integers(1, hosts + 1)), int(run * rng.uniform(1.1, 3)) + 60))
+    return jobs
+
+
+def _frame(folder: Path) -> pd.DataFrame:
+    return pd.read_parquet(folder / "jobs.parquet")
+
+
+def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
+    jobs = _drawn(25, 8, 1)
+    frame = replayed(jobs, machine(8, 1), tmp_path / "r", keys={"SchedulerType": "sched/builtin"}).result.jobs
+    start, end = frame.start_ns.to_numpy(), frame.end_ns.to_numpy()
+    assert (end - start == frame.job_id.map({number: run * S for number, _, run, _, _ in jobs})).all()
+    for i, (_, submit, _, cores, _) in enumerate(jobs):
+        # When it could start, by what has become of those before it.
+        due = max([submit * S, *start[:i]])
+        instants = sorted({due, *(e for e in end[:i] if e > due)})
+        could = next(
+            t
+            for t in instants
+            if cores <= 8 - sum(c[3] for c, s, e in zip(jobs, start[:i], end[:i], strict=False) if s <= t < e)
+        )
+        assert 0 <= start[i] - could <= 4 * S, f"job {i + 1}"
+
+
+def test_the_main_scheduler_starts_jobs_when_our_first_come_first_served_does(tmp_path: Path) -> None:
+    whole = read_workload(sample_path())
+    jobs = whole.take(np.arange(150))  # of a machine that others wait for
+    keys = {"SchedulerType": "sched/builtin"}
+    slurms = replayed(jobs, Platform(), tmp_path / "r", keys=keys, settle_ns=70 * S).result.jobs
+    ours = simulate(jobs, Platform(), bls="fcfs", als="recorded", rules=Rules(kill_at_walltime=True)).jobs
+    assert (slurms.start_ns - slurms.submit_ns).mean() > 600 * S
+    assert (slurms.start_ns - ours.start_ns).between(0, S).all()  # half a second for whoever comes to an idle machine
+    assert list(slurms.state) == list(ours.state)
+
+
+def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_load(tmp_path: Path) -> None:
+    jobs = _drawn(40, 8, 2)
+    quiet = replayed(jobs, machine(8, 1), tmp_path / "a").result.jobs
+    assert {"head", "backfill"} == set(quiet.why)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        loaded = replayed(jobs, machine(8, 1), tmp_path / "b").result.jobs
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    pd.testing.assert_frame_equal(quiet, loaded)
+    assert (tmp_path / "a/slurmctld.log").read_bytes() == (tmp_path / "b/slurmctld.log").read_bytes()
+    builtin = replayed(jobs, machine(8, 1), tmp_path / "c", keys={"SchedulerType": "sched/builtin"}).result.jobs
+    assert (quiet.start_ns - quiet.submit_ns).mean() < (builtin.start_ns - builtin.submit_ns).mean()
+
+
+def test_jumps_of_the_date_change_next_to_nothing(tmp_path: Path) -> None:
+    jobs = [(number, submit * 20, run, cores, limit) for number, submit, run, cores, limit in _drawn(30, 8, 3)]
+    exact = replayed(jobs, machine(8, 1), tmp_path / "a")
+    jumps = replayed(jobs, machine(8, 1), tmp_path / "b", settle_ns=70 * S)
+    assert exact.cost["jumps"] == 0 < 10 < jumps.cost["jumps"]
+    assert jumps.cost["wakes"] < exact.cost["wakes"] / 2
+    one, other = exact.result.jobs, jumps.result.jobs
+    assert abs(one.start_ns - other.start_ns).max() <= 2 * S
+    assert abs(one.end_ns.max() - other.end_ns.max()) <= 2 * S
+
+
+def _held(result: Result) -> list[list[tuple[int, int]]]:
+    jobs = result.ledger.jobs
+    return [list(jobs.allocation(row)) for row in range(len(jobs))]
+
+
+def test_slurm_gives_cores_of_hosts_and_ends_jobs_at_their_limit(tmp_path: Path) -> None:
+    # Of 2 hosts of 4 cores: one job has cores of both; one lasts for longer than it has asked for; one is not too late.
+    jobs = [(1, 0, 300, 5, 600), (2, 10, 900, 2, 120), (3, 20, 120, 1, 120)]
+    result = replayed(jobs, machine(2, 4), tmp_path / "r").result
+    frame = result.jobs
+    assert list(frame.state) == ["completed", "killed", "completed"]
+    assert [list(map(tuple, one)) for one in _held(result)] == [[(0, 5)], [(5, 7)], [(7, 8)]]
+    lasted = (frame.end_ns - frame.start_ns) / S
+    assert lasted[0] == 300
+    assert 120 < lasted[1] <= 181  # Slurm looks for such jobs now and then
+    assert lasted[2] == 120
+    assert result.metrics["state_killed"] == 1
+
+
+def test_who_withdraws_a_waiting_job(tmp_path: Path) -> None:
+    workload = Workload.from_jobs(
+        [
+            {"job_id": 1, "submit_s": 0, "run_s": 300, "cores": 2, "estimate_s": 600},
+            {"job_id": 2, "submit_s": 10, "run_s": 300, "cores": 2, "estimate_s": 600, "cancel_s": 50},
+            {"job_id": 3, "submit_s": 20, "run_s": 60, "cores": 2, "estimate_s": 600, "cancel_s": 4000},
+        ]
+    )
+    frame = replayed(workload, machine(2, 1), tmp_path / "r").result.jobs
+    assert list(frame.state) == ["completed", "cancelled", "completed"]
+    assert frame.start_ns[1] == -1
+    assert 300 <= (frame.start_ns[2] - frame.start_ns[0]) / S <= 302
+
+
+def test_the_application_level_decides_when_jobs_end(tmp_path: Path) -> None:
+    jobs = [(number, submit, run, 4, run * 3) for number, submit, run, _, _ in _drawn(8, 2, 4)]
+    jobs[5] = (*jobs[5][:4], 60)  # it is killed
+    done = replayed(jobs, machine(2, 4), tmp_path / "r", als="ss", variation=0.25, tasks_per_core=8)
+    frame, tasks = done.result.jobs, done.result.tasks
+    assert frame.state.value_counts().to_dict() == {"completed": 7, "killed": 1}
+    assert frame.state[5] == STATES[1]
+    last = tasks.groupby("job_id").end_ns.max()
+    assert (frame.set_index("job_id").end_ns == last).all()  # a job ends with its last task, or is cut with it
+    recorded = [run * S for _, _, run, _, _ in jobs]
+    assert (frame.end_ns - frame.start_ns != recorded).all()
+    again = replayed(jobs, machine(2, 4), tmp_path / "s", als="ss", variation=0.25, tasks_per_core=8)
+    pd.testing.assert_frame_equal(frame, again.result.jobs)
+    pd.testing.assert_frame_equal(tasks, again.result.tasks)
+
+
+def test_a_clock_that_runs_is_another_one(tmp_path: Path) -> None:
+    jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
+    began = time.monotonic()
+    done = replayed(jobs, machine(2, 1), tmp_path / "r", rate=500.0)
+    took = time.monotonic() - began
+    frame = done.result.jobs
+    assert took >= done.cost["simulated_s"] / 500
+    assert (frame.start_ns[:2] - frame.submit_ns[:2] < 60 * S).all()
+    assert frame.start_ns[2] >= frame.end_ns[:2].max()
+
+
+_SITE = """\
+ClusterName=site
+SlurmctldPort=7000
+AuthType=auth/munge
+Prolog=/nowhere
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=60
+NodeName=node[01-03] CPUs=2 NodeAddr=192.0.2.[1-3]
+PartitionName=short Nodes=node[01-03] Default=YES MaxTime=10 State=UP
+"""
+
+
+def test_a_sites_slurm_conf_and_a_job_that_its_partition_does_not_take(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(_SITE)
+    found = of_site(str(tmp_path / "slurm.conf"), {"EnforcePartLimits": "ALL"})
+    frame = replayed(
+        [(1, 0, 60, 6, 300), (2, 5, 60, 3, 300)], found.platform(), tmp_path / "r", found=found
+    ).result.jobs
+    assert list(frame.state) == ["completed"] * 2
+    assert frame.allocation[0] == "0-5"
+    with pytest.raises(InputError, match=r"Slurm does not take job 1, 1 cores for 20 min: .*time limit"):
+        replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "s", found=found)
+    found = of_site(str(tmp_path / "slurm.conf"), {})
+    with pytest.raises(
+        InputError, match=r"Slurm does not start 1 job, though nothing has run for 4 h.*job 1: PartitionTimeLimit"
+    ):
+        replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "t", found=found)
+
+
+def _of_parent(pid: int) -> list[int]:
+    """The processes of a replay that a process runs: they have its number in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            said = (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"TWOLEVEL_REPLAY_PARENT={pid}".encode() in said.split(b"\0"):
+            found.append(int(path.name))
+    return found
+
+
+#: Once Slurm has been asked for a job, with jobs that last for years of real time.
+_LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGKILL, "has ended with code -9"), (signal.SIGSTOP, "hangs: it has done nothing for 1 s")],
+)
+def test_a_slurmctld_that_dies_or_hangs_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
+) -> None:
+    submit = SlurmLevel._submit
+
+    def submit_and_send(level: SlurmLevel, row: int) -> None:
+        submit(level, row)
+        os.kill(level._controller._slurmctld.pid, number)
+
+    monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_send)
+    with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
+        replayed(_LONG, machine(1, 1), tmp_path / "r")
+    assert not _of_parent(os.getpid())
+
+
+def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "twolevel", "replay", "sample", "--out", str(tmp_path / name), *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+#: The command, which says when it has submitted the first job.
+_SAYS = """
+import sys
+from bridge.cli import main
+from bridge.replay.level import SlurmLevel
+
+submit = SlurmLevel._submit
+
+def submit_and_say(level, row):
+    submit(level, row)
+    print("submitted", flush=True)
+
+SlurmLevel._submit = submit_and_say
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    words = [sys.executable, "-c", _SAYS, "replay", "sample", "--out", "r", "--rate", "20"]
+    running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "submitted\n"
+    others = _of_parent(running.pid)
+    assert (
+        len(others) >= 3
+    )  # slurmctld, the program that it runs scripts with, and the one that speaks through libslurm
+    assert not _inet_sockets(others)
+    ends = [os.pidfd_open(pid) for pid in others]
+    running.send_signal(number)
+    running.communicate(timeout=60)
+    for end in ends:
+        assert select.select([end], [], [], 60)[0]
+        os.close(end)
+    assert not (tmp_path / "r").exists()  # no half a result
+    assert bool(list(tmp_path.glob(".r.partial-*"))) == (number == signal.SIGKILL)
+
+
+def _inet_sockets(pids: Iterable[int]) -> list[str]:
+    """The sockets of processes that are of a network."""
+    known = {
+        line.split()[9]: line
+        for table in ("tcp", "tcp6", "udp", "udp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    }
+    found = []
+    for pid in pids:
+        for path in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                target = os.readlink(path)
+            except OSError:
+                continue
+            if target.startswith("socket:[") and target[8:-1] in known:
+                found.append(known[target[8:-1]])
+    return found
+
+
+def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tmp_path: Path) -> None:
+    words = ("--select", "first:25")
+    both = [_start(tmp_path, name, *words) for name in ("a", "of b #1")]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "of b #1"]
+    files = sorted(str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert files == ["jobs.parquet", "run.json", "slurm/slurm.conf", "slurm/slurmctld.log"]
+    assert (tmp_path / "a/jobs.parquet").read_bytes() == (tmp_path / "of b #1/jobs.parquet").read_bytes()
+    record = json.loads((tmp_path / "a/run.json").read_text())
+    assert record["arguments"]["bls"] == "slurm"
+    assert record["arguments"]["settle_s"] == 70
+    assert record["replay"]["jumps"] > 0
+    assert record["replay"]["release"].startswith("22.05.")
+    assert record["replay"]["keys"]["SchedulerType"] == "sched/backfill"
+    assert "slurm × recorded" in said[0][0]
+    compared = twolevel("compare", tmp_path / "a", tmp_path / "of b #1")
+    assert compared.code == 0
+    assert twolevel("story", tmp_path / "a", 5).code == 0
+
+
+def test_where_priorities_change_by_themselves_the_date_does_not_jump(tmp_path: Path) -> None:
+    words = ("--set", "PriorityType=priority/multifactor", "--set", "PriorityWeightAge=1000", "--select", "first:5")
+    assert twolevel("replay", "sample", "--out", tmp_path / "r", *words).code == 0
+    record = json.loads((tmp_path / "r/run.json").read_text())
+    assert (record["arguments"]["settle_s"], record["replay"]["jumps"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--set", "SchedulerType=sched/none"), "does not come up with this slurm.conf: .*fatal"),
+        (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
+        (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
+        (("--tasks",), "--tasks: with --als recorded there are no tasks"),
+        (("--slurm-conf", "nowhere.conf"), "--slurm-conf: nowhere.conf: No such file"),
+        (("--select", "first:0"), "--select"),
+    ],
+)
+def test_what_is_the_users_fault_is_one_line_and_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = twolevel("replay", "sample", "--out", "r", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    assert re.search(said, ran.err)
+    assert list(tmp_path.iterdir()) == []

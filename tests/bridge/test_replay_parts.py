@@ -1,0 +1,374 @@
+"""The parts of a replay that need no Slurm: its clock, its messages, host lists, and what is made of a slurm.conf."""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from bls.machine.platform import HostGroup, Platform
+from bridge.replay.allocation import Cores
+from bridge.replay.clock import NEVER, Clock
+from bridge.replay.configuration import OWN, of_machine, of_site, settings
+from bridge.replay.host_names import compressed, expanded
+from bridge.replay.installed import installed_slurm
+from bridge.replay.messages import (
+    LAYOUTS,
+    Kind,
+    Launch,
+    MessageError,
+    Reader,
+    framed,
+    launch_of,
+    opened,
+    registration,
+    stopped_job,
+    whole_messages,
+)
+from bridge.replay.native import clock_library
+from bridge.replay.nodes import node_address, node_of
+from traces.base.errors import InputError, PeerError
+
+V = LAYOUTS["22.05"]
+
+# ---- the clock ----
+
+_ORDER = """\
+sleeper3 1000000001.000000
+sleeper2 1000000001.001000
+sleeper1 1000000001.002000
+sleeper3 1000000002.001000
+sleeper2 1000000002.002000
+sleeper1 1000000002.003000
+timed out 1 1000000002.500000
+sleeper3 1000000003.002000
+sleeper2 1000000003.003000
+sleeper1 1000000003.004000
+signalled 1 1000003600.000000
+end 0 1000003600.000000
+"""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("toy") / "toy"
+    source = Path(__file__).with_name("toy_sleepers.c")
+    subprocess.run(["cc", "-O1", "-o", program, source, "-lpthread"], check=True)
+    return program
+
+
+def _environment(folder: Path, library: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "TWOLEVEL_REPLAY_CLOCK": str(folder / "clock"),
+        "TWOLEVEL_REPLAY_SOCKETS": str(folder),
+        "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
+    }
+
+
+def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(toy: Path, tmp_path: Path) -> None:
+    library = clock_library(tmp_path)
+    for _ in range(5):
+        clock = Clock(tmp_path / "clock", library, 10**18)
+        program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
+        assert clock.await_turn(30)
+        assert (clock.now_ns, clock.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
+        clock.pass_turn(NEVER, 0)  # it ends in its turn
+        assert program.communicate(timeout=30)[0] == _ORDER
+        clock.close()
+
+
+def test_who_may_go_on_by_itself_is_said_by_an_instant(toy: Path, tmp_path: Path) -> None:
+    library = clock_library(tmp_path)
+    clock = Clock(tmp_path / "clock", library, 10**18)
+    program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
+    assert clock.await_turn(30)
+    assert clock.pass_turn(10**18 + 2 * 10**9 + 1, 30)
+    assert clock.now_ns - 10**18 == 1_003_000_000  # the last of the sleepers has given the lock back
+    assert clock.wake_ns - 10**18 == 2_001_000_000
+    clock.skip(600 * 10**9)  # the date is later now, and nobody's nap is shorter
+    clock.pass_turn(NEVER, 0)  # it ends in its turn
+    said = program.communicate(timeout=30)[0].splitlines()
+    assert said[:3] == _ORDER.splitlines()[:3]
+    assert said[3] == "sleeper3 1000000602.001000"
+    assert said[-1] == "end 0 1000004200.000000"
+
+
+def test_nobody_outlives_whoever_has_started_it(toy: Path, tmp_path: Path) -> None:
+    library = clock_library(tmp_path)
+    Clock(tmp_path / "clock", library, 10**18).close()
+    starter = textwrap.dedent(
+        f"""
+        import os, subprocess
+        env = {_environment(tmp_path, library)!r} | {{"TWOLEVEL_REPLAY_PARENT": str(os.getpid())}}
+        program = subprocess.Popen([{str(toy)!r}], env=env, stdin=subprocess.DEVNULL)
+        print(program.pid, flush=True)
+        input()
+        os.kill(os.getpid(), 9)
+        """
+    )
+    words = [sys.executable, "-c", starter]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        end = os.pidfd_open(int(running.stdout.readline()))
+        running.communicate("die\n", timeout=60)
+    assert running.returncode == -9
+    assert select.select([end], [], [], 60)[0]
+    os.close(end)
+
+
+# ---- messages ----
+
+#: What a slurmd 22.05.8 of node n1 has said when it came up, behind the length of the whole.
+_REAL = bytes.fromhex(
+    "2600000003ea000000e600000000000000000064000000000000000000000003766d00000000006b031401000000006b0314"
+    "0100000000000000000000000000000003766d00000000036e3100000000077838365f36340000000000000000304c696e75"
+    "7820362e31382e34342d67656e6572696320233120534d5020505245454d50545f44594e414d494320403000000100010001"
+    "000100010000000000005e290003efe300000830e4e43864000002030000000000004aa60000000000020000000400000004"
+    "2600000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000083232"
+    "2e30352e3800000000000000000000"
+)  # fmt: skip
+
+#: The fields of a registration's body, as the release's own code packs them: t a text, digits so many bytes.
+_FIELDS = (
+    "8", "8", "4", "t", "t", "t", "t", "t", "t", "t", "2", "2", "2", "2", "2", "8", "4", "4", "4", "4", "8", "4", "2", "4", "m",
+    "8", "4", "8", "4", "8", "8", "t", "1", "t", "t",
+)  # fmt: skip
+
+
+def _walk(body: bytes) -> list[object]:
+    """A registration's fields, read by that list."""
+    found: list[object] = []
+    at = 0
+    for kind in _FIELDS:
+        if kind in "tm":
+            (n,) = struct.unpack_from(">I", body, at)
+            found.append(body[at + 4 : at + 4 + n])
+            at += 4 + n
+        else:
+            found.append(int.from_bytes(body[at : at + int(kind)], "big"))
+            at += int(kind)
+    assert at == len(body)
+    return found
+
+
+def test_a_registration_is_laid_out_as_a_real_one() -> None:
+    header = 18
+    (length,) = struct.unpack_from(">I", _REAL, 6)
+    real = _walk(_REAL[-length:])
+    said = registration(V, "n1", 1, "22.05.8", 0x6B031401, 0x6B031401, [])
+    (ours_length,) = struct.unpack_from(">I", said, 4 + 6)
+    ours = _walk(said[-ours_length:])
+    assert said[4 : 4 + 6] == _REAL[:6]  # version, flags, kind
+    assert said[4 + 10 : 4 + header] == _REAL[10:header]  # forwards, returns, an address, and how it is authenticated
+    same = [at for at, (one, other) in enumerate(zip(real, ours, strict=True)) if one == other]
+    # Others are the host's name, the system, its memory, disk, load and how long it has been up, the digest of slurm.conf, and
+    # that it wants to be told of further resources.
+    assert [at for at in range(len(real)) if at not in same] == [5, 9, 15, 16, 17, 18, 19, 20, 22]
+    assert ours[6] == b"n1\0"
+
+
+def _launch(job: int, nodes: str, cpus: list[tuple[int, int]]) -> bytes:
+    def text(value: str | None) -> bytes:
+        return struct.pack(">I", 0) if value is None else struct.pack(">I", len(value) + 1) + value.encode() + b"\0"
+
+    body = struct.pack(">IIII", job, 0, 7, 7) + text("me") + struct.pack(">III", 2, 7, 8)
+    body += text("all") + struct.pack(">IQBBII", 3, 0, 0, 0, 0, 0xFFFFFFFE) + text(None) + text(None)
+    body += struct.pack(">HHHH", 0, 1, 0, 0xFFFE) + struct.pack(">I", len(cpus))
+    if cpus:
+        body += struct.pack(f">I{len(cpus)}H", len(cpus), *(count for count, _ in cpus))
+        body += struct.pack(f">I{len(cpus)}I", len(cpus), *(times for _, times in cpus))
+    return body + text(None) + text(None) + text(nodes) + text("#!/bin/true\n") + b"and more"
+
+
+@examples(max_examples=50)
+@given(st.integers(1, 2**31), st.lists(st.tuples(st.integers(1, 2**16 - 1), st.integers(1, 5)), max_size=4))
+def test_a_launch_is_read(job: int, cpus: list[tuple[int, int]]) -> None:
+    known = tuple(count for count, times in cpus for _ in range(times))
+    assert launch_of(Reader(_launch(job, "n[0-3,7]", cpus))) == Launch(job, "n[0-3,7]", known)
+
+
+def test_messages_come_in_pieces_and_several_at_once() -> None:
+    two = framed(V, Kind.REQUEST_PING, b"") + framed(V, Kind.REQUEST_TERMINATE_JOB, b"\0" + b"\0" * 14 + b"\0\0\0\x11")
+    received, found = bytearray(), []
+    for at in range(len(two)):
+        received += two[at : at + 1]
+        found += list(whole_messages(received))
+    assert not received
+    kinds = [opened(raw, V) for raw in found]
+    assert [kind for kind, _ in kinds] == [Kind.REQUEST_PING, Kind.REQUEST_TERMINATE_JOB]
+    assert stopped_job(kinds[1][1]) == 17
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda raw: struct.pack(">H", 39 << 8) + raw[2:], "protocol 39, not 38"),
+        (lambda raw: raw[:10] + b"\0\1" + raw[12:], "forwarded"),
+        (lambda raw: raw[:16] + struct.pack(">I", 101) + raw[20:], "plug-in 101"),
+        (lambda raw: raw[:-1], "bytes at"),
+    ],
+)
+def test_a_message_that_is_another_one_is_refused(spoil: object, said: str) -> None:
+    raw = framed(V, Kind.REQUEST_PING, b"body")[4:]
+    with pytest.raises(MessageError, match=said):
+        opened(spoil(raw), V)  # type: ignore[operator]
+
+
+def test_nodes_have_addresses_of_their_own() -> None:
+    assert node_address(0) == "10.0.0.1"
+    for node in (0, 1, 254, 255, 70_000):
+        assert node_of(bytes(map(int, node_address(node).split("."))) + b"\x1a\xa2") == node
+
+
+# ---- host lists ----
+
+_NAMES = st.lists(
+    st.one_of(st.integers(0, 1200).map(lambda n: f"n{n}"), st.integers(0, 999).map(lambda n: f"r{n:03}"),
+              st.sampled_from(["login", "gpu-a"])),
+    min_size=1, max_size=40,
+)  # fmt: skip
+
+
+@examples(max_examples=300)
+@given(_NAMES)
+def test_a_host_list_holds_the_names_in_their_order(names: list[str]) -> None:
+    assert expanded(compressed(names)) == names
+
+
+def test_host_lists_as_slurm_writes_them() -> None:
+    assert expanded("rack[1-2]n[08-10]") == ["rack1n08", "rack1n09", "rack1n10", "rack2n08", "rack2n09", "rack2n10"]
+    assert expanded("a,b[3,5-6]") == ["a", "b3", "b5", "b6"]
+    with pytest.raises(ValueError, match="brackets"):
+        expanded("n[1-")
+
+
+def test_cores_are_the_lowest_that_are_free() -> None:
+    cores, host = Cores(machine_of(2, 4).first_core), {"n0": 0, "n1": 1}
+    first = cores.take(Launch(1, "n[0-1]", (2, 1)), host, "job 1")
+    assert first == [(0, 2), (4, 5)]
+    assert cores.take(Launch(2, "n0", (2,)), host, "job 2") == [(2, 4)]
+    cores.free(first)
+    assert cores.take(Launch(3, "n[0-1]", (1, 4)), host, "job 3") == [(0, 1), (4, 8)]
+    with pytest.raises(PeerError, match="job 4 on 2 cores of n0, of which 1 are free"):
+        cores.take(Launch(4, "n0", (2,)), host, "job 4")
+    with pytest.raises(PeerError, match="n9, which is no node"):
+        cores.take(Launch(4, "n9", (2,)), host, "job 4")
+
+
+def machine_of(hosts: int, cores: int) -> Platform:
+    return Platform((HostGroup(hosts, cores, 1.0),))
+
+
+# ---- slurm.conf ----
+
+_SITE = """\
+# of a site
+ClusterName=big
+SlurmctldHost=head
+AuthType=auth/munge
+Prolog=/etc/slurm/prolog.sh
+SchedulerType=sched/builtin
+PriorityWeightAge=100   # with a remark
+NodeName=DEFAULT CPUs=4 RealMemory=1000
+NodeName=n[01-03] NodeAddr=10.1.0.[1-3] Feature=fast \\
+   Weight=2
+NodeName=fat Sockets=2 CoresPerSocket=8 ThreadsPerCore=2 CPUs=32 Gres=gpu:2
+PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 AllowAccounts=a,b State=UP
+"""
+
+
+def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(_SITE)
+    found = of_site(str(tmp_path / "slurm.conf"), {"priorityweightage": "5"})
+    assert found.keys == {"SchedulerType": "sched/builtin", "priorityweightage": "5"}
+    assert [(node.name, node.cpus) for node in found.nodes] == [("n01", 4), ("n02", 4), ("n03", 4), ("fat", 32)]
+    assert [group.count for group in found.platform().hosts] == [3, 1]
+    assert found.partitions == ("PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 State=UP",)
+    assert found.replaced == (
+        "ClusterName=big: replay",
+        "SlurmctldHost=head: localhost(127.0.0.1)",
+        "AuthType=auth/munge: auth/none",
+        "Prolog=/etc/slurm/prolog.sh: left out",
+        "NodeAddr of nodes: of the replay",
+        "Gres of nodes: of the replay",
+        "AllowAccounts of partitions: left out",
+    )
+    lines = found.text(5).splitlines()
+    keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
+    assert len(keys) == len(set(keys))  # Slurm would take the first
+    assert "AuthType=auth/none" in lines
+    node = next(line for line in lines if line.startswith("NodeName=n02 "))
+    assert node == (
+        "NodeName=n02 NodeHostname=localhost NodeAddr=10.0.0.2 Port=6818 State=UNKNOWN "
+        "CPUs=4 RealMemory=1000 Feature=fast Weight=2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "AccountingStorageEnforce=limits",
+            "needs slurmdbd, which is not here; allowed: AccountingStorageEnforce=none",
+        ),
+        ("PreemptType=preempt/qos", "needs preemption, which a replay does not follow"),
+        ("Include nodes.conf", "line 2: Include: other files are not read"),
+        ("NodeName=n1 CPUs=two", "line 2: .*two"),
+        ("NodeName=n1 Colour=red", "line 2: Colour: is not known of nodes; allowed: CPUs"),
+        ("what is this", "line 2: 'what is this'; allowed: KEY=VALUE"),
+        ("", "has no NodeName"),
+    ],
+)
+def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "slurm.conf").write_text(f"PartitionName=all Nodes=ALL\n{line}\n")
+    with pytest.raises(InputError, match=said):
+        of_site(str(tmp_path / "slurm.conf"), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Foo", "allowed: KEY=VALUE"),
+        ("slurmctldport=7", "slurmctldport: is the replay's own"),
+        ("NodeName=x", "given by --slurm-conf"),
+        ("PreemptType=preempt/qos", "allowed: PreemptType=preempt/none"),
+    ],
+)
+def test_what_may_not_be_set(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        settings([text])
+
+
+def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
+    assert of_machine({}, machine_of(4, 1)).keys["SelectType"] == "select/linear"
+    assert of_machine({}, machine_of(4, 2)).keys["SelectTypeParameters"] == "CR_Core"
+    assert "SelectTypeParameters" not in of_machine({"selecttype": "select/linear"}, machine_of(4, 2)).keys
+    assert OWN["AuthType"] == "auth/none"
+
+
+# ---- the installed one ----
+
+
+def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "slurmctld"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("bridge.replay.installed._FURTHER", ())
+    with pytest.raises(InputError, match="needs Slurm, and there is no slurmctld; Debian's packages are slurmctld"):
+        installed_slurm()
+    other.write_text("#!/bin/sh\necho slurm 99.05.1\n")
+    other.chmod(0o700)
+    with pytest.raises(InputError, match=r"slurmctld is slurm 99\.05\.1; allowed: 22\.05"):
+        installed_slurm()
+    other.write_text("#!/bin/sh\necho slurm-wlm 22.05.8\n")
+    assert (installed_slurm().release, installed_slurm().version) == ("22.05.8", 38 << 8)
