@@ -76,7 +76,7 @@ class PowerOptions:
         Whether what is slowed may run for as much longer than its walltime.
     job_power : path, or mapping of str to sequence, optional
         What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
-        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
+        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them. None and NaN are as empty fields.
     estimates : {"exact", "platform", "last-two"}
         What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
         same user have drawn that have ended, once there are two, else as the platform says.
@@ -102,7 +102,7 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] | float = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
-    job_power: str | os.PathLike[str] | Mapping[str, Sequence[float]] | None = o.JOB_POWER.default
+    job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = o.JOB_POWER.default
     estimates: str = o.POWER_ESTIMATES.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
