@@ -59,6 +59,9 @@ _DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}
 #: What a user has called what is given in Python.
 _KEYWORD = "job_power"
 
+#: What its file is called where it is none.
+_KIND = f"file of job_id, {POWER} and {MEMORY_BOUND}"
+
 _NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
 #: Which of a job's numbers, and what holds without it, to what its application says; None where no application says it.
@@ -240,7 +243,7 @@ def job_power(
         found = _of_columns(given, workload, known)
     elif given is not None:
         readers = {POWER: _read_power, MEMORY_BOUND: _read_memory_bound}
-        found = read_request_file(given, workload, tuple(readers), known, readers)
+        found = read_request_file(given, workload, tuple(readers), known, readers, _KIND)
         if not found:
             raise InputError(f"{os.fspath(given)}: neither column {POWER} nor {MEMORY_BOUND}; allowed: at least one")
     columns, there = list[Array](), list[str]()

@@ -51,6 +51,10 @@ SLOW: Final = {
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 _SLOW: Final = "dvfs:slow="
 
+#: What an error says that is allowed.
+_FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:slow=…")}
+_SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
+
 
 @dataclass(frozen=True)
 class PowerOptions:
@@ -168,7 +172,7 @@ class PowerOptions:
     def fallback_of(self) -> tuple[str, int]:
         """Its name, and the state that ``submit`` has jobs run in."""
         if not isinstance(self.fallback, str):
-            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}")
+            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         if self.fallback in FALLBACKS:
             return self.fallback, 1
         if self.fallback.startswith(_SLOW):
@@ -178,12 +182,10 @@ class PowerOptions:
                 )
             return "dvfs", 1
         if self.fallback.partition(":")[0] != "submit":
-            raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
+            raise one_of("fallback", self.fallback, _SHOWN, o.FALLBACK.name)
         match = _SUBMIT.fullmatch(self.fallback)
         if match is None:
-            raise InputError(
-                f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
-            )
+            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         return "submit", int(match[1])
 
     @property
@@ -469,7 +471,13 @@ def power_plan(
     InputError
         If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    needing = {o.LIMITS.name: options.limits, o.SIGNALS.name: options.signals, o.JOB_POWER.name: options.job_power}
+    needing = {
+        o.LIMITS.name: options.limits,
+        o.SIGNALS.name: options.signals,
+        o.JOB_POWER.name: options.job_power,
+        o.PUE.name: options.pue,
+        o.SLEEP_AFTER.name: options.sleep_after_ns,
+    }
     needed_by = next((option for option, given in needing.items() if given is not None), "--power")
     table = power_table(platform, needed_by)
     name, state = options.fallback_of

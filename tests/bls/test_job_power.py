@@ -301,6 +301,11 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
     assert "\n" not in str(caught.value)
 
 
+def test_a_folder_is_no_file_of_jobs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a file of job_id, power and memory_bound"):
+        bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=tmp_path))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
