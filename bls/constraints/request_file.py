@@ -36,6 +36,7 @@ def read_request_file(
     columns: Sequence[str],
     known: Array,
     readers: Mapping[str, Callable[[str, str], int]] | None = None,
+    kind: str = "request file",
 ) -> dict[str, Array]:
     """The columns of a request file.
 
@@ -52,6 +53,8 @@ def read_request_file(
     readers : mapping of str to callable, optional
         How the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from 0, or raises
         an ``InputError`` whose message begins with ``where``.
+    kind : str, default "request file"
+        What the file is called where it is none.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def read_request_file(
         number, or ``unit_cores`` does not divide the job's cores.
     """
     source = os.fspath(path)
-    lines = read_csv(source, "request file")
+    lines = read_csv(source, kind)
     _, header = next(lines)
     _check_header(header, columns, source)
     rows = {job: row for row, job in enumerate(workload.job_id.tolist())}

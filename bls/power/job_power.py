@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -57,6 +58,9 @@ _DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}
 
 #: What a user has called what is given in Python.
 _KEYWORD = "job_power"
+
+#: What its file is called where it is none.
+_KIND = f"file of job_id, {POWER} and {MEMORY_BOUND}"
 
 _NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
@@ -156,6 +160,8 @@ def _read(where: str, column: str, text: str) -> int:
 def given_columns(given: object) -> dict[str, list[Any]]:
     """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists.
 
+    What is missing of a job, ``None`` or NaN, is as the platform says.
+
     Raises
     ------
     InputError
@@ -182,6 +188,11 @@ def given_columns(given: object) -> dict[str, list[Any]]:
     return found
 
 
+def _missing(value: object) -> bool:
+    # As an empty field of a file; pandas' NA is known by its name, as few runs need pandas here.
+    return value is None or (isinstance(value, Real) and value != value) or type(value).__name__ == "NAType"
+
+
 def _of_columns(given: Mapping[str, list[Any]], workload: Workload, known: Array) -> dict[str, Array]:
     rows = {job: row for row, job in enumerate(workload.job_id.tolist())}
     others = set(known.tolist()) - rows.keys()
@@ -195,6 +206,8 @@ def _of_columns(given: Mapping[str, list[Any]], workload: Workload, known: Array
             raise InputError(f"{where}: job {job} is there twice")
         seen.add(job)
         for name, column in found.items():
+            if _missing(given[name][place]):
+                continue
             value = part_of(f"{_KEYWORD}: {name}[{place}]", name, given[name][place])
             if job in rows:
                 column[rows[job]] = value
@@ -230,7 +243,7 @@ def job_power(
         found = _of_columns(given, workload, known)
     elif given is not None:
         readers = {POWER: _read_power, MEMORY_BOUND: _read_memory_bound}
-        found = read_request_file(given, workload, tuple(readers), known, readers)
+        found = read_request_file(given, workload, tuple(readers), known, readers, _KIND)
         if not found:
             raise InputError(f"{os.fspath(given)}: neither column {POWER} nor {MEMORY_BOUND}; allowed: at least one")
     columns, there = list[Array](), list[str]()

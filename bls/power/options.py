@@ -51,6 +51,10 @@ SLOW: Final = {
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 _SLOW: Final = "dvfs:slow="
 
+#: What an error says that is allowed.
+_FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:slow=…")}
+_SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
+
 
 @dataclass(frozen=True)
 class PowerOptions:
@@ -76,7 +80,7 @@ class PowerOptions:
         Whether what is slowed may run for as much longer than its walltime.
     job_power : path, or mapping of str to sequence, optional
         What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
-        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
+        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them. None and NaN are as empty fields.
     estimates : {"exact", "platform", "last-two"}
         What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
         same user have drawn that have ended, once there are two, else as the platform says.
@@ -102,7 +106,7 @@ class PowerOptions:
     fallback: str = o.FALLBACK.default
     allowed: str | os.PathLike[str] | float = o.ALLOWED.default
     stretch_walltime: bool = o.STRETCH_WALLTIME.default
-    job_power: str | os.PathLike[str] | Mapping[str, Sequence[float]] | None = o.JOB_POWER.default
+    job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = o.JOB_POWER.default
     estimates: str = o.POWER_ESTIMATES.default
     signals: str | os.PathLike[str] | None = o.SIGNALS.default
     pue: str | None = o.PUE.default
@@ -168,7 +172,7 @@ class PowerOptions:
     def fallback_of(self) -> tuple[str, int]:
         """Its name, and the state that ``submit`` has jobs run in."""
         if not isinstance(self.fallback, str):
-            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}")
+            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         if self.fallback in FALLBACKS:
             return self.fallback, 1
         if self.fallback.startswith(_SLOW):
@@ -178,12 +182,10 @@ class PowerOptions:
                 )
             return "dvfs", 1
         if self.fallback.partition(":")[0] != "submit":
-            raise one_of("fallback", self.fallback, FALLBACKS, o.FALLBACK.name)
+            raise one_of("fallback", self.fallback, _SHOWN, o.FALLBACK.name)
         match = _SUBMIT.fullmatch(self.fallback)
         if match is None:
-            raise InputError(
-                f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(FALLBACKS)}, submit:state=1"
-            )
+            raise InputError(f"{o.FALLBACK.name}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
         return "submit", int(match[1])
 
     @property
@@ -469,7 +471,13 @@ def power_plan(
     InputError
         If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
     """
-    needing = {o.LIMITS.name: options.limits, o.SIGNALS.name: options.signals, o.JOB_POWER.name: options.job_power}
+    needing = {
+        o.LIMITS.name: options.limits,
+        o.SIGNALS.name: options.signals,
+        o.JOB_POWER.name: options.job_power,
+        o.PUE.name: options.pue,
+        o.SLEEP_AFTER.name: options.sleep_after_ns,
+    }
     needed_by = next((option for option, given in needing.items() if given is not None), "--power")
     table = power_table(platform, needed_by)
     name, state = options.fallback_of

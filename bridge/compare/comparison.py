@@ -15,12 +15,13 @@ from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.tables import CUT_BECAUSE, STARTED_BECAUSE, rows_frame
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "BOOT_COLUMNS",
     "CUT_COLUMNS",
     "RUNS",
     "START_COLUMNS",
@@ -40,6 +41,9 @@ CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")
 
 #: The same where a policy said of some compared row why it has started it.
 START_COLUMNS = (f"{STARTED_BECAUSE}_a", f"{STARTED_BECAUSE}_b")
+
+#: The same where some compared row waited for hosts that had to boot.
+BOOT_COLUMNS = ("boot_wait_a_ns", "boot_wait_b_ns")
 
 #: What the table of jobs needs.
 _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
@@ -215,7 +219,8 @@ def _delay_columns(
     run_delta = end_delta - start_delta
     # A job's chain is told in the run in which it started later: there it waited.
     later = start_delta >= 0
-    order = [_order(causes[late].link, start, end, late) for late in (0, 1)]
+    # What of each link's delay is neither its cause's run nor its cause's start.
+    order = [np.where(one.link >= 0, start_delta - end_delta[one.link], 0) for one in causes]
     sums: list[ChainSums] = []
     for late in (0, 1):
         link = causes[late].link
@@ -261,21 +266,15 @@ def _delay_columns(
 
 
 def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
-    """Why the compared rows were cut whose cores were lost, and why a policy has started rows, in each run; nothing where that
-    is of none."""
+    """Why the compared rows were cut whose cores were lost, and why a policy has started rows, and how long they waited for
+    hosts to boot, in each run; nothing where that is of none."""
     found: dict[str, Array] = {}
     for name, columns in ((CUT_BECAUSE, CUT_COLUMNS), (STARTED_BECAUSE, START_COLUMNS)):
         because = [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
         if any((column != "").any() for column in because):
             found |= dict(zip(columns, because, strict=True))
-    return found
-
-
-def _order(link: Array, start: list[Array], end: list[Array], late: int) -> Array:
-    """What of each link's delay is neither its cause's run nor its cause's start, in the chains of the run ``late``."""
-    early = 1 - late
-    apart = end[early][link] - start[early]
-    return np.where(link >= 0, apart if late == 1 else -apart, 0)
+    waits = [getattr(side, BOOT_WAIT)[row] for side, row in zip(sides, rows, strict=True)]
+    return found | (dict(zip(BOOT_COLUMNS, waits, strict=True)) if any(wait.any() for wait in waits) else {})
 
 
 def chain(compared: Comparison, row: int) -> list[Link]:
@@ -326,7 +325,11 @@ def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
     """
     delays = compared.delays
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
-    start, start_there = delays[f"start_{here}_ns"].to_numpy(), delays[f"start_{there}_ns"].to_numpy()
+    start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))
+    if BOOT_COLUMNS[0] in delays:  # who had its cores was passed by nobody while their hosts booted
+        start, start_there = (
+            of - delays[f"boot_wait_{name}_ns"].to_numpy() for name, of in ((here, start), (there, start_there))
+        )
     eligible = int(delays[f"eligible_{here}_ns"].to_numpy()[row])
     rows = np.flatnonzero((start >= eligible) & (start < start[row]) & (start_there > start_there[row]))
     cores, job, attempt = (delays[name].to_numpy()[rows] for name in ("cores", "job_id", "attempt"))

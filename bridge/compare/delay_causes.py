@@ -12,7 +12,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.tables import CUT_BECAUSE, STARTED_BECAUSE
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,8 @@ __all__ = ["CAUSES", "LINKS", "Causes", "StartedJobs", "find_causes"]
 
 #: Why a job started at its instant and not before; ``Causes.kind`` counts in this order.
 CAUSES = (
-    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost"
+    "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost",
+    "boot",
 )  # fmt: skip
 
 #: Those that name a compared job, at whose end the job started: the links of a chain.
@@ -54,6 +55,8 @@ class StartedJobs:
         How all cores of a row were lost, and which was the last; empty where they were not, by default everywhere.
     started_because : ndarray of str, shape (n,)
         Why its policy has started a row; empty where it did not say, by default everywhere.
+    boot_wait_ns : ndarray of int64, shape (n,)
+        For how long it had its cores and waited for their hosts to boot; 0 by default everywhere.
     """
 
     job_id: Array
@@ -75,6 +78,7 @@ class StartedJobs:
     wished: bool
     cut_because: Array
     started_because: Array
+    boot_wait_ns: Array
 
     @classmethod
     def of(
@@ -114,6 +118,9 @@ class StartedJobs:
             asked_row=place[asked[change < 0]],
             asked_core=asked_core[change < 0],
             wished=bool((change == 0).any()),
+            boot_wait_ns=started[BOOT_WAIT].to_numpy(np.int64)
+            if BOOT_WAIT in started
+            else np.zeros(some.sum(), np.int64),
             **{
                 name: started[name].to_numpy(object) if name in started else np.full(some.sum(), "", object)
                 for name in (CUT_BECAUSE, STARTED_BECAUSE)
@@ -122,6 +129,11 @@ class StartedJobs:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    @property
+    def had_ns(self) -> Array:
+        """The instant at which each row had its cores: its start, but for hosts that had to boot first."""
+        return self.start_ns - self.boot_wait_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +173,12 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     number[late_row] = np.arange(len(late_row))
     lateness = np.zeros(len(late), np.int64)
     lateness[late_row] = late.end_ns[late_row] - early.end_ns[early_row]
-    at_once = late.start_ns == late.eligible_ns
+    at_once = late.had_ns == late.eligible_ns
     found = _released_by(late, ~at_once, _ranks(late, lateness, number < 0))
     kind = np.full(len(late), _CODE["pass"])
     kind[found >= 0] = _CODE["release"]
     kind[at_once] = np.where(late.eligible_ns == late.submit_ns, _CODE["submit"], _CODE["eligible"])[at_once]
+    kind[at_once & (late.boot_wait_ns > 0)] = _CODE["boot"]
     depends, on = _preceding(late, early, late_row, early_row)
     kind[depends], found[depends] = _CODE["dependency"], on
     again, before = _attempts_before(late)
@@ -203,7 +216,8 @@ def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
 
 
 def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
-    """The row at whose end each row that waited started, −1 where nobody ended then; of those without a length nobody is it.
+    """The row at whose end each row that waited had its cores, −1 where nobody ended then; of those without a length
+    nobody is it.
 
     So a cause always started before, and no chain comes back to where it has been.
     """
@@ -212,8 +226,8 @@ def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
     enders = enders[np.lexsort((rank[enders], late.end_ns[enders]))]
     instants = late.end_ns[enders]
     rows = np.flatnonzero(waited)
-    first = np.searchsorted(instants, late.start_ns[rows], "left")
-    stop = np.searchsorted(instants, late.start_ns[rows], "right")
+    first = np.searchsorted(instants, late.had_ns[rows], "left")
+    stop = np.searchsorted(instants, late.had_ns[rows], "right")
     some = stop > first
     rows, first, stop = rows[some], first[some], stop[some]
     found[rows] = enders[first]
@@ -236,7 +250,7 @@ def _freed_by(late: StartedJobs, rows: Array) -> Array:
         return found
     order = np.lexsort((late.freed_core, late.attempt[late.freed_row], late.job_id[late.freed_row], late.freed_ns))
     instants = late.freed_ns[order]
-    first, stop = (np.searchsorted(instants, late.start_ns[rows], side) for side in ("left", "right"))
+    first, stop = (np.searchsorted(instants, late.had_ns[rows], side) for side in ("left", "right"))
     for place in np.flatnonzero(stop > first).tolist():
         there = order[first[place] : stop[place]]
         there = there[late.freed_row[there] != rows[place]]
@@ -264,7 +278,7 @@ def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
     gave: dict[tuple[int, int], list[int]] = {}
     for row, core, at in zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True):
         gave.setdefault((row, at), []).append(core)
-    pairs = zip(freed.tolist(), late.start_ns[rows].tolist(), strict=True)
+    pairs = zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)
     return np.array([any((who, core) in asked for core in gave.get((who, at), ())) for who, at in pairs], np.bool_)
 
 
@@ -317,7 +331,7 @@ def _attempts_before(late: StartedJobs) -> tuple[Array, Array]:
     order = np.lexsort((late.attempt, late.job_id))
     before, row = order[:-1], order[1:]
     same = (late.job_id[before] == late.job_id[row]) & (late.attempt[before] + 1 == late.attempt[row])
-    same &= late.end_ns[before] == late.start_ns[row]
+    same &= late.end_ns[before] == late.had_ns[row]
     return row[same], before[same]
 
 
@@ -329,7 +343,7 @@ def _preceding(late: StartedJobs, early: StartedJobs, late_row: Array, early_row
     """
     eligible, eligible_early = late.eligible_ns[late_row], early.eligible_ns[early_row]
     submit = late.submit_ns[late_row]
-    asking = (late.start_ns[late_row] == eligible) & (eligible > submit)
+    asking = (late.had_ns[late_row] == eligible) & (eligible > submit)
     asking &= ~np.isin(eligible, _ends_of_others(late, early, late_row, early_row))
     could = np.flatnonzero(~late.requeued[late_row] & ~early.requeued[early_row])
     row = np.flatnonzero(asking)

@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bridge.compare.comparison import CUT_COLUMNS, RUNS, START_COLUMNS, Comparison, Link, chain, overtakers, ranked
+from bridge.compare.comparison import (
+    BOOT_COLUMNS,
+    CUT_COLUMNS,
+    RUNS,
+    START_COLUMNS,
+    Comparison,
+    Link,
+    chain,
+    overtakers,
+    ranked,
+)
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
@@ -97,6 +107,16 @@ def _said(compared: Comparison, row: int) -> str:
     return _in_each(compared, row, START_COLUMNS, "the policy says in")
 
 
+def _booted(compared: Comparison, row: int, run: str) -> str:
+    """How long a compared job waited for its hosts to boot in the run of a chain; empty where it did not."""
+    if BOOT_COLUMNS[0] not in compared.delays:
+        return ""
+    waits = dict(zip(RUNS, (int(compared.delays[name].iloc[row]) for name in BOOT_COLUMNS), strict=True))
+    other = RUNS[1 - RUNS.index(run)]
+    too = f" ({format_ns(waits[other])} in {other})" if waits[other] else ""
+    return f"waited {format_ns(waits[run])} for its hosts to boot{too}" if waits[run] else ""
+
+
 def _in_each(compared: Comparison, row: int, columns: tuple[str, str], words: str) -> str:
     delays = compared.delays
     said = [str(delays[name].iloc[row]) if name in delays else "" for name in columns]
@@ -116,12 +136,12 @@ def _cut_before(compared: Comparison, link: Link) -> str:
     return because and f"{job_name(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
 
 
-def _told_run(compared: Comparison, link: Link, row: int) -> str:
+def _told_run(compared: Comparison, link: Link, row: int, run: str) -> str:
     """What the cause of a link did, which is the compared job ``row``."""
     delta = link.cause_run_delta_ns
     ran = f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "ran as long"
-    cut = _cut(compared, row)
-    return ran + (f"; {cut}" if cut else "") + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
+    more = "".join(f"; {part}" for part in (_booted(compared, row, run), _cut(compared, row)) if part)
+    return ran + more + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
 
 
 def _no_link(compared: Comparison, link: Link, run: str) -> str:
@@ -131,6 +151,7 @@ def _no_link(compared: Comparison, link: Link, run: str) -> str:
         "eligible": f"it started as soon as it was eligible in {run}",
         "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran"
         + (before and f", as {before}"),
+        "boot": f"in {run} it had its cores as soon as it was eligible",
         "pass": f"no job ended as it started in {run}",
         "hinted": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, told that it waits for "
         "them, had served last",
@@ -156,13 +177,17 @@ def _told(compared: Comparison, row: int) -> str:
         parts: list[str] = []
         for link, cause in zip(held[:_NAMED], links[1:], strict=False):
             words = "which waited for" if parts else f"in {run} it waited for"
-            told = _told_run(compared, link, cause.row)
+            told = _told_run(compared, link, cause.row, run)
             parts.append(f"{words} {job_name(link.cause_job, link.cause_attempt)} ({told})")
         text = ", ".join(parts) + _told_rest(held[_NAMED:])
         moved = root.start_delta_ns
         when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
         text += f"; the first, {job_name(root.job_id, root.attempt)}, started {when}"
-    text = "; ".join(part for part in (text, _overtaken(compared, first, run), _said(compared, first.row)) if part)
+    booted = _booted(compared, first.row, run)
+    booted = booted and f"in {run} it {booted}"
+    text = "; ".join(
+        part for part in (text, booted, _overtaken(compared, first, run), _said(compared, first.row)) if part
+    )
     return f"job {job_name(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
 
 
@@ -237,6 +262,11 @@ def chain_table(compared: Comparison, row: int) -> str:
     passed = [(link, _overtaken(compared, link, run)) for link in links]
     further = [
         f"job {job_name(link.job_id, link.attempt)} was {cut}" for link in links if (cut := _cut(compared, link.row))
+    ]
+    further += [
+        f"job {job_name(link.job_id, link.attempt)} {booted} in {run}"
+        for link in links
+        if (booted := _booted(compared, link.row, run))
     ]
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
         further.append(f"job {before}")

@@ -18,7 +18,7 @@ from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.ledger_tables import HINTS, RELEASES, SCALES, WIDTHS
-from traces.tables import CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +93,9 @@ class _Jobs:
             np.asarray(columns[name], np.int64) for name in whole
         )
         self.started = self.start >= 0
+        # Since when it had its cores: where their hosts had to boot, it started later.
+        boot = np.maximum(np.asarray(columns[BOOT_WAIT], np.int64), 0) if BOOT_WAIT in columns else 0
+        self.had = np.where(self.started, self.start - boot, self.start)
         self.columns, self.n_cores = columns, n_cores
         names = ("row", "core", "released_ns")
         none = np.zeros(0, np.int64)
@@ -126,7 +129,7 @@ class _Jobs:
 
     def free_at(self, ns: int, row: int) -> int:
         # As what ends then has ended, and before anything starts.
-        running = self.started & (self.start < ns) & (self.end > ns)
+        running = self.started & (self.had < ns) & (self.end > ns)
         running[row] = False
         released = running[self.released_row] & (self.released <= ns)
         given = running[self.changed_row] & (self.changed < ns) & (self.change > 0)
@@ -146,6 +149,8 @@ class _Jobs:
             return found
         if start > eligible:
             found.append(("", self._waited(row)))
+        if start > self.had[row]:
+            found.append((_instant(int(self.had[row])), self._had(row)))
         found.append((_instant(start), self._start(row)))
         between = self._hints(row) + self._widths(row) + self._scales(row) + self._releases(row)
         found += [line for _, line in sorted(between, key=lambda event: event[0])]
@@ -182,7 +187,7 @@ class _Jobs:
         for k in mine[:_NAMED].tolist():
             core, factor = int(self.scaled_core[k]), self.factor[k]
             which, whose = ("all of its cores run", "their") if core < 0 else (f"core {core} runs", "its")
-            speed = f"{whose} own speed" if factor == 1.0 else f"{factor:g} times {whose} own speed"
+            speed = f"{whose} own speed" if factor == 1.0 else f"{factor:.10g} times {whose} own speed"
             ns = int(self.scaled[k])
             lines.append((ns, (_instant(ns), f"from here on {which} at {speed}")))
         if len(mine) > _NAMED:
@@ -254,7 +259,7 @@ class _Jobs:
     def _eligible(self, row: int, attempt: int) -> str:
         eligible = int(self.eligible[row])
         # When those that never started have left, the table does not say: they are not counted.
-        waiting = self.started & (self.eligible <= eligible) & (self.start >= eligible)
+        waiting = self.started & (self.eligible <= eligible) & (self.had >= eligible)
         waiting[row] = False
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
         text = "eligible" if attempt == 0 else f"in the queue again, attempt {attempt}"
@@ -277,32 +282,56 @@ class _Jobs:
 
     def _waited(self, row: int) -> str:
         eligible, start, requested = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
+        had = int(self.had[row])
+        text = f"waited {format_ns(start - eligible)}"
+        if had == eligible:
+            return f"{text}: it had its cores at once, and their hosts had to boot"
+        if had < start:
+            text += f", {format_ns(start - had)} of it for its hosts to boot"
         free = self.free_at(eligible, row)
         if free < requested:
             reason = f"{_counted(requested, 'core')} asked for, {free} free as it became eligible"
         else:
             reason = "there were cores enough as it became eligible, so that others before it, a reservation, a limit or the "
             reason += "place of the cores kept it back"
-        overtook = self.started & (self.start >= eligible) & (self.start < start) & (self.eligible > eligible)
-        text = f"waited {format_ns(start - eligible)}: {reason}"
+        overtook = self.started & (self.had >= eligible) & (self.had < had) & (self.eligible > eligible)
+        text += f": {reason}"
         if overtook.any():
             others = np.flatnonzero(overtook)
-            text += f"; {_counted(len(others), 'job')} that came later started before it: {_named(self.number[others])}"
+            did = "had their cores" if (self.had != self.start)[[row, *others]].any() else "started"
+            text += f"; {_counted(len(others), 'job')} that came later {did} before it: {_named(self.number[others])}"
         return text
+
+    def _had(self, row: int) -> str:
+        had = int(self.had[row])
+        return (
+            f"had its cores{self._given(row)}; waited {format_ns(int(self.start[row]) - had)} for their hosts to boot"
+        )
 
     def _start(self, row: int) -> str:
         start = int(self.start[row])
         text = f"started {_WHY[self.word('why', row)]}"
         if STARTED_BECAUSE in self.columns and (because := self.word(STARTED_BECAUSE, row)):
             text += f"; the policy says: {because}"
-        gave = np.flatnonzero(self.started & (self.end == start) & (self.start < start))
-        released = np.flatnonzero(self.released == start)
+        if start == self.had[row]:
+            text += self._given(row)
+        held = int(self.held[row])
+        text += f"; on {'core' if held == 1 else 'cores'} {self.word('allocation', row)}"
+        if held > self.cores[row]:
+            text += f", {held} in all: whole hosts"
+        return text
+
+    def _given(self, row: int) -> str:
+        # Who gave cores back at the instant at which it was given its own, and which pass that was.
+        had, text = int(self.had[row]), ""
+        gave = np.flatnonzero(self.started & (self.end == had) & (self.start < had))
+        released = np.flatnonzero(self.released == had)
         released = released[self.released_row[released] != row]
-        if len(released) and start > self.eligible[row]:
+        if len(released) and had > self.eligible[row]:
             owners = np.unique(self.released_row[released])
             verb = "releases" if len(owners) == 1 else "release"
             text += f"; {_named(self.number[owners])} {verb} {_counted(len(released), 'core')} at this instant"
-        if len(gave) and start > self.eligible[row]:
+        if len(gave) and had > self.eligible[row]:
             before = np.isin(self.released_row, gave)
             given = np.isin(self.changed_row, gave) & (self.change > 0)
             n = int(self.held[gave].sum()) + int(np.count_nonzero(given)) - int(np.count_nonzero(before))
@@ -311,14 +340,10 @@ class _Jobs:
                 f"; {_named(self.number[gave])} {'gives' if len(gave) == 1 else 'give'} back {cores} at this instant"
             )
         if self.decisions is not None:
-            at = int(np.searchsorted(self.decisions["now_ns"], start, side="right")) - 1
+            at = int(np.searchsorted(self.decisions["now_ns"], had, side="right")) - 1
             if at >= 0:
                 waiting, n = int(self.decisions["waiting"][at]), int(self.decisions["started"][at])
                 text += f"; scheduling pass {at} starts {n} of {_counted(waiting, 'waiting job')}"
-        held = int(self.held[row])
-        text += f"; on {'core' if held == 1 else 'cores'} {self.word('allocation', row)}"
-        if held > self.cores[row]:
-            text += f", {held} in all: whole hosts"
         return text
 
     def _end(self, row: int) -> str:

@@ -215,6 +215,17 @@ def test_what_says_nothing_new_changes_nothing() -> None:
         assert found.jobs.power.tolist() == [1, 1, 1]
 
 
+def test_what_is_missing_in_python_is_as_the_platform_says() -> None:
+    """As an empty field of a file: NaN of a frame, None of a list, NA of a column of whole numbers; more than nine places are
+    rounded."""
+    columns: dict[str, Any] = {"job_id": [1, 2], "power": [0.1234567894, None], "memory_bound": [float("nan"), 0.5]}
+    frame = pd.DataFrame(columns)
+    for given_one in (columns, frame, frame.assign(power=frame.power.astype("Float64"))):
+        found = bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=given_one))
+        assert found.jobs.power.tolist() == [0.123456789, 1, 1]
+        assert found.jobs.memory_bound.tolist() == [0, 0.5, 0]
+
+
 def test_by_hand(tmp_path: Path) -> None:
     """Two hosts of two cores, idle 50 W, at full speed 100 W, at half of it 70 W; from 20 to 80 s 300 W, or two cores at 100 W.
 
@@ -288,6 +299,11 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_file_of_jobs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a file of job_id, power and memory_bound"):
+        bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -688,16 +688,16 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
             "notice: not with .*stop:off, as hosts leave",
         ),
         ({"fallback": "dvfs"}, "needs limits, the limits to the machine's power|needs --limits"),
-        ({"limits": [(0, 1, 5)], "fallback": "dfvs"}, "unknown fallback 'dfvs'; known: dvfs, hold, submit"),
+        ({"limits": [(0, 1, 5)], "fallback": "dfvs"}, "unknown fallback 'dfvs'; known: dvfs, dvfs:slow=…, hold"),
         ({"limits": [(0, 1, 5)], "fallback": "submit:state=2"}, "state 2; allowed: 1 to 1"),
         (
             {"limits": [(0, 1, 5)], "fallback": "submit:level=1"},
-            "allowed: none, hold, submit, dvfs, stop:idle, stop:off",
+            "allowed: none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off",
         ),
         *(
             (
                 {"limits": [(0, 1, 5)], "fallback": f"submit:{said}"},
-                "--fallback: 'submit:.*'; allowed: none, .*submit:state=1$",
+                "--fallback: 'submit:.*'; allowed: none, .*submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off$",
             )
             for said in ("state=²", "state=1,state=1", "state=", "state=-1", "state=1,", "", "state=1 ")
         ),
@@ -725,6 +725,16 @@ def test_a_machine_of_which_nothing_is_known() -> None:
         InputError, match=r"the platform does not say what its hosts draw; hosts\[0\] has no \[hosts.power\]"
     ):
         bridge.simulate(Workload.from_jobs([(1, 0, 5, 1, 5)]), Platform(), als="recorded", power=PowerOptions())
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({}, "power="), ({"sleep_after_ns": 5 * S}, "sleep_after="), ({"pue": "1.4"}, "pue=")]
+)
+def test_which_option_needs_to_know_is_named(options: dict[str, Any], name: str) -> None:
+    with pytest.raises(InputError, match=f"^{name}: the platform does not say"):
+        bridge.simulate(
+            Workload.from_jobs([(1, 0, 5, 1, 5)]), Platform(), als="recorded", power=PowerOptions(**options)
+        )
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,10 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
     for options, message in (
         ({"allowed": 1.5}, "--allowed: 1.5 is out of range; allowed: 0 to 1"),
         ({"allowed": None}, "--allowed: None is not a number; allowed: 0 to 1"),
-        ({"fallback": 5}, "--fallback: 5; allowed: none, hold, submit, dvfs, stop:idle, stop:off"),
+        (
+            {"fallback": 5},
+            "--fallback: 5; allowed: none, hold, submit, submit:state=1, dvfs, dvfs:slow=…, stop:idle, stop:off",
+        ),
         ({"signals": True}, "--signals: True; allowed: a CSV file"),
     ):
         with pytest.raises(InputError) as caught:

@@ -14,6 +14,7 @@ from run_tables import served, table
 from bridge.compare.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.compare.delay_chains import followers, sums_along
+from bridge.compare.words import chain_table, delay_lines
 from traces.base.errors import InputError
 
 
@@ -97,6 +98,26 @@ def test_the_order_changed() -> None:
     assert overtakers(compared, second, "A") == []
     assert column(compared, "order_b_ns") == {1: 0, 2: 15, 3: -10}
     assert column(compared, "order_a_ns") == {1: 0, 2: 5, 3: -15}
+
+
+def test_a_wait_for_hosts_to_boot_is_the_cause() -> None:
+    """In B the hosts of jobs 1 and 2 boot; job 3 comes meanwhile, is on others, and is not said to have passed job 2."""
+    b = table(chained(1, 7, 17), chained(2, 37, 47), chained(3, 19, 24))
+    compared = compare_jobs(A.assign(boot_wait_ns=[0, 0, 0]), b.assign(boot_wait_ns=[7, 20, 0]))
+    second = row_of(compared, 2)
+    assert terms(chain(compared, second)) == [(2, 27, "release", 1, 0, 7, 20), (1, 7, "boot", -1, 0, 0, 0)]
+    assert overtakers(compared, second, "B") == []
+    assert column(compared, "boot_wait_b_ns") == {1: 7, 2: 20, 3: 0}
+    assert delay_lines(compared, 2, later=True) == [
+        "job 2  +2.7e-08 s: in B it waited for 1 (ran as long; waited 7e-09 s for its hosts to boot; order +2e-08 s); the "
+        "first, 1, started 7e-09 s later in B; in B it waited 2e-08 s for its hosts to boot",
+        "job 1  +7e-09 s: in B it had its cores as soon as it was eligible; in B it waited 7e-09 s for its hosts to boot",
+    ]
+    assert chain_table(compared, second).splitlines()[-2:] == [
+        "job 2 waited 2e-08 s for its hosts to boot in B",
+        "job 1 waited 7e-09 s for its hosts to boot in B",
+    ]
+    assert "boot_wait_b_ns" not in compare_jobs(A, b).delays
 
 
 def test_overtakers_are_those_that_started_while_it_waited_the_widest_first() -> None:

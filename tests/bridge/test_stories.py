@@ -69,6 +69,34 @@ def test_a_job_that_waits_though_there_are_cores_enough() -> None:
     )
 
 
+def test_the_wait_for_hosts_to_boot() -> None:
+    """Job 2 has its cores as job 1 ends, 3 min before its start; job 3 at once; job 4 comes while job 2's hosts boot, and is
+    not said to have kept it back."""
+    jobs = _table(
+        (1, 0, 0, 0, 0, 60 * S, 4, 4, "0-3", "head", "completed"),
+        (2, 0, 10 * S, 10 * S, 240 * S, 300 * S, 4, 4, "0-3", "head", "completed"),
+        (3, 0, 400 * S, 400 * S, 580 * S, 600 * S, 1, 1, "0", "head", "completed"),
+        (4, 0, 70 * S, 70 * S, 80 * S, 90 * S, 4, 4, "4-7", "head", "completed"),
+    ) | {"boot_wait_ns": [0, 180 * S, 180 * S, 0]}
+    assert job_story(jobs, 2, 8).splitlines()[3:6] == [
+        "           waited 3 min 50 s, 3 min 00 s of it for its hosts to boot: there were cores enough as it became eligible, "
+        "so that others before it, a reservation, a limit or the place of the cores kept it back",
+        "  0:01:00  had its cores; job 1 gives back 4 cores at this instant; waited 3 min 00 s for their hosts to boot",
+        "  0:04:00  started in its turn: in that pass no job before it in the order had to wait; on cores 0-3",
+    ]
+    assert job_story(jobs, 3, 8).splitlines()[3:5] == [
+        "           waited 3 min 00 s: it had its cores at once, and their hosts had to boot",
+        "  0:06:40  had its cores; waited 3 min 00 s for their hosts to boot",
+    ]
+    assert "eligible: 4 of 8 cores are free, 0 jobs that came before it wait" in job_story(jobs, 4, 8)
+
+
+def test_a_speed_is_said_with_all_its_digits() -> None:
+    jobs = _table((1, 0, 0, 0, 0, 10 * S, 1, 1, "0", "head", "completed"))
+    scales = {"row": [0], "told_ns": [S], "core": [-1], "factor": [0.999999999]}
+    assert "all of its cores run at 0.999999999 times their own speed" in job_story(jobs, 1, 1, scales=scales)
+
+
 def test_a_comparison_with_the_reference_that_fails_tells_both_stories() -> None:
     one = Attempt(3, 0, 0, 5 * S, 9 * S, (0, 1), "head", "completed")
     other = replace(one, start=6 * S)

@@ -59,10 +59,12 @@ def parse_duration_ns(text: str, where: str) -> int:
     Raises
     ------
     InputError
-        If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing.
+        If it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is beyond :data:`MAX_NS`.
     """
     ns = round(_exact_ns(text, "s") or 0)
-    if not 0 < ns <= MAX_NS:
+    if ns > MAX_NS:
+        raise InputError(f"{where}: {shown(text)} is too long; allowed: up to {MAX_NS // _UNITS_NS['w']}w")
+    if ns <= 0:
         raise InputError(f"{where}: {shown(text)} is not a duration; allowed: {_ALLOWED}")
     return ns
 
