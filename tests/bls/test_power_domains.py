@@ -330,8 +330,8 @@ def test_a_file_and_shares(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("platform", "where", "message"),
     [
-        (FOUR, "partition:c", "limits: where: unknown partition 'c'; known: a, b"),
-        (FOUR, "switch:up", "limits: where: unknown switch 'up'; known: left, right"),
+        (FOUR, "partition:c", "limits: where: unknown partition 'c'; known: b, a"),
+        (FOUR, "switch:up", "limits: where: unknown switch 'up'; known: right, left"),
         (
             PLAIN,
             "switch:up",
