@@ -40,41 +40,41 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 
 
 @compiled(inner=True)
+def _held_within(state: BatchState, job: int, domain: int, group: int) -> int:
+    """How many cores of a group a job holds in a domain."""
+    power, domains, cores = state.power, state.domains, 0
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        lo = max(domains.lo[part], power.first_core[group])
+        hi = min(domains.hi[part], power.first_core[group + 1])
+        if lo < hi:
+            cores += held_in(state, job, lo, hi)
+    return cores
+
+
+@compiled(inner=True)
 def _planned_within(state: BatchState, job: int, domain: int) -> int:
     """What the cores that a job holds in a domain draw beyond idle ones, in the state that it is planned with."""
-    power, domains, at, total = state.power, state.domains, planned_state(state, job), 0
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        for group in range(power.first_core.size - 1):
-            lo = max(domains.lo[part], power.first_core[group])
-            hi = min(domains.hi[part], power.first_core[group + 1])
-            if lo < hi:
-                total += held_in(state, job, lo, hi) * more_mw(state, job, at, group)
+    at, total = planned_state(state, job), 0
+    for group in range(state.power.first_core.size - 1):
+        total += _held_within(state, job, domain, group) * more_mw(state, job, at, group)
     return int(total)
 
 
 @compiled(inner=True)
 def mw_within(state: BatchState, job: int, domain: int, at: int) -> int:
     """What the cores that a job holds in a domain draw beyond idle ones as it works on them in a state."""
-    power, domains, total = state.power, state.domains, 0
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        for group in range(power.first_core.size - 1):
-            lo = max(domains.lo[part], power.first_core[group])
-            hi = min(domains.hi[part], power.first_core[group + 1])
-            if lo < hi:
-                total += held_in(state, job, lo, hi) * drawn_mw(state, job, at, group)
+    total = 0
+    for group in range(state.power.first_core.size - 1):
+        total += _held_within(state, job, domain, group) * drawn_mw(state, job, at, group)
     return int(total)
 
 
 @compiled(inner=True)
 def parts_within(state: BatchState, job: int, domain: int, at: int) -> int:
     """The speeds of the cores that a job holds in a domain in a state, in parts per billion of one each, together."""
-    power, domains, total = state.power, state.domains, 0
-    for part in range(domains.first[domain], domains.first[domain + 1]):
-        for group in range(power.first_core.size - 1):
-            lo = max(domains.lo[part], power.first_core[group])
-            hi = min(domains.hi[part], power.first_core[group + 1])
-            if lo < hi:
-                total += held_in(state, job, lo, hi) * speed_in(state, job, at, group)
+    total = 0
+    for group in range(state.power.first_core.size - 1):
+        total += _held_within(state, job, domain, group) * speed_in(state, job, at, group)
     return int(total)
 
 
