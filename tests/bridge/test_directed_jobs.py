@@ -366,5 +366,5 @@ def test_the_table_is_written_and_read(tmp_path: Path) -> None:
     found = SCALES.read(tmp_path / "scales.parquet")
     assert tuple(found.columns) == SCALES.columns
     pd.testing.assert_frame_equal(found, result.scales)
-    with pytest.raises(InputError, match="this result has no scaled speeds: neither its policy nor a limit to power directs running jobs"):
+    with pytest.raises(InputError, match="no scaled speeds: neither its policy nor a limit to power directs"):
         _ = bridge.simulate(Workload.from_jobs([(7, 0, 10, 2, 100)]), PLATFORM).scales
