@@ -173,7 +173,9 @@ def _width_columns(ledger: Ledger) -> dict[str, Array]:
 def _scale_columns(ledger: Ledger) -> dict[str, Array]:
     scales, jobs = ledger.scales, ledger.jobs
     if scales is None:
-        raise InputError("this result has no scaled speeds: neither its policy nor a limit to power directs running jobs")
+        raise InputError(
+            "this result has no scaled speeds: neither its policy nor a limit to power directs running jobs"
+        )
     return {
         "row": scales.job,
         "job_id": jobs.job_id[scales.job],
