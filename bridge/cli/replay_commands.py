@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
-from bridge.options.declared import FORCE, OUT, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
+from bridge.options.declared import CLEANUP, FORCE, OUT, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.standard_error import lined_up, say
 from traces.base.shared_options import SEED
@@ -64,6 +64,7 @@ class SlurmOptions:
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
+    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def replay_command(
     target = named_folder(out)
     check_target(target, force)
     given_s, rate = None if slurm.settle is None else SETTLE.check(slurm.settle), RATE.check(slurm.rate)
+    cleanup_s = CLEANUP.check(slurm.cleanup)
     if given_s and rate:
         raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
     recorded = level.als == _RECORDED
@@ -122,13 +124,22 @@ def replay_command(
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | {"slurm_conf": slurm.slurm_conf, "set": list(slurm.set or ())}
-    arguments |= {"settle_s": settle_s, "rate": rate, "tasks_table": tables.tasks, "trace": tables.trace}
+    arguments |= {
+        "settle_s": settle_s,
+        "rate": rate,
+        "cleanup_s": cleanup_s,
+        "tasks_table": tables.tasks,
+        "trace": tables.trace,
+    }
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
         settle_ns = round(settle_s * NS_PER_S)
         keep = not recorded and (tables.tasks or tables.trace)
-        done = replay(scenario, found, installed, own, settle_ns=settle_ns, rate=rate, keep_tasks=keep, watch=watch)
+        done = replay(
+            scenario, found, installed, own, settle_ns=settle_ns, rate=rate, cleanup_ns=round(cleanup_s * NS_PER_S),
+            keep_tasks=keep, watch=watch,
+        )  # fmt: skip
         write_replay(done, found, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, found, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done, found)))

@@ -10,6 +10,7 @@ import heapq
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -64,10 +65,13 @@ class Pace(NamedTuple):
         The date of the workload's time 0.
     settle_ns : int
         When nothing has happened for so long the date jumps; 0: it never does.
+    cleanup_ns : int
+        How long nodes take to clean up after a job.
     """
 
     origin_ns: int
     settle_ns: int
+    cleanup_ns: int = 0
 
 
 class SlurmLevel:
@@ -141,7 +145,7 @@ class SlurmLevel:
         self._stop: dict[int, int] = {}
         self._running: set[int] = set()
         self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
-        self._cleaned: list[tuple[int, int]] = []  # the last of these, of which it is to be told
+        self._to_tell: deque[tuple[int, int, int]] = deque()  # when the last of these has cleaned up, the job, the node
         self.ended = self.waiting = self.submitted = 0
         self._last_ns = -pace.origin_ns  # when something has happened
         self.jumps = 0
@@ -272,15 +276,18 @@ class SlurmLevel:
             self._go_on()
 
     def _go_on(self) -> None:
-        if self._cleaned:
-            number, node = self._cleaned.pop(0)
+        if self._to_tell and self._to_tell[0][0] <= self.now_ns:
+            _, number, node = self._to_tell.popleft()
+            if self._pace.cleanup_ns:
+                self._last_ns = self.now_ns
             self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
             return
         if self._wanted:
             self._register(self._wanted.pop(0))
             return
         self._forget_past()
-        next_ns = self._agenda[0][0] if self._agenda else None
+        coming = [first[0][0] for first in (self._agenda, self._to_tell) if first]
+        next_ns = min(coming, default=None)
         until_ns = self._last_ns + _STALL_NS if next_ns is None else next_ns
         settle_ns = self._pace.settle_ns
         if settle_ns and next_ns is not None:
@@ -301,6 +308,8 @@ class SlurmLevel:
         if next_ns > self.now_ns:
             self._jump(next_ns)
             return
+        if self._to_tell and self._to_tell[0][0] <= next_ns:
+            return  # a node first
         _, what, row = heapq.heappop(self._agenda)
         self._last_ns = self.now_ns
         (self._end, self._submit, self._withdraw)[what](row)
@@ -441,8 +450,9 @@ class SlurmLevel:
         left = self._to_clean.get(number, 0) - 1
         self._to_clean[number] = left
         if left == 0:
-            self._cleaned.append((number, node))
-        return left != 0
+            self._to_tell.append((self.now_ns + self._pace.cleanup_ns, number, node))
+        # Slurm asks again after some minutes.
+        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
 
     def _note_stop(self, row: int | None, kind: Kind) -> None:
         if row is None or self._columns.state[row] >= 0:

@@ -75,6 +75,7 @@ def replay(
     *,
     settle_ns: int = 0,
     rate: float = 0.0,
+    cleanup_ns: int = 0,
     keep_tasks: bool = False,
     watch: Watch,
 ) -> Replay:
@@ -93,6 +94,8 @@ def replay(
         When nothing has happened for so long the date jumps; 0: it never does.
     rate : float
         So many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
+    cleanup_ns : int
+        How long nodes take to clean up after a job, and are not free meanwhile.
     keep_tasks : bool
         Whether records of tasks are kept.
     watch : Watch
@@ -118,7 +121,7 @@ def replay(
     with closing(NodeController(folder, slurm.version)) as nodes:
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
-            pace = Pace(origin_ns, settle_ns)
+            pace = Pace(origin_ns, settle_ns, cleanup_ns)
             level = SlurmLevel(scenario, controller, clock, nodes, found.nodes, slurm, pace)
             up_s = time.monotonic()
             applications = _run(scenario, level, keep_tasks, watch)
