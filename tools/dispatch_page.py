@@ -53,9 +53,12 @@ RULES: Final = {
     "by slowdown, EASY": "slowdown+easy",
     "sjf, EASY": "sjf+easy",
     "saf, EASY": "saf+easy",
+    "one list alone, by the ranking": "list-ranking",
     "the lists alone": "list",
 }
 PLANS: Final = {"CP, `all`": "hcp19-all", "CP, `fits`": "hcp19-fits"}
+WARM: Final = {"the lists alone, `warm`": "list-warm"}
+TIMED: Final = {"the lists alone": "list", **PLANS}
 
 #: What the issue that asked for the study said of the mean slowdown of HPC2N's busiest 30 days, on 240 and 256 cores: one
 #: run each, of a prototype.
@@ -64,7 +67,7 @@ PROTOTYPE: Final = {
     "slowdown+easy": (30.3, 22.6),
     "sjf+easy": (24.6, 26.5),
     "saf+easy": (21.8, 19.4),
-    "list": (19.2, 23.2),
+    "list-ranking": (19.2, 23.2),
     "hcp19-all": (18.6, 26.7),
     "hcp19-fits": (39.1, 42.0),
 }
@@ -119,65 +122,66 @@ def _table(heads: Sequence[str], lines: Iterable[str]) -> list[str]:
 
 
 def rules(rows: Rows) -> list[str]:
-    """Mean slowdowns of rules and of the lists, on five logs; and waits of some."""
+    """Mean slowdowns of rules, lists and constraint programming on five logs; and waits of some."""
     waits = ("fcfs, EASY", "saf, EASY", "the lists alone")
+
+    def line(head: str, cell: Callable[[Days], str]) -> str:
+        return _line(head, map(cell, LONG.values()))
+
+    def change(one: str, than: str) -> Callable[[Days], str]:
+        return lambda days: _change(samples(rows, days, one), samples(rows, days, than))
+
+    def means(one: str, value: Callable[[Row], float], digits: int = 1) -> Callable[[Days], str]:
+        return lambda days: _mean(samples(rows, days, one), value, digits)
+
     return _table(
         ["", *LONG],
         [
-            *(
-                _line(name, [_mean(samples(rows, days, one), lambda row: row.slowdown) for days in LONG.values()])
-                for name, one in RULES.items()
-            ),
-            *(
-                _line(
-                    f"{name}: mean wait, min",
-                    [_mean(samples(rows, days, RULES[name]), lambda row: row.wait_s / 60, 0) for days in LONG.values()],
-                )
-                for name in waits
-            ),
+            *(line(name, means(one, lambda row: row.slowdown)) for name, one in (RULES | PLANS).items()),
+            *(line(f"{name}: change from the lists", change(one, "list")) for name, one in PLANS.items()),
+            *(line(f"{name}: mean wait, min", means(RULES[name], lambda row: row.wait_s / 60, 0)) for name in waits),
         ],
     )
 
 
-def plans(rows: Rows, columns: Mapping[str, Days]) -> list[str]:
-    """What a solver adds to its list."""
-    found = {
-        (name, one): samples(rows, days, one)
-        for name, days in columns.items()
-        for one in (*RULES.values(), *PLANS.values())
-    }
+def plans(rows: Rows) -> list[str]:
+    """What a solver adds to its list, in shorter windows."""
+    shown = RULES | PLANS | WARM
+    found = {(name, one): samples(rows, days, one) for name, days in SHORT.items() for one in shown.values()}
 
     def line(head: str, cell: Callable[[str], str]) -> str:
-        return _line(head, map(cell, columns))
+        return _line(head, map(cell, SHORT))
 
-    def share(name: str, dispatcher: str, value: Callable[[Row], float], digits: int) -> str:
-        of = found[name, dispatcher].values()
-        return f"{fmean(value(one) / one.passes for one in of):.{digits}%}" if of else "–"
+    def means(one: str) -> Callable[[str], str]:
+        return lambda name: _mean(found[name, one], lambda row: row.slowdown)
 
-    def times(name: str, dispatcher: str) -> str:
-        of = found[name, dispatcher].values()
-        return f"{median(one.pass_ms for one in of):.0f}; {median(one.deciding_ms for one in of):.0f}" if of else "–"
+    def change(one: str) -> Callable[[str], str]:
+        return lambda name: _change(found[name, one], found[name, "list"])
+
+    def share(one: str, value: Callable[[Row], float], digits: int) -> Callable[[str], str]:
+        def cell(name: str) -> str:
+            of = found[name, one].values()
+            return f"{fmean(value(each) / each.passes for each in of):.{digits}%}" if of else "–"
+
+        return cell
+
+    def times(one: str) -> Callable[[str], str]:
+        def cell(name: str) -> str:
+            of = found[name, one].values()
+            if not of:
+                return "–"
+            return f"{median(each.pass_ms for each in of):.1f}; {median(each.deciding_ms for each in of):.1f}"
+
+        return cell
 
     return _table(
-        ["mean slowdown", *columns],
+        ["mean slowdown", *SHORT],
         [
-            *(
-                line(head, lambda name, one=one: _mean(found[name, one], lambda row: row.slowdown))
-                for head, one in (RULES | PLANS).items()
-            ),
-            *(
-                line(
-                    f"{head}: change from the lists",
-                    lambda name, one=one: _change(found[name, one], found[name, "list"]),
-                )
-                for head, one in PLANS.items()
-            ),
-            line("passes with a solve, `all`", lambda name: share(name, "hcp19-all", lambda row: row.solved, 0)),
-            line(
-                "and a better plan than the list's", lambda name: share(name, "hcp19-all", lambda row: row.bettered, 1)
-            ),
-            line("`fits`: ms a pass; of those with something to plan", lambda name: times(name, "hcp19-fits")),
-            line("`all`: ms a pass; of those with something to plan", lambda name: times(name, "hcp19-all")),
+            *(line(name, means(one)) for name, one in shown.items()),
+            *(line(f"{name}: change from the lists", change(one)) for name, one in (PLANS | WARM).items()),
+            line("passes with a solve, `all`", share("hcp19-all", lambda row: row.solved, 0)),
+            line("and a better plan than the list's", share("hcp19-all", lambda row: row.bettered, 1)),
+            *(line(f"{name}: ms a pass; of those with something to plan", times(TIMED[name])) for name in TIMED),
         ],
     )
 
@@ -259,7 +263,7 @@ def parts(rows: Rows) -> dict[str, list[str]]:
     """All tables, by the names of the page's generated parts."""
     return {
         "rules": rules(rows),
-        "plans": plans(rows, SHORT),
+        "plans": plans(rows),
         "charged": charged(rows),
         "month": month(rows),
         "eurora": stand_in(rows, EURORA),

@@ -33,6 +33,7 @@ from bls.metrics.jobs import slowdown
 from bls.policies.contract import AnyPolicy
 from bls.scheduler_options import Rules
 from bls.workloads.reshape import cut
+from tools.dispatch_lists import RANKED
 from tools.dispatch_page import parts
 from tools.dispatch_tables import Key, Row, tables
 from tools.dispatch_workloads import StandIn, eurora, forhlr, write_requests
@@ -58,7 +59,7 @@ MEASURED: Final = "measured"
 class Dispatcher:
     """A policy, and how it backfills where it does not decide everything itself."""
 
-    bls: str
+    bls: str | AnyPolicy
     backfill: str = "none"
 
 
@@ -68,6 +69,7 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
     "slowdown+easy": Dispatcher("expr:w/max(t,1)", "easy"),
     "sjf+easy": Dispatcher("sjf", "easy"),
     "saf+easy": Dispatcher("saf", "easy"),
+    "list-ranking": Dispatcher(RANKED),
     "list": Dispatcher("hcp19:which=all,search=list"),
     "list-boxes": Dispatcher("pcp20:which=all,search=list"),
     **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},

@@ -10,9 +10,11 @@ import pytest
 
 from bls import sample_path
 from bls.cp.instance import Queue, Running
+from bls.policies.planning.planner import Planner
 from tools import dispatch_instances, dispatch_page, dispatch_study
 from tools.cp_instances import MACHINES, drawn
 from tools.dispatch_instances import compared, read_instance, written
+from tools.dispatch_lists import RANKED
 from tools.dispatch_page import parts
 from tools.dispatch_study import Setting, jobs_of, read
 from tools.dispatch_tables import Key, Row, groups, tables
@@ -93,6 +95,25 @@ def test_a_machine_may_have_other_cores_and_the_log_itself_is_a_sample_of_its_ow
     assert titles[:2] == [f"pool of 256, sample, first:60, load 4{end}" for end in (", the log itself", "")]
 
 
+def test_a_list_by_the_ranking_plans_whom_the_best_of_the_lists_plans_and_no_better() -> None:
+    three = Planner(name="hcp19", which="all", search="list")
+    worse = 0
+    for seed in range(12):
+        instance = drawn(MACHINES["eurora"], 20, seed)
+        one, best = (policy.for_run().plan(instance) for policy in (RANKED, three))
+        assert one.schedule is not None
+        assert best.value is not None
+        assert one.value is not None
+        assert np.array_equal(one.place, best.place)
+        assert len(one.starts) + len(one.unplaced) == np.count_nonzero(one.schedule.start_s == 0)
+        assert one.value >= best.value
+        worse += one.value > best.value
+    assert worse > 0
+    none = Queue(*(getattr(instance.queue, entry.name)[:0] for entry in fields(Queue)))
+    nobody = replace(instance, queue=none)
+    assert RANKED.for_run().plan(nobody).status == "nothing"
+
+
 def test_jobs_of_the_wide_stand_in_come_as_densely_as_is_said() -> None:
     setting = Setting(sample_path(), "forhlr", 1.0, "first:30", "exact", "0", 1)
     jobs, denser = jobs_of(setting), jobs_of(replace(setting, factor=4.0))
@@ -156,10 +177,7 @@ def test_a_solver_is_held_against_its_list_sample_by_sample() -> None:
         for name, values in slowdowns.items()
         for sample, slowdown in enumerate(values, 1)
     }
-    lines = {
-        line.split("|")[1].strip(): line.split("|")[2].strip()
-        for line in dispatch_page.plans(rows, dispatch_page.SHORT)
-    }
+    lines = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in dispatch_page.plans(rows)}
     assert lines["fcfs, EASY"] == "–"
     assert lines["the lists alone"] == "15.0 ± 63.5 (2)"
     assert lines["CP, `fits`"] == "30.0 (1)"
