@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import chain, starmap
 from multiprocessing import get_context
 from pathlib import Path
@@ -99,8 +100,12 @@ class Setting:
         return Key(machine, log, load_, self.select, self.estimates, self.charged, self.sample, dispatcher)
 
 
+@lru_cache(maxsize=1)
 def jobs_of(setting: Setting) -> StandIn:
-    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores."""
+    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores.
+
+    One setting's are kept: its dispatchers come one after another.
+    """
     if setting.machine == "pool":
         jobs, n_cores = load(setting.path, setting.factor, setting.cores)
         made = shaken(cut(jobs, setting.select), setting.sample)
