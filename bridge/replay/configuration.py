@@ -7,10 +7,11 @@ import pwd
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from bls.machine.platform import HostGroup, Platform
-from bridge.replay.host_names import expanded
+from bridge.replay.host_names import compressed, expanded
 from bridge.replay.nodes import node_address
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
@@ -112,11 +113,12 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class Node:
-    """A node, and what slurm.conf says of it."""
+    """A node, and what slurm.conf says of it; ``line`` tells neighbours apart that stand in lines of their own."""
 
     name: str
     cpus: int
     words: str
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -167,9 +169,15 @@ class Configuration:
         }
         own = {key: places.get(key, value) for key, value in OWN.items() if value is not None}
         lines = [f"{key}={value}" for key, value in (own | self.keys).items()]
-        for at, node in enumerate(self.nodes):
-            where = f"NodeHostname=localhost NodeAddr={node_address(at)} Port={OWN['SlurmdPort']} State=UNKNOWN"
-            lines.append(f"NodeName={node.name} {where} {node.words}")
+        # Slurm looks for every job at each line's nodes by themselves.
+        for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
+            alike = list(group)
+            names, addresses = (
+                compressed(node.name for _, node in alike),
+                compressed(node_address(at) for at, _ in alike),
+            )
+            where = f"NodeHostname=localhost NodeAddr={addresses} Port={OWN['SlurmdPort']} State=UNKNOWN"
+            lines.append(f"NodeName={names} {where} {words}")
         return "\n".join([*lines, *self.partitions]) + "\n"
 
     def platform(self) -> Platform:
@@ -284,7 +292,7 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
             raise InputError(f"{where}: {shown(line)}; allowed: KEY=VALUE")
         first = words[0][0].lower()
         if first == "nodename":
-            nodes += _nodes(words, node_default, replaced, where)
+            nodes += _nodes(words, node_default, replaced, where, number)
         elif first == "partitionname":
             partitions.append(_partition(words, replaced))
         elif first in _LINES:
@@ -310,7 +318,7 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
 
 
 def _nodes(
-    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str
+    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str, line: int
 ) -> Iterable[Node]:
     kept = {key.lower(): key for key in _OF_NODES}
     own = {key.lower() for key in _OWN_OF_NODES}
@@ -334,7 +342,7 @@ def _nodes(
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
     for name in names:
-        yield Node(name, cpus, " ".join(f"{key}={value}" for key, value in said.items()))
+        yield Node(name, cpus, " ".join(f"{key}={value}" for key, value in said.items()), line)
 
 
 def _cpus(said: Mapping[str, str]) -> int:

@@ -198,7 +198,7 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     InputError
         If one is unknown.
     """
-    from bls.power.report import (
+    from bls.power.metric_names import (
         FACILITY_METRICS,
         LIMIT_METRICS,
         METRICS,
