@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
-from bridge.options.declared import FORCE, OUT, PHASE, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
+from bridge.options.declared import (
+    BESIDE,
+    FORCE,
+    OUT,
+    PHASE,
+    RATE,
+    RATES,
+    REPEATS,
+    REPORT,
+    SETTLE,
+    SIZES,
+    SLURM_CONF,
+    SLURM_SET,
+    TRACE,
+    WORKLOAD,
+)
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.standard_error import lined_up, say
 from traces.base.shared_options import SEED
@@ -72,6 +87,17 @@ class ReplayTables:
     trace: Annotated[bool, TRACE] = TRACE.default
 
 
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay is compared with, and how often it is repeated."""
+
+    report: Annotated[bool, REPORT] = REPORT.default
+    beside: Annotated[str, BESIDE] = BESIDE.default
+    repeats: Annotated[int, REPEATS] = REPEATS.default
+    rates: Annotated[str | None, RATES] = None
+    sizes: Annotated[str | None, SIZES] = None
+
+
 @bundled
 def replay_command(
     *,
@@ -81,6 +107,7 @@ def replay_command(
     slurm: SlurmOptions,
     level: ReplayedApplications,
     tables: ReplayTables,
+    report: ReplayReport,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
@@ -89,6 +116,7 @@ def replay_command(
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
+    from bridge.replay.report.asked import given_plan
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
@@ -96,6 +124,7 @@ def replay_command(
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
 
+    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
     target = named_folder(out)
     check_target(target, force)
     chosen = given_choice(slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase)
@@ -112,6 +141,8 @@ def replay_command(
     options = replay_options(shared.options("fcfs", level.als, level.variation))
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
+    if planned is not None:
+        planned.check(scenario)
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
@@ -120,6 +151,8 @@ def replay_command(
         own.mkdir()
         keep = not recorded and (tables.tasks or tables.trace)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
+        if planned is not None:
+            planned.write(scenario, chosen, done, folder / "report", watch, say)
         write_replay(done, found, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, found, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done, found)))
