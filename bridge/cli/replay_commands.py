@@ -9,7 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
-from bridge.options.declared import CLEANUP, FORCE, OUT, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
+from bridge.options.declared import (
+    BESIDE,
+    CLEANUP,
+    FORCE,
+    OUT,
+    PHASE,
+    RATE,
+    RATES,
+    REPEATS,
+    REPORT,
+    SETTLE,
+    SIZES,
+    SLURM_CONF,
+    SLURM_SET,
+    TRACE,
+    WORKLOAD,
+)
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.standard_error import lined_up, say
 from traces.base.shared_options import SEED
@@ -23,9 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["replay_command"]
 
 _RECORDED = "recorded"
-
-#: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
-_SETTLE_S = 70.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,7 @@ class SlurmOptions:
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
+    phase: Annotated[float | None, PHASE] = PHASE.default
     cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
@@ -75,6 +89,17 @@ class ReplayTables:
     trace: Annotated[bool, TRACE] = TRACE.default
 
 
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay is compared with, and how often it is repeated."""
+
+    report: Annotated[bool, REPORT] = REPORT.default
+    beside: Annotated[str, BESIDE] = BESIDE.default
+    repeats: Annotated[int, REPEATS] = REPEATS.default
+    rates: Annotated[str | None, RATES] = None
+    sizes: Annotated[str | None, SIZES] = None
+
+
 @bundled
 def replay_command(
     *,
@@ -84,62 +109,52 @@ def replay_command(
     slurm: SlurmOptions,
     level: ReplayedApplications,
     tables: ReplayTables,
+    report: ReplayReport,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
     from bls.workloads.seeded import given_workload
     from bridge.live.progress import Progress
+    from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
-    from bridge.replay.run import ReplayOptions, replay
+    from bridge.replay.report.asked import given_plan
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.options import ScenarioOptions
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
-    from traces.base.time import NS_PER_S
 
+    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
     target = named_folder(out)
     check_target(target, force)
-    given_s, rate = None if slurm.settle is None else SETTLE.check(slurm.settle), RATE.check(slurm.rate)
-    cleanup_s = CLEANUP.check(slurm.cleanup)
-    if given_s and rate:
-        raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
+    chosen = given_choice(slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase, slurm.cleanup)
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    installed = installed_slurm()
+    installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
         **_values(jobs), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
     machine, found = _machine(log, shared, slurm, replayed=recorded)
-    settle_s = given_s if given_s is not None else 0.0 if rate or found.recalculates else _SETTLE_S
-    plain = shared.options("fcfs", level.als, level.variation)
-    rules = replace(plain.rules, kill_at_walltime=True)  # as Slurm does
-    options = ReplayOptions(**{one.name: getattr(plain, one.name) for one in fields(plain)} | {"rules": rules})
+    options = replay_options(shared.options("fcfs", level.als, level.variation))
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
+    if planned is not None:
+        planned.check(scenario)
     prepare_run(applications=not recorded)
-    arguments = shared.source(workload) | {"slurm_conf": slurm.slurm_conf, "set": list(slurm.set or ())}
-    arguments |= {
-        "settle_s": settle_s,
-        "rate": rate,
-        "cleanup_s": cleanup_s,
-        "tasks_table": tables.tasks,
-        "trace": tables.trace,
-    }
+    arguments = shared.source(workload) | chosen.names(machine, 0)
+    arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
-        settle_ns = round(settle_s * NS_PER_S)
         keep = not recorded and (tables.tasks or tables.trace)
-        done = replay(
-            scenario, found, installed, own, settle_ns=settle_ns, rate=rate, cleanup_ns=round(cleanup_s * NS_PER_S),
-            keep_tasks=keep, watch=watch,
-        )  # fmt: skip
+        done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
+        if planned is not None:
+            planned.write(scenario, chosen, done, folder / "report", watch, say)
         write_replay(done, found, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, found, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done, found)))

@@ -15,6 +15,7 @@ from bridge.replay.host_names import compressed, expanded
 from bridge.replay.nodes import node_address
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
+from traces.base.time import NS_PER_S
 
 __all__ = ["HERE", "Configuration", "Node", "of_machine", "of_site", "settings"]
 
@@ -100,6 +101,9 @@ _LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "
 
 _WORD = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|\S*)')
 
+#: How often backfilling passes, s, if it is not said.
+_INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=(\d+)"), 30
+
 #: Keys that ask for what a replay has not: what that is, and what is allowed instead.
 _REFUSED = {
     "accountingstorageenforce": ("slurmdbd, which is not here", ("none", "0", "")),
@@ -141,6 +145,13 @@ class Configuration:
     def recalculates(self) -> bool:
         """Whether priorities change by themselves, now and then."""
         return any(key.lower() == "prioritytype" and "multifactor" in value for key, value in self.keys.items())
+
+    @property
+    def backfills_ns(self) -> int:
+        """How long after a pass of backfilling the next one is."""
+        said = next((value for key, value in self.keys.items() if key.lower() == "schedulerparameters"), "")
+        found = _INTERVAL.search(said)
+        return (int(found[1]) if found else _INTERVAL_S) * NS_PER_S
 
     def text(self, jobs: int) -> str:
         """The file, for a slurmctld that runs in the folder of its files, and for so many jobs at once."""

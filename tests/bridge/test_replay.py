@@ -71,7 +71,7 @@ def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
 
 def test_the_main_scheduler_starts_jobs_when_our_first_come_first_served_does(tmp_path: Path) -> None:
     whole = read_workload(sample_path())
-    jobs = whole.take(np.arange(150))  # of a machine that others wait for
+    jobs = whole.take(np.arange(100))  # of a machine that others wait for
     keys = {"SchedulerType": "sched/builtin"}
     slurms = replayed(jobs, Platform(), tmp_path / "r", keys=keys, settle_ns=70 * S).result.jobs
     ours = simulate(jobs, Platform(), bls="fcfs", als="recorded", rules=Rules(kill_at_walltime=True)).jobs
