@@ -12,6 +12,7 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import (
     FORCE,
     OUT,
+    PHASE,
     PRIORITIES,
     RATE,
     SETTLE,
@@ -28,15 +29,12 @@ from traces.base.shared_options import SEED
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
-    from bridge.replay.configuration import Configuration
+    from bridge.replay.chosen import SlurmChoice
     from bridge.scenarios.options import ScenarioOptions
 
 __all__ = ["replay_command"]
 
 _RECORDED = "recorded"
-
-#: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
-_SETTLE_S = 70.0
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,7 @@ class SlurmOptions:
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
+    phase: Annotated[float | None, PHASE] = PHASE.default
 
 
 @dataclass(frozen=True)
@@ -117,62 +116,42 @@ def replay_command(
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
     from bls.workloads.seeded import given_workload
     from bridge.live.progress import Progress
+    from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
-    from bridge.replay.run import ReplayOptions, replay
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.options import ScenarioOptions
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
-    from traces.base.time import NS_PER_S
 
     target = named_folder(out)
     check_target(target, force)
-    given_s, rate = None if slurm.settle is None else SETTLE.check(slurm.settle), RATE.check(slurm.rate)
-    if given_s and rate:
-        raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
+    chosen = given_choice(
+        slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase, slurm.topology, slurm.priorities
+    )
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    installed = installed_slurm()
+    installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
         **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
-    machine, found = _machine(log, shared, slurm, replayed=recorded)
-    priorities = PRIORITIES.check(slurm.priorities)
-    settle_s = given_s if given_s is not None else 0.0 if rate or found.recalculates else _SETTLE_S
-    plain = shared.options("fcfs", level.als, level.variation)
-    rules = replace(plain.rules, kill_at_walltime=True)  # as Slurm does
-    given = {one.name: getattr(plain, one.name) for one in fields(plain)} | {"rules": rules}
-    if around.switches is not None:
-        given["allocator"] = "topology"  # Slurm's is
-    options = ReplayOptions(**given)
+    machine = _machine(log, shared, chosen, replayed=recorded)
+    options = replay_options(shared.options("fcfs", level.als, level.variation))
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize, preset=jobs.preset)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     prepare_run(applications=not recorded)
-    arguments = shared.source(workload) | {"slurm_conf": slurm.slurm_conf, "set": list(slurm.set or ())}
-    arguments |= {"topology": slurm.topology, "priorities": priorities}
-    arguments |= {"settle_s": settle_s, "rate": rate, "tasks_table": tables.tasks, "trace": tables.trace}
+    arguments = shared.source(workload) | chosen.names(machine, 0)
+    arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
-        settle_ns = round(settle_s * NS_PER_S)
         keep = not recorded and (tables.tasks or tables.trace)
-        done = replay(
-            scenario,
-            found,
-            installed,
-            own,
-            settle_ns=settle_ns,
-            rate=rate,
-            recorded_priorities=priorities == "recorded",
-            keep_tasks=keep,
-            watch=watch,
-        )
+        done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done)))
@@ -187,31 +166,17 @@ def _values(bundle: Any) -> dict[str, Any]:
     return {one.name: getattr(bundle, one.name) for one in fields(bundle)}
 
 
-def _machine(
-    log: Workload, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool
-) -> tuple[Platform, Configuration]:
-    from bridge.replay.configuration import of_machine, settings
-    from bridge.replay.site import of_site
+def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.machine import platform_for
     from traces.base.errors import InputError
 
-    given = settings(slurm.set or ())
-    if slurm.slurm_conf is not None and shared.platform is not None:
+    machine = chosen.machine()
+    if machine is not None and shared.platform is not None:
         raise InputError("--platform: not with --slurm-conf, whose nodes are the machine; allowed: one of them")
-    if slurm.slurm_conf is not None:
-        found = of_site(slurm.slurm_conf, given)
-    else:
+    if machine is None:
         machine = platform_for(shared.platform, log, replayed=replayed)
-        found = of_machine(given, machine)
-    if slurm.topology is not None:
-        found = found.with_switches(slurm.topology)
-    try:
-        switches = found.platform_switches() if shared.switches is not None else ()
-    except InputError as error:
-        raise InputError(f"--switches: {error}") from None
-    if slurm.slurm_conf is not None:
-        machine = found.platform()
-    return (replace(machine, switches=switches) if switches else machine), found
+    chosen.configuration(machine)  # what it cannot be is said before jobs are selected
+    return machine if shared.switches is None else chosen.switched(machine)
 
 
 def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:

@@ -7,6 +7,7 @@ import pwd
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
@@ -28,6 +29,10 @@ HERE = "/proc/self/cwd"
 
 _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
+
+#: How often backfilling passes, s, if it is not said.
+_INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=(\d+)"), 30
+
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
@@ -47,6 +52,8 @@ class Node:
     resources : tuple of (str, int)
         Generic ones, as GPUs.
     features : tuple of str
+    line : int
+        Tells neighbours apart that stand in lines of their own.
     """
 
     name: str
@@ -55,6 +62,7 @@ class Node:
     memory_mb: int = 0
     resources: tuple[tuple[str, int], ...] = ()
     features: tuple[str, ...] = ()
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,12 @@ class Configuration:
     def recalculates(self) -> bool:
         """Whether priorities change by themselves, now and then."""
         return "multifactor" in self.key("PriorityType")
+
+    @property
+    def backfills_ns(self) -> int:
+        """How long after a pass of backfilling the next one is."""
+        found = _INTERVAL.search(self.key("SchedulerParameters"))
+        return (int(found[1]) if found else _INTERVAL_S) * NS_PER_S
 
     def key(self, name: str) -> str:
         """What a key says; empty where it is not given."""
@@ -124,9 +138,15 @@ class Configuration:
         if self.switches:
             own["TopologyPlugin"] = "topology/tree"
         lines = [f"{key}={value}" for key, value in (own | self.keys).items()]
-        for at, node in enumerate(self.nodes):
-            where = f"NodeHostname=localhost NodeAddr={node_address(at)} Port={OWN['SlurmdPort']} State=UNKNOWN"
-            lines.append(f"NodeName={node.name} {where} {node.words}")
+        # Slurm looks for every job at each line's nodes by themselves.
+        for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
+            alike = list(group)
+            names, addresses = (
+                compressed(node.name for _, node in alike),
+                compressed(node_address(at) for at, _ in alike),
+            )
+            where = f"NodeHostname=localhost NodeAddr={addresses} Port={OWN['SlurmdPort']} State=UNKNOWN"
+            lines.append(f"NodeName={names} {where} {words}")
         return "\n".join([*lines, *self.partitions]) + "\n"
 
     def further_files(self) -> dict[str, str]:

@@ -122,6 +122,7 @@ class Course:
         )  # jobs that may start only at an instant, which Slurm is to be told
         self._last_ns = -pace.origin_ns  # when something has happened, or the date has jumped
         self._moved_ns = 0  # when something has become of a job
+        self._beaten: set[int] = set()  # rows of jobs that have ended as Slurm has killed them
         self._begun = False
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
@@ -368,7 +369,11 @@ class Course:
         self.book.end(row, COMPLETED, self.now_ns)
         self._left(row)
         self._tell_put_off()
-        self._ask("end", row, 0)
+        try:
+            self._ask("end", row, 0)
+        except PeerError:
+            if row not in self._beaten:  # Slurm has killed it at this very instant, before it heard
+                raise
 
     def _withdraw(self, row: int) -> None:
         self.book.withdraw(row, self.now_ns)
@@ -487,7 +492,11 @@ class Course:
         return left != 0
 
     def _note_stop(self, row: int | None, kind: Kind) -> None:
-        if row is None or row not in self.book.running:
+        if row is None:
+            return
+        if row not in self.book.running:
+            if kind == Kind.REQUEST_KILL_TIMELIMIT:
+                self._beaten.add(row)
             return
         self._last_ns = self.now_ns
         if kind != Kind.REQUEST_KILL_TIMELIMIT:

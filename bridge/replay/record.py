@@ -14,9 +14,11 @@ from traces.base.time import NS_PER_S, format_ns
 __all__ = ["replay_rows", "write_replay"]
 
 
-def write_replay(done: Replay, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool) -> None:
+def write_replay(
+    done: Replay, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
+) -> None:
     """Write what a run writes; ``run.json`` has a key ``replay`` more."""
-    write_run(done.result, folder, arguments, tasks=tasks, trace=trace)
+    write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
     record["replay"] = {**done.cost, "keys": dict(done.found.keys), "replaced": [*done.found.replaced, *done.notes]}
     write_record(folder / "run.json", record)

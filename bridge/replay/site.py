@@ -63,7 +63,7 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
             raise InputError(f"{where}: {shown(line)}; allowed: KEY=VALUE")
         first = words[0][0].lower()
         if first == "nodename":
-            nodes += _nodes(words, node_default, replaced, where)
+            nodes += _nodes(words, node_default, replaced, where, number)
         elif first == "partitionname":
             partitions.append(_partition(words, replaced))
         elif first in LINES:
@@ -96,7 +96,7 @@ def _has_switches(plugin: str, path: str) -> bool:
 
 
 def _nodes(
-    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str
+    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str, number: int
 ) -> Iterable[Node]:
     kept = {key.lower(): key for key in OF_NODES}
     own = {key.lower() for key in OWN_OF_NODES}
@@ -122,7 +122,7 @@ def _nodes(
     features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
     generic = tuple(_generic(said.get("Gres", "")).items())
     for name in names:
-        yield Node(name, cpus, line, int(memory) if memory.isdigit() else 0, generic, features)
+        yield Node(name, cpus, line, int(memory) if memory.isdigit() else 0, generic, features, number)
 
 
 def _generic(text: str) -> dict[str, int]:
