@@ -1,7 +1,7 @@
 """One cycle of ``sched/backfill``: jobs by priority, each at once, or with a plan that those behind it respect.
 
-Plans are kept by whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it, but for
-those of ``select/linear`` that this very cycle has started: where they end is found by ``bls.policies.slurm.places``.
+Plans are kept by whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it: what they
+leave is found by ``bls.policies.slurm.places``.
 """
 
 from __future__ import annotations
@@ -102,8 +102,6 @@ class Cycle:
     places : Places
     nodes : int
         Of the machine, as bits.
-    whole : bool
-        Whether jobs have whole nodes, so that what is started stands in the table, too.
     start : callable
         Start a job on these cores of nodes, now.
     updated : bool
@@ -115,7 +113,6 @@ class Cycle:
     how: Slurm
     places: Places
     nodes: int
-    whole: bool
     start: Callable[[SlurmJob, dict[int, int]], None]
     updated: bool = False
     planned: int = 0
@@ -155,8 +152,6 @@ class Cycle:
                     if on is not None:
                         self.start(job, on)
                         self.updated = True
-                        if self.whole:
-                            space.plan(0, space.floor(job.end_s), job.nodes)
                         break
                     later_s = 0
                 if later_s and start_s > later_s:

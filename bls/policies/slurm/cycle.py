@@ -8,6 +8,7 @@ decides: the background, the backfilling, the main scheduler, then whoever asks.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -25,6 +26,10 @@ NEVER: Final = 2**63 - 1
 
 _US: Final = 1000
 
+#: How often records of jobs are forgotten, and how long ago these have ended at least (``MinJobAge``), s.
+_FORGET_S: Final = 60
+_KEEP_S: Final = 300
+
 #: At this tick all nodes have registered, and the main scheduler is asked for the first time.
 _FIRST: Final = 3
 
@@ -41,8 +46,6 @@ class Threads:
     places : Places
     nodes : int
         Of the machine, as bits.
-    whole : bool
-        Whether jobs have whole nodes.
     up_ns, date_ns : int
         When it comes up, and what the date is at time 0.
     started : callable
@@ -59,18 +62,18 @@ class Threads:
         how: Slurm,
         places: Places,
         nodes: int,
-        whole: bool,
         up_ns: int,
         date_ns: int,
         started: Callable[[SlurmJob, dict[int, int], str], None],
     ) -> None:
-        self._how, self._places, self._nodes, self._whole = how, places, nodes, whole
+        self._how, self._places, self._nodes = how, places, nodes
         self._up_ns, self._date_ns, self._started = up_ns, date_ns, started
         self.waiting: dict[int, SlurmJob] = {}
         self._coming = 0  # submitted, and not heard of yet
         self._tick = _FIRST  # the latest at which anything was done
         self._called = _FIRST  # the latest at which the main scheduler was asked
         self._asked: int | None = None  # since a job was submitted, the first tick that knows
+        self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
         self._pass_us = self._us(up_ns)
         self._is_due = self._is_full = False
         plans = how.scheduler == "backfill" and how.bf_interval > 0
@@ -121,6 +124,7 @@ class Threads:
 
         def gone(instant_ns: int) -> None:
             self._end(job, instant_ns)
+            self._places.clean(job, False)
             self._push(instant_ns + self._message_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
 
         self._tell(now_ns, gone)
@@ -130,6 +134,7 @@ class Threads:
 
         def goes(instant_ns: int) -> None:
             self.waiting.pop(job.number, None)
+            self._records.append(self._s(instant_ns))
             self._change(instant_ns, 1)
 
         self._tell(now_ns, goes)
@@ -155,10 +160,11 @@ class Threads:
 
     def _end(self, job: SlurmJob, instant_ns: int) -> None:
         self._places.end(job)
+        self._records.append(self._s(instant_ns))
         self._change(instant_ns, 1)
 
     def _clean(self, job: SlurmJob, instant_ns: int) -> None:
-        self._places.clean(job)
+        self._places.clean(job, True)
         self._change(instant_ns, 1)
         self._ask(instant_ns, False)
 
@@ -195,6 +201,8 @@ class Threads:
         tick = (self._tick // every + 1) * every
         if self._asked is not None:
             tick = min(tick, max(self._asked, self._called + self._how.batch_sched_delay))
+        if self._records:
+            tick = min(tick, (self._tick // _FORGET_S + 1) * _FORGET_S)
         return min(self._up_ns + tick * NS_PER_S, self._kill_ns)
 
     def _look(self, instant_ns: int) -> None:
@@ -202,15 +210,28 @@ class Threads:
         killed, self._killed, self._kill_ns = self._killed, [], NEVER
         for place, job in enumerate(killed):
             self._end_killed(job, instant_ns, place)
+        if tick % _FORGET_S == 0:
+            self._forget(instant_ns)
         full = tick // self._how.sched_interval > self._tick // self._how.sched_interval
         asked = self._asked is not None and tick >= max(self._asked, self._called + self._how.batch_sched_delay)
         self._tick = tick
         if full or asked:
             self._called, self._asked = tick, None
             self._ask(instant_ns, full)
+        for job in killed:
+            self._places.clean(job, False)
+
+    def _forget(self, instant_ns: int) -> None:
+        # That the records of jobs are forgotten counts as a change of jobs.
+        before_s = self._s(instant_ns) - _KEEP_S
+        if self._records and self._records[0] <= before_s:
+            self._change(instant_ns, 0)
+        while self._records and self._records[0] <= before_s:
+            self._records.popleft()
 
     def _end_killed(self, job: SlurmJob, instant_ns: int, place: int) -> None:
         self._places.end(job)
+        self._records.append(self._s(instant_ns))
         self._change(instant_ns, 0)
         cleaned_ns = instant_ns + (place + 1) * self._message_ns
         self._push(cleaned_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
@@ -278,7 +299,6 @@ class Threads:
                 self._how,
                 self._places,
                 self._nodes,
-                self._whole,
                 lambda job, on: self._start(job, on, "backfill", instant_ns),
             )
             cycle.run(list(self.waiting.values()), now_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 __all__ = ["ConsTres", "Linear", "Places", "SlurmJob", "nodes_of"]
@@ -111,8 +112,8 @@ class Places(Protocol):
         """It runs no more; its nodes are completing until they say that they have cleaned up."""
         ...
 
-    def clean(self, job: SlurmJob) -> None:
-        """They have."""
+    def clean(self, job: SlurmJob, last: bool) -> None:
+        """They have; or all but the last one."""
         ...
 
 
@@ -120,14 +121,14 @@ class _Books:
     # Which jobs run, and which nodes are completing.
     def __init__(self) -> None:
         self.running: dict[int, SlurmJob] = {}
-        self._completing: dict[int, SlurmJob] = {}
+        self._completing: dict[int, int] = {}
 
     @property
     def completing(self) -> int:
         """The nodes that clean up after a job."""
         found = 0
-        for job in self._completing.values():
-            found |= job.nodes
+        for nodes in self._completing.values():
+            found |= nodes
         return found
 
     def _begin(self, job: SlurmJob, on: dict[int, int]) -> None:
@@ -136,11 +137,14 @@ class _Books:
 
     def _stop(self, job: SlurmJob) -> None:
         del self.running[job.number]
-        self._completing[job.number] = job
+        self._completing[job.number] = job.nodes
 
-    def clean(self, job: SlurmJob) -> None:
-        """Its nodes have cleaned up."""
-        del self._completing[job.number]
+    def clean(self, job: SlurmJob, last: bool) -> None:
+        """Its nodes have cleaned up, or all but the last one."""
+        if last:
+            del self._completing[job.number]
+        else:
+            self._completing[job.number] = 1 << (job.nodes.bit_length() - 1)
 
     def _by_end(self) -> list[SlurmJob]:
         return sorted(self.running.values(), key=lambda job: (job.end_s, job.number))
@@ -168,12 +172,14 @@ class Linear(_Books):
         self.free |= job.nodes
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
-        """Best fit by sets of consecutive nodes."""
-        found = _fitting(nodes & self.free, job.cores)
-        return None if found is None else dict.fromkeys(nodes_of(found), 1)
+        """The first that are idle: each node is configured by itself, and no more of them are looked at than suffice."""
+        free = nodes & self.free
+        if free.bit_count() < job.cores:
+            return None
+        return dict.fromkeys(islice(nodes_of(free), job.cores), 1)
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """Running jobs end at their limits, one at a time."""
+        """Running jobs end at their limits, one at a time; the best fit by sets of consecutive nodes."""
         free = self.free & nodes
         if free.bit_count() >= job.cores:
             found = _fitting(free, job.cores)

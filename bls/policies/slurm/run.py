@@ -72,7 +72,6 @@ class SlurmRun:
             how,
             places,
             (1 << len(cores)) - 1,
-            linear,
             view.now_ns - round(how.lead_s * NS_PER_S),
             view.date_ns,
             lambda job, on, by: self._starts.append((job, on, by)),
