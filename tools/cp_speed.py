@@ -75,7 +75,7 @@ def _dispatch(instance: Instance, model: str, modelled: int, which: str, paramet
 
 def _table(options: argparse.Namespace) -> None:
     heads = "machine model modelled choose list build solve total must variables /pcp19 optimal listed gain"
-    print(("{:10} {:6} {:>8} {:>5}" + " {:>7}" * 6 + " {:>9} {:>7} {:>7} {:>7} {:>7}").format(*_with_which(heads)))
+    print(("{:10} {:10} {:>8} {:>5}" + " {:>7}" * 6 + " {:>9} {:>7} {:>7} {:>7} {:>7}").format(*_with_which(heads)))
     for name in options.machines:
         for which in options.which:
             for modelled in options.modelled:
@@ -105,7 +105,7 @@ def _line(name: str, model: str, which: str, rows: Sequence[Measured]) -> str:
     ]
     ratios = [row.found.variables / row.pcp19 for row in rows if row.found.variables]
     return (
-        f"{name:10} {model:6} {modelled:8.0f} {which:>5} "
+        f"{name:10} {model:10} {modelled:8.0f} {which:>5} "
         + " ".join(f"{ms:7.1f}" for ms in times)
         + f" {must:>7} {median(one.variables for one in found):9.0f}"
         + (f" {median(ratios):7.4f}" if ratios else " " * 7 + "-")
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     reader = argparse.ArgumentParser(description="What a dispatch with constraint programming costs.")
     reader.add_argument("--machines", nargs="+", choices=MACHINES, default=["eurora", "kit"])
-    reader.add_argument("--models", nargs="+", choices=MODELS, default=["hcp19", "pcp20"])
+    reader.add_argument("--models", nargs="+", choices=MODELS, default=["hcp19", "cp-classes", "pcp20"])
     reader.add_argument("--which", nargs="+", choices=WHICH, default=list(WHICH))
     reader.add_argument("--modelled", nargs="+", type=int, default=[10, 50, 100])
     reader.add_argument("--seeds", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Dispatchers that plan with constraint programming: HCP'19, PCP'19 and PCP'20, on OR-Tools' CP-SAT.
+"""Dispatchers that plan with constraint programming: HCP'19, PCP'19 and PCP'20, and one with node classes, on OR-Tools' CP-SAT.
 
 :func:`dispatch` is given one instant as an :class:`Instance` and decides who starts, and where. Nothing here knows of a
 simulator: whoever has a queue and a machine may ask.

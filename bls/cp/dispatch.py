@@ -14,10 +14,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from bls.cp import boxes, by_node
+from bls.cp import boxes, by_node, classes
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
 from bls.cp.by_node import ByNodeModel
+from bls.cp.class_places import class_places
+from bls.cp.classes import ClassesModel, NodeClasses
 from bls.cp.followers import Follower, placed, without_followers
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective
@@ -34,11 +36,12 @@ from traces.compiled import Array
 
 __all__ = ["dispatch", "plan"]
 
-_Model: TypeAlias = PooledModel | ByNodeModel | BoxesModel
+_Model: TypeAlias = PooledModel | ClassesModel | ByNodeModel | BoxesModel
 
 #: Of each dispatcher: its model, and the room of its lists.
 _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
     "hcp19": (PooledModel, POOL),
+    "cp-classes": (ClassesModel, NODES),
     "pcp19": (ByNodeModel, NODES),
     "pcp20": (BoxesModel, BOXES),
 }
@@ -66,7 +69,7 @@ def dispatch(
     Parameters
     ----------
     instance : Instance
-    model : {"hcp19", "pcp19", "pcp20"}
+    model : {"hcp19", "cp-classes", "pcp19", "pcp20"}
     parameters : Parameters
     queue : int, optional
         The most jobs that are modelled now, where that is not ``parameters.queue``; see ``Parameters.next_queue``.
@@ -151,6 +154,15 @@ def plan(
             chosen = listed
     if not len(whole.held) and chosen.start_s.all():  # the machine is empty, and would stay so
         chosen, found = listed, replace(found, source="fallback")
+    if chosen.class_units is not None:
+        now = np.flatnonzero(chosen.start_s == 0)
+        places = class_places(NodeClasses.of(problem), now, chosen.class_units, objective.weights, parameters)
+        if not places.was_stopped:
+            starts, unplaced = _starts(problem, places.placed, places.without, row)
+            return replace(
+                found, value=objective.value(chosen.start_s), schedule=chosen, starts=starts, unplaced=unplaced
+            )
+        chosen, found = listed, replace(found, source="fallback", is_repeatable=False)
     value = objective.value(chosen.start_s)
     if where is not None:
         node, per_unit = where[chosen.unit_node], np.repeat(given.per_unit, given.units, axis=0)
@@ -162,7 +174,7 @@ def plan(
 
 def _places_never_matter(problem: Problem) -> bool:
     """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
-    where there are pieces enough there are places, and the pooled model has the plans of all three."""
+    where there are pieces enough there are places, and the pooled model has the plans of all."""
     return bool((problem.per_unit.sum(axis=1) == 1).all())
 
 
@@ -172,6 +184,8 @@ def _is_too_large(problem: Problem, kind: type[_Model], parameters: Parameters) 
         return True
     if kind is ByNodeModel:
         return by_node.count_variables(problem) > parameters.most_variables
+    if kind is ClassesModel:
+        return classes.count_variables(problem) > parameters.most_variables
     if kind is BoxesModel:
         return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
     return len(problem) > parameters.most_variables
@@ -228,7 +242,8 @@ class _Solving:
         chosen = search.schedule or hint
         if search.schedule is not None and parameters.search != "paper":
             again = self.generation(np.argsort(search.schedule.start_s, kind="stable"))
-            chosen = self._best(search.schedule, again, hint)
+            known = kind is not ClassesModel  # of plans that are as good those with places
+            chosen = self._best(search.schedule, again, hint) if known else self._best(again, hint, search.schedule)
         bound = self.objective.bound(search.weighted_bound)
         return replace(
             found,
@@ -248,7 +263,12 @@ class _Solving:
 
 def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
     """HCP'19: who starts now; and, by row, who would if there were nodes that can hold it."""
-    placed, without = best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0))
+    return _starts(problem, *best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0)), row)
+
+
+def _starts(
+    problem: Problem, placed: dict[int, Array], without: list[int], row: Array
+) -> tuple[tuple[Start, ...], tuple[int, ...]]:
     places = [(int(problem.place[job]), nodes) for job, nodes in placed.items()]
     starts = tuple(Start(place, int(row[place]), nodes, None) for place, nodes in places)
     return starts, tuple(int(row[problem.place[job]]) for job in without)

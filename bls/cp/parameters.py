@@ -11,7 +11,10 @@ from traces.base.ranges import real, whole
 __all__ = ["GOALS", "MODELS", "SEARCHES", "WHICH", "Parameters"]
 
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
-MODELS: Final = ("hcp19", "pcp19", "pcp20")
+OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")
+
+#: All of them, each a relaxation of those behind it; node classes are ours.
+MODELS: Final = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
 #: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
 WHICH: Final = ("all", "fits")
@@ -122,10 +125,10 @@ class Parameters:
         Raises
         ------
         InputError
-            If there is no such model.
+            If they have no such model.
         """
-        if model not in MODELS:
-            raise one_of("model", model, MODELS, "constraint programming")
+        if model not in OF_PAPERS:
+            raise one_of("model", model, OF_PAPERS, "constraint programming")
         if model == "pcp20":
             return cls(search="paper", limit_s=1.0, more_s=0.5, tries=4)
         return cls(limit_s=1.0, longest_s=16.0)

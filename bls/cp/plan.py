@@ -47,7 +47,7 @@ class Plan:
     Attributes
     ----------
     model : str
-        ``hcp19``, ``pcp19`` or ``pcp20``.
+        ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``.
     status : {"optimal", "feasible", "unknown", "too-large", "nothing"}
         What the solver says: a plan that is optimal, a plan, none in time; a model that was not made as it is too large;
         or that nobody who could be modelled fits what is free, so that nothing was planned. Optimal is meant of the whole
@@ -60,7 +60,7 @@ class Plan:
         Whether the solver's weights are proportional to 1/d.
     value, list_value, bound : Fraction or None
         Z of the plan, of the list, and what Z is at least; None where nothing was planned. Of ``hcp19`` all are of the
-        pool.
+        pool; of ``cp-classes`` the list's has places, and the plan's may have none.
     list_order : str
         The order of the list, one of :data:`bls.cp.serial.ORDERS`.
     modelled, variables, solves : int
@@ -75,7 +75,8 @@ class Plan:
     starts : tuple of Start
         Who starts now, by priority.
     unplaced : tuple of int
-        Of ``hcp19``: rows of jobs that the pool would have started now, and that no nodes can hold; they wait.
+        Of ``hcp19`` and ``cp-classes``: rows of jobs that the plan would have started now, and for which there are no nodes
+        beside who else starts; they wait.
     """
 
     model: str

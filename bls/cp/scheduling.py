@@ -1,4 +1,4 @@
-"""The scheduling model that all three dispatchers have in common (section 2.2): when jobs start, on pooled resources.
+"""The scheduling model that all dispatchers have in common (section 2.2): when jobs start, on pooled resources.
 
 Interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the demand of all
 jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.

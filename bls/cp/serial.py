@@ -33,11 +33,14 @@ class Schedule(Columns):
         The node of each unit, by job; of length 0 where only the pool is known.
     unit_low : int64 (u, resources)
         The first of its positions within the node, 0 of what it does not ask for; of length 0 where there are none.
+    class_units : int64 (k, classes), optional
+        Of a plan that knows classes of nodes only, how many units of each job are where; :class:`bls.cp.classes.NodeClasses`.
     """
 
     start_s: Array
     unit_node: Array
     unit_low: Array
+    class_units: Array | None = None
 
 
 def _slowdown(problem: Problem, objective: Objective) -> Array:

@@ -31,7 +31,7 @@ from bls.policies.expr import expression
 from bls.policies.fcfs import Fcfs
 from bls.policies.job_size import LJF, SAF, SJF
 from bls.policies.multifactor.priority import multifactor
-from bls.policies.planning import HCP19, PCP19, PCP20
+from bls.policies.planning import CP_CLASSES, HCP19, PCP19, PCP20
 from bls.policies.power_order import LEAST_ENERGY, LEAST_POWER, MOST_POWER
 from bls.policies.regression import F1, F2, F3, F4
 from bls.policies.reject import Reject
@@ -81,6 +81,7 @@ POLICIES: dict[str, AnyPolicy] = {
     "multifactor": multifactor(),
     "reject": Reject(),
     "hcp19": HCP19,
+    "cp-classes": CP_CLASSES,
     "pcp19": PCP19,
     "pcp20": PCP20,
     "slurm": Slurm(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
-from bridge.options.declared import FORCE, OUT, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
+from bridge.options.declared import FORCE, OUT, PHASE, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.standard_error import lined_up, say
 from traces.base.shared_options import SEED
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["replay_command"]
 
 _RECORDED = "recorded"
-
-#: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
-_SETTLE_S = 70.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,7 @@ class SlurmOptions:
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
+    phase: Annotated[float | None, PHASE] = PHASE.default
 
 
 @dataclass(frozen=True)
@@ -88,47 +86,40 @@ def replay_command(
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
     from bls.workloads.seeded import given_workload
     from bridge.live.progress import Progress
+    from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
-    from bridge.replay.run import ReplayOptions, replay
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.options import ScenarioOptions
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
-    from traces.base.time import NS_PER_S
 
     target = named_folder(out)
     check_target(target, force)
-    given_s, rate = None if slurm.settle is None else SETTLE.check(slurm.settle), RATE.check(slurm.rate)
-    if given_s and rate:
-        raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
+    chosen = given_choice(slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase)
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    installed = installed_slurm()
+    installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
         **_values(jobs), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
     machine, found = _machine(log, shared, slurm, replayed=recorded)
-    settle_s = given_s if given_s is not None else 0.0 if rate or found.recalculates else _SETTLE_S
-    plain = shared.options("fcfs", level.als, level.variation)
-    rules = replace(plain.rules, kill_at_walltime=True)  # as Slurm does
-    options = ReplayOptions(**{one.name: getattr(plain, one.name) for one in fields(plain)} | {"rules": rules})
+    options = replay_options(shared.options("fcfs", level.als, level.variation))
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     prepare_run(applications=not recorded)
-    arguments = shared.source(workload) | {"slurm_conf": slurm.slurm_conf, "set": list(slurm.set or ())}
-    arguments |= {"settle_s": settle_s, "rate": rate, "tasks_table": tables.tasks, "trace": tables.trace}
+    arguments = shared.source(workload) | chosen.names(machine, 0)
+    arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
-        settle_ns = round(settle_s * NS_PER_S)
         keep = not recorded and (tables.tasks or tables.trace)
-        done = replay(scenario, found, installed, own, settle_ns=settle_ns, rate=rate, keep_tasks=keep, watch=watch)
+        done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
         write_replay(done, found, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, found, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done, found)))

@@ -35,6 +35,7 @@ __all__ = [
     "MEAN",
     "OUT",
     "PATIENCE",
+    "PHASE",
     "POLICIES",
     "RATE",
     "RUN_ADDRESS",
@@ -320,4 +321,15 @@ RATE = Real(
     highest=1e6,
     metavar="R",
     help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile",
+)
+PHASE = Real[float | None](
+    name="--phase",
+    panel=Panel.COUPLING,
+    default=None,
+    lowest=0.0,
+    highest=3600.0,
+    unit="s",
+    metavar="TIME",
+    help="So long after the first submit a pass of Slurm's backfilling falls, as 10s, within its cycle of 30s",
+    rule="it has come to rest before, and looks once a second",
 )

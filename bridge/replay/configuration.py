@@ -7,13 +7,15 @@ import pwd
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from bls.machine.platform import HostGroup, Platform
-from bridge.replay.host_names import expanded
+from bridge.replay.host_names import compressed, expanded
 from bridge.replay.nodes import node_address
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
+from traces.base.time import NS_PER_S
 
 __all__ = ["HERE", "Configuration", "Node", "of_machine", "of_site", "settings"]
 
@@ -99,6 +101,9 @@ _LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "
 
 _WORD = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|\S*)')
 
+#: How often backfilling passes, s, if it is not said.
+_INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=(\d+)"), 30
+
 #: Keys that ask for what a replay has not: what that is, and what is allowed instead.
 _REFUSED = {
     "accountingstorageenforce": ("slurmdbd, which is not here", ("none", "0", "")),
@@ -108,11 +113,12 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class Node:
-    """A node, and what slurm.conf says of it."""
+    """A node, and what slurm.conf says of it; ``line`` tells neighbours apart that stand in lines of their own."""
 
     name: str
     cpus: int
     words: str
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,13 @@ class Configuration:
         """Whether priorities change by themselves, now and then."""
         return any(key.lower() == "prioritytype" and "multifactor" in value for key, value in self.keys.items())
 
+    @property
+    def backfills_ns(self) -> int:
+        """How long after a pass of backfilling the next one is."""
+        said = next((value for key, value in self.keys.items() if key.lower() == "schedulerparameters"), "")
+        found = _INTERVAL.search(said)
+        return (int(found[1]) if found else _INTERVAL_S) * NS_PER_S
+
     def text(self, jobs: int) -> str:
         """The file, for a slurmctld that runs in the folder of its files, and for so many jobs at once."""
         try:
@@ -156,9 +169,15 @@ class Configuration:
         }
         own = {key: places.get(key, value) for key, value in OWN.items() if value is not None}
         lines = [f"{key}={value}" for key, value in (own | self.keys).items()]
-        for at, node in enumerate(self.nodes):
-            where = f"NodeHostname=localhost NodeAddr={node_address(at)} Port={OWN['SlurmdPort']} State=UNKNOWN"
-            lines.append(f"NodeName={node.name} {where} {node.words}")
+        # Slurm looks for every job at each line's nodes by themselves.
+        for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
+            alike = list(group)
+            names, addresses = (
+                compressed(node.name for _, node in alike),
+                compressed(node_address(at) for at, _ in alike),
+            )
+            where = f"NodeHostname=localhost NodeAddr={addresses} Port={OWN['SlurmdPort']} State=UNKNOWN"
+            lines.append(f"NodeName={names} {where} {words}")
         return "\n".join([*lines, *self.partitions]) + "\n"
 
     def platform(self) -> Platform:
@@ -273,7 +292,7 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
             raise InputError(f"{where}: {shown(line)}; allowed: KEY=VALUE")
         first = words[0][0].lower()
         if first == "nodename":
-            nodes += _nodes(words, node_default, replaced, where)
+            nodes += _nodes(words, node_default, replaced, where, number)
         elif first == "partitionname":
             partitions.append(_partition(words, replaced))
         elif first in _LINES:
@@ -299,7 +318,7 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
 
 
 def _nodes(
-    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str
+    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str, line: int
 ) -> Iterable[Node]:
     kept = {key.lower(): key for key in _OF_NODES}
     own = {key.lower() for key in _OWN_OF_NODES}
@@ -323,7 +342,7 @@ def _nodes(
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
     for name in names:
-        yield Node(name, cpus, " ".join(f"{key}={value}" for key, value in said.items()))
+        yield Node(name, cpus, " ".join(f"{key}={value}" for key, value in said.items()), line)
 
 
 def _cpus(said: Mapping[str, str]) -> int:

@@ -16,10 +16,17 @@ __all__ = ["replay_rows", "write_replay"]
 
 
 def write_replay(
-    done: Replay, found: Configuration, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool
+    done: Replay,
+    found: Configuration,
+    folder: Path,
+    arguments: Mapping[str, Any],
+    *,
+    tasks: bool,
+    trace: bool,
+    nodes: bool = False,
 ) -> None:
     """Write what a run writes; ``run.json`` has a key ``replay`` more."""
-    write_run(done.result, folder, arguments, tasks=tasks, trace=trace)
+    write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
     record["replay"] = {**done.cost, "keys": dict(found.keys), "replaced": list(found.replaced)}
     write_record(folder / "run.json", record)

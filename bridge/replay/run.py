@@ -75,6 +75,7 @@ def replay(
     *,
     settle_ns: int = 0,
     rate: float = 0.0,
+    phase_ns: int | None = None,
     keep_tasks: bool = False,
     watch: Watch,
 ) -> Replay:
@@ -93,6 +94,9 @@ def replay(
         When nothing has happened for so long the date jumps; 0: it never does.
     rate : float
         So many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
+    phase_ns : int, optional
+        So long after the first submit a pass of backfilling falls; default: Slurm has come to rest before, and looks once a
+        second.
     keep_tasks : bool
         Whether records of tasks are kept.
     watch : Watch
@@ -109,7 +113,7 @@ def replay(
     workload = scenario.workload
     start = Calendar.of(workload).start
     origin_ns = (_MONDAY_S if start is None else int(start.timestamp())) * NS_PER_S
-    begin_ns = origin_ns + int(workload.submit_ns.min()) - _LEAD_NS
+    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns)
     folder.chmod(0o700)
     (folder / "state").mkdir()
     (folder / "slurm.conf").write_text(found.text(len(workload)), encoding="utf-8")
@@ -149,6 +153,11 @@ def replay(
     spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
     known = application_notes(scenario, level.columns().origin, applications, ledger)
     return Replay(Result(scenario, ledger, spent, notes, known), cost)
+
+
+def _lead_ns(found: Configuration, phase_ns: int | None) -> int:
+    # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
+    return _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
 
 
 def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:

@@ -1,4 +1,4 @@
-"""hcp19, pcp19 and pcp20 in runs: what they are shown, what they answer, and what they leave to be read."""
+"""hcp19, cp-classes, pcp19 and pcp20 in runs: what they are shown, what they answer, and what they leave to be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bridge.runs.same_tables import note_same
 from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
 
-MODELS = ("hcp19", "pcp19", "pcp20")
+MODELS = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
 #: Four nodes of 4 cores: two with 2 GPUs, two with a MIC.
 CARDS = Platform((HostGroup(2, 4, 4.0, resources={"gpu": 2}), HostGroup(2, 4, 4.0, resources={"mic": 1})))

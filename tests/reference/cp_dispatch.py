@@ -1,9 +1,10 @@
 """One dispatch by exhaustive search, and what a plan must obey: written from the definitions, with dictionaries and
 fractions.
 
-A job holds amounts of *cells*: of a kind of resource of the whole machine (``pool``), of one node (``nodes``), or single
-positions of a node (``boxes``). The least Z is that of some plan in which every job starts at once or as another one
-ends, and which places jobs in the order of their starts, so these are tried: each job next, in each of its places.
+A job holds amounts of *cells*: of a kind of resource of the whole machine (``pool``), of one node (``nodes``), single
+positions of a node (``boxes``), or room for units of a size on nodes that have the same (``classes``). The least Z is that of
+some plan in which every job starts at once or as another one ends, and which places jobs in the order of their starts, so
+these are tried: each job next, in each of its places.
 """
 
 from __future__ import annotations
@@ -50,8 +51,40 @@ class Case:
         return range(len(self.capacity[0]))
 
 
+def classes_of(case: Case) -> list[int]:
+    """The class of each node: those are alike that have as much of all that somebody asks for."""
+    asked = [which for which in case.kinds if any(job.per_unit[which] for job in case.waiting)]
+    has = [tuple(node[which] for which in asked) for node in case.capacity]
+    return [sorted(set(has)).index(one) for one in has]
+
+
+def _sizes(case: Case) -> list[tuple[int, ...]]:
+    """By what a class is measured: one piece of a resource, and a unit of each job."""
+    pieces = [tuple(int(one == which) for one in case.kinds) for which in case.kinds]
+    return [*pieces, *(job.per_unit for job in case.waiting)]
+
+
+def _times(room: tuple[int, ...], size: tuple[int, ...]) -> int:
+    return min(has // wanted for has, wanted in zip(room, size, strict=True) if wanted)
+
+
+def _fit_at(case: Case, instant: int) -> Cells:
+    """How many units of each size fit each class beside those who run at an instant."""
+    found: Cells = Counter()
+    for node, node_class in enumerate(classes_of(case)):
+        free = list(case.capacity[node])
+        for job in case.busy:
+            if instant < job.left:
+                free = [has - job.places.get(node, 0) * one for has, one in zip(free, job.per_unit, strict=True)]
+        for number, size in enumerate(_sizes(case)):
+            found[node_class, number] += _times(tuple(free), size)
+    return found
+
+
 def available(case: Case, kind: str) -> Cells:
     """What there is of every cell."""
+    if kind == "classes":
+        return _fit_at(case, max((job.left for job in case.busy), default=0))
     nodes = [(node, which) for node in range(len(case.capacity)) for which in case.kinds]
     if kind == "pool":
         return Counter({(which,): sum(node[which] for node in case.capacity) for which in case.kinds})
@@ -63,6 +96,10 @@ def available(case: Case, kind: str) -> Cells:
 def held(case: Case, kind: str) -> list[tuple[int, Cells]]:
     """What each running job holds, and until when; positions are packed from each node's lowest, job by job."""
     found = []
+    if kind == "classes":
+        for left in sorted({job.left for job in case.busy}):
+            found.append((left, _fit_at(case, left) - _fit_at(case, left - 1)))
+        return found
     packed: Counter[tuple[int, int]] = Counter()
     for job in case.busy:
         cells: Cells = Counter()
@@ -80,6 +117,12 @@ def _unit_places(case: Case, kind: str, job: Waiting) -> list[tuple[tuple[tuple[
     if kind == "pool":
         return [tuple(((which,), job.per_unit[which]) for which in case.kinds)]
     found = []
+    if kind == "classes":
+        able = {c for c, has in zip(classes_of(case), case.capacity, strict=True) if _times(has, job.per_unit)}
+        return [
+            tuple(((c, number), _times(job.per_unit, size)) for number, size in enumerate(_sizes(case)))
+            for c in sorted(able)
+        ]
     for node, capacity in enumerate(case.capacity):
         if any(asked > has for asked, has in zip(job.per_unit, capacity, strict=True)):
             continue
@@ -157,7 +200,7 @@ def violations(
     jobs, starts : list of int
         Which of ``case.waiting`` are planned, and when they start.
     nodes : list of list of int
-        By job, the node of each unit; not looked at for ``pool``.
+        By job, the node of each unit, or its class; not looked at for ``pool``.
     lows : list of list of list of int
         By job, unit and resource the first position; looked at for ``boxes``.
     """
@@ -168,6 +211,11 @@ def violations(
             wrong.append(f"job {job} starts at {start}")
         if kind != "pool" and len(nodes[place]) != asked.units:
             wrong.append(f"job {job} has {len(nodes[place])} units")
+        if kind == "classes":
+            for node_class, (number, size) in product(nodes[place], enumerate(_sizes(case))):
+                cells[node_class, number] += _times(asked.per_unit, size)
+            plan.append((start, start + asked.duration, cells))
+            continue
         for unit, which in product(range(asked.units), case.kinds):
             for piece in range(asked.per_unit[which]):
                 if kind == "pool":

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from bls.policies.planning.run import PlannedRun
     from bls.view import View
 
-__all__ = ["HCP19", "PCP19", "PCP20", "Planner"]
+__all__ = ["CP_CLASSES", "HCP19", "PCP19", "PCP20", "Planner"]
 
 
 @dataclass(frozen=True)
 class Planner(Parameters):
-    """One of the three dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
+    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``--bls pcp20:queue=50`` has
     them.
 
     Attributes
     ----------
     name : str
-        ``hcp19``, ``pcp19`` or ``pcp20``.
+        ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``.
     """
 
     name: str = "pcp20"
@@ -66,6 +66,9 @@ class Planner(Parameters):
 
 #: Pooled resources, and then best fit by node.
 HCP19 = Planner(name="hcp19")
+
+#: How many units of a job each class of nodes gets, and then places on these; ours.
+CP_CLASSES = Planner(name="cp-classes")
 
 #: A variable for each unit on each node that can hold it.
 PCP19 = Planner(name="pcp19")

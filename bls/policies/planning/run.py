@@ -36,7 +36,7 @@ class PlannedRun:
 
     Parameters
     ----------
-    name : {"hcp19", "pcp19", "pcp20"}
+    name : {"hcp19", "cp-classes", "pcp19", "pcp20"}
     parameters : bls.cp.parameters.Parameters
 
     Raises

@@ -13,41 +13,47 @@ from bls.cp.plan import Plan
 from traces.compiled import Array
 
 #: Of each dispatcher, the cells of the reference.
-CELLS = {"hcp19": "pool", "pcp19": "nodes", "pcp20": "boxes"}
+CELLS = {"hcp19": "pool", "cp-classes": "classes", "pcp19": "nodes", "pcp20": "boxes"}
 
-#: Drawn by hand; and the least Z of each in the pool, on nodes and in boxes, found by hand where there is a reason beside it.
-CASES: dict[str, tuple[Case, tuple[str, str, str]]] = {
+#: Drawn by hand; and the least Z of each in the pool, by classes, on nodes and in boxes, found by hand where there is a reason
+#: beside it.
+CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
     # Two jobs that need all of a node: Z is 3/3 + 9/6 if the short one is first, else 6/6 + 9/3.
-    "order": (Case(((4,),), (), (Waiting(0, 6, 1, (4,)), Waiting(0, 3, 1, (4,)))), ("5/2", "5/2", "5/2")),
+    "order": (Case(((4,),), (), (Waiting(0, 6, 1, (4,)), Waiting(0, 3, 1, (4,)))), ("5/2", "5/2", "5/2", "5/2")),
     # Two cores are free on each of two nodes: three pieces for one unit are in the pool only. At 5 node 0 is free.
     "pool lies": (
         Case(((4,), (4,)), (Busy(5, {0: 2}, (1,)), Busy(9, {1: 2}, (1,))), (Waiting(0, 4, 1, (3,)),)),
-        ("1", "9/4", "9/4"),
+        ("1", "9/4", "9/4", "9/4"),
     ),
     # At 2 two cores are free on the node, and not side by side; at 9 all are.
     "apart": (
         Case(((4,),), tuple(Busy(left, {0: 1}, (1,)) for left in (2, 9, 2, 9)), (Waiting(0, 3, 1, (2,)),)),
-        ("5/3", "5/3", "4"),
+        ("5/3", "5/3", "5/3", "4"),
     ),
     # The last position of one node and the first ones of the next are free: side by side on the axis, and no place for a unit.
     "across": (
         Case(((3,), (3,)), (Busy(9, {0: 2}, (1,)),), (Waiting(0, 4, 1, (2,)), Waiting(0, 4, 1, (2,)))),
-        ("2", "3", "3"),
+        ("2", "3", "3", "3"),
     ),
     # The same, with a GPU of either node for the unit.
     "across with GPUs": (
         Case(((3, 1), (3, 1)), (Busy(9, {0: 2}, (1, 0)),), (Waiting(0, 4, 1, (2, 1)), Waiting(0, 4, 1, (2, 1)))),
-        ("2", "3", "3"),
+        ("2", "3", "3", "3"),
     ),
     # Neighbours that end at different times: the second job has the core that is free at 2.
     "ends": (
         Case(((3,),), (Busy(2, {0: 1}, (1,)), Busy(9, {0: 1}, (1,))), (Waiting(0, 5, 1, (1,)), Waiting(0, 5, 1, (1,)))),
-        ("12/5", "12/5", "12/5"),
+        ("12/5", "12/5", "12/5", "12/5"),
+    ),
+    # Two units of three fit two nodes of four, and three units of two would, too; but none of two beside two of three.
+    "classes lie": (
+        Case(((4,), (4,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 2))),
+        ("3", "3", "4", "4"),
     ),
     # Nodes of two sizes: two jobs side by side on the larger one, the third where one ends at 3.
     "sizes": (
         Case(((4, 2), (2, 1)), (Busy(3, {1: 1}, (2, 1)),), tuple(Waiting(0, 4, 1, (2, 1)) for _ in range(3))),
-        ("15/4", "15/4", "15/4"),
+        ("15/4", "15/4", "15/4", "15/4"),
     ),
     # One large node has cores, the other one its GPU; the small one is free at 5. The pool has both.
     "sizes apart": (
@@ -56,10 +62,10 @@ CASES: dict[str, tuple[Case, tuple[str, str, str]]] = {
             (Busy(5, {0: 1}, (2, 0)), Busy(9, {1: 1}, (4, 0)), Busy(100, {2: 1}, (0, 1))),
             (Waiting(0, 5, 1, (2, 1)),),
         ),
-        ("1", "2", "2"),
+        ("1", "2", "2", "2"),
     ),
     # A core is free on one node and a GPU on the other until 3; the pool has both.
-    "scarce": (Case(((1, 1), (1, 0)), (Busy(3, {0: 1}, (1, 0)),), (Waiting(0, 3, 1, (1, 1)),)), ("1", "2", "2")),
+    "scarce": (Case(((1, 1), (1, 0)), (Busy(3, {0: 1}, (1, 0)),), (Waiting(0, 3, 1, (1, 1)),)), ("1", "2", "2", "2")),
     # The last job first, then the first one at 1: two cores of node 0 and the one of node 1. So the second has to wait until 3.
     "units": (
         Case(
@@ -67,7 +73,7 @@ CASES: dict[str, tuple[Case, tuple[str, str, str]]] = {
             (Busy(2, {1: 1}, (2,)),),
             (Waiting(3, 2, 3, (1,)), Waiting(1, 4, 2, (2,)), Waiting(0, 1, 2, (1,))),
         ),
-        ("6", "6", "6"),
+        ("6", "6", "6", "6"),
     ),
 }
 
@@ -105,9 +111,14 @@ def faults(case: Case, plan: Plan, instance: Instance) -> list[str]:
     assert plan.place is not None
     jobs, units = plan.place.tolist(), instance.queue.units[plan.place].tolist()
     first = np.cumsum([0, *units])
+    cells, of_classes = CELLS[plan.model], plan.schedule.class_units
     nodes = [plan.schedule.unit_node[a:b].tolist() for a, b in pairwise(first)]
+    if of_classes is not None:
+        nodes = [np.repeat(np.arange(len(counts)), counts).tolist() for counts in of_classes]
+    elif cells == "classes":  # the list's plan has places
+        cells = "nodes"
     lows = [plan.schedule.unit_low[a:b].tolist() for a, b in pairwise(first)]
-    wrong = violations(case, CELLS[plan.model], jobs, plan.schedule.start_s.tolist(), nodes, lows)
+    wrong = violations(case, cells, jobs, plan.schedule.start_s.tolist(), nodes, lows)
     now = [start.row for start in plan.starts]
     wrong += violations(case, "nodes", now, [0] * len(now), [start.unit_node.tolist() for start in plan.starts], [])
     at_once = [job for job, start in zip(jobs, plan.schedule.start_s.tolist(), strict=True) if start == 0]

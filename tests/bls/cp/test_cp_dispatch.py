@@ -1,4 +1,4 @@
-"""The three dispatchers against exhaustive search: values drawn by hand, and instances that hypothesis draws."""
+"""The dispatchers against exhaustive search: values drawn by hand, and instances that hypothesis draws."""
 
 from __future__ import annotations
 
@@ -398,7 +398,7 @@ def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -
         assert found.starts
 
 
-def test_where_units_are_single_pieces_the_pooled_model_plans_for_all_three() -> None:
+def test_where_units_are_single_pieces_the_pooled_model_plans_for_all() -> None:
     case = Case(
         ((2,), (2,)),
         (Busy(2, {0: 1}, (1,)),),
@@ -409,7 +409,7 @@ def test_where_units_are_single_pieces_the_pooled_model_plans_for_all_three() ->
     assert {one.status for one in plans} == {"optimal"}
     assert len({one.value for one in plans}) == 1
     assert len({one.variables for one in plans}) == 1
-    assert [faults(case, one, instance) for one in plans] == [[], [], []]
+    assert [faults(case, one, instance) for one in plans] == [[]] * len(MODELS)
 
 
 def test_hcp19_places_by_best_fit_and_who_does_not_fit_waits() -> None:

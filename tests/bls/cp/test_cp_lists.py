@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dispatch_cases import CASES, CELLS, cases, instance_of
+from dispatch_cases import CASES, cases, instance_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
@@ -22,7 +22,7 @@ from bls.cp.serial import BOXES, LAST, NODES, ORDERS, POOL, SerialGeneration, be
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
-ROOMS = dict(zip(CELLS.values(), (POOL, NODES, BOXES), strict=True))
+ROOMS = {"pool": POOL, "nodes": NODES, "boxes": BOXES}
 
 
 def column(*values: int) -> Array:

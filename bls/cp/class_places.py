@@ -1,0 +1,163 @@
+"""Who starts now by a plan of node classes is put on nodes of these classes.
+
+First by best fit, in the order of the ranking, and if somebody does not fit, with the largest units first; and if somebody
+does not fit even then, it is solved which places lose least: jobs that wait cost their weights. Who has no place in the
+classes that the plan gave him may take what is left of others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bls.cp.best_fit import best_fit
+from bls.cp.classes import NodeClasses
+from bls.cp.parameters import Parameters
+from bls.cp.solver import cp_model, solve
+from traces.compiled import Array
+
+__all__ = ["Places", "class_places"]
+
+
+class Places(NamedTuple):
+    """Where who starts now is.
+
+    Attributes
+    ----------
+    placed : dict of int to int64 (units,)
+        The node of every unit, by job, ascending.
+    without : list of int
+        Jobs that have no place.
+    was_stopped : bool
+        Whether the clock ended the search for places.
+    """
+
+    placed: dict[int, Array]
+    without: list[int]
+    was_stopped: bool
+
+
+def class_places(
+    classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
+) -> Places:
+    """Put jobs on nodes.
+
+    Parameters
+    ----------
+    classes : NodeClasses
+    starting : int64
+        The jobs, the highest priority first.
+    class_units : int64 (k, classes)
+        How many units of each job are on nodes of each class.
+    weights : list of int
+        What it costs that a job waits, by job.
+    parameters : Parameters
+        Limits of the search.
+    """
+    problem, was_stopped = classes.problem, False
+    placed = _greedy(classes, starting, class_units)
+    if len(placed) < len(starting):
+        largest = starting[np.argsort(-problem.per_unit[starting].sum(axis=1), kind="stable")]
+        other = _greedy(classes, largest, class_units)
+        placed = max(placed, other, key=lambda one: sum(weights[job] for job in one))
+    if len(placed) < len(starting):
+        placed, was_stopped = _solved(classes, starting, class_units, weights, parameters, placed)
+    free = problem.free.copy()
+    for job, nodes in placed.items():
+        np.subtract.at(free, nodes, problem.per_unit[job])
+    left = np.array([job for job in starting.tolist() if job not in placed], np.int64)
+    elsewhere, without = best_fit(problem, free, left)
+    return Places(dict(sorted((placed | elsewhere).items())), without, was_stopped)
+
+
+def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:
+    """Job by job, on the nodes of its classes that have least left."""
+    problem, free = classes.problem, classes.problem.free.copy()
+    placed = {}
+    for job in order.tolist():
+        room, nodes = problem.units_on(job, free), []
+        for node_class, wanted in enumerate(class_units[job].tolist()):
+            hosts = np.flatnonzero(room * (classes.of_node == node_class)) if wanted else ()
+            if not wanted:
+                continue
+            hosts = hosts[np.argsort(free[hosts].sum(axis=1), kind="stable")]
+            nodes.append(np.repeat(hosts, room[hosts])[:wanted])
+        on = np.concatenate(nodes)
+        if len(on) == problem.units[job]:
+            np.subtract.at(free, on, problem.per_unit[job])
+            placed[job] = on
+    return placed
+
+
+def _solved(
+    classes: NodeClasses,
+    starting: Array,
+    class_units: Array,
+    weights: list[int],
+    parameters: Parameters,
+    hint: dict[int, Array],
+) -> tuple[dict[int, Array], bool]:
+    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time."""
+    problem, nodes = classes.problem, _nodes(classes, starting)
+    room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}
+    able = {job: [k for k in np.flatnonzero(on).tolist() if class_units[job, classes.of_node[nodes[k]]]]
+            for job, on in room.items()}  # fmt: skip
+    if sum(map(len, able.values())) > parameters.most_variables:
+        return hint, False
+    model = cp_model().CpModel()
+    is_placed = {job: model.new_bool_var("") for job in able}
+    on_node: list[list[tuple[int, Any]]] = [[] for _ in nodes]
+    counts: list[tuple[int, int, Any]] = []
+    for job, hosts in able.items():
+        of_class: dict[int, list[Any]] = {c: [] for c in np.flatnonzero(class_units[job]).tolist()}
+        for k in hosts:
+            node_class = int(classes.of_node[nodes[k]])
+            units = model.new_int_var(0, min(int(room[job][k]), int(class_units[job, node_class])), "")
+            of_class[node_class].append(units)
+            on_node[k].append((job, units))
+            counts.append((job, int(nodes[k]), units))
+        for node_class, some in of_class.items():
+            model.add(sum(some) == int(class_units[job, node_class]) * is_placed[job])
+    for k, wanting in enumerate(on_node):
+        for kind in range(len(problem.resources)):
+            asked = [(int(problem.per_unit[job, kind]), units) for job, units in wanting if problem.per_unit[job, kind]]
+            if asked:
+                model.add(sum(amount * units for amount, units in asked) <= int(problem.free[nodes[k], kind]))
+    model.maximize(sum(weights[job] * literal for job, literal in is_placed.items()))
+    # The hint's nodes may be others than the ones that were kept; who is placed is a hint for that, too.
+    for job, literal in is_placed.items():
+        model.add_hint(literal, int(job in hint))
+    found = solve(
+        model,
+        [*is_placed.values(), *(units for _, _, units in counts)],
+        limit_s=parameters.limit_s,
+        wall_s=parameters.wall_s,
+        seed=parameters.seed,
+        presolve=parameters.presolve,
+        fixed=False,
+    )
+    if found.was_stopped or not found.values:
+        return hint, found.was_stopped
+    chosen = [job for job, value in zip(able, found.values, strict=False) if value]
+    if sum(weights[job] for job in chosen) <= sum(weights[job] for job in hint):
+        return hint, False
+    places: dict[int, list[int]] = {job: [] for job in chosen}
+    for (job, node, _), value in zip(counts, found.values[len(able) :], strict=True):
+        if job in places:
+            places[job] += [node] * value
+    return {job: np.array(on, np.int64) for job, on in places.items()}, False
+
+
+def _nodes(classes: NodeClasses, starting: Array) -> Array:
+    """Nodes, of those that are alike in class and in what is free no more than there are units."""
+    problem = classes.problem
+    alike = np.concatenate((classes.of_node[:, np.newaxis], problem.free), axis=1)
+    _, which = np.unique(alike, axis=0, return_inverse=True)
+    which = which.ravel()
+    order = np.argsort(which, kind="stable")
+    first = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(which))))
+    place = np.empty_like(which)
+    place[order] = np.arange(len(which)) - first[which[order]]
+    kept: Array = np.flatnonzero(place < int(problem.units[starting].sum()))
+    return kept

@@ -1,0 +1,228 @@
+"""Node classes in place of positions: how many units of a job each class of nodes gets; ours, and not the papers'.
+
+Nodes that have the same are a *class*. Of a job whose units fit one class only everything is known but its start; of another
+one the model has a number for each class. So the number of variables grows neither with nodes nor with units.
+
+What nodes of a class have together is not enough, as a unit lies on one node. So a class is measured by every unit that
+is asked for, and by single pieces of each resource: K(t) such units fit its nodes at t, node by node, beside what runs; a unit
+that is m times as large takes the room of m of them; and at any time no more than K may be taken. K never decreases. Where all
+units are alike that says all: whoever starts finds places, so that Z is that of PCP'19. Where they differ it is a
+relaxation, Z(pool) ≤ Z(classes) ≤ Z(pcp19), and who starts now is put on nodes by :mod:`bls.cp.class_places`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bls.cp.objective import Objective
+from bls.cp.problem import Problem
+from bls.cp.scheduling import Scheduling, scheduling
+from bls.cp.serial import Schedule
+from traces.compiled import Array
+
+__all__ = ["ClassesModel", "NodeClasses", "count_variables"]
+
+#: By so many kinds of units, beside single pieces, a class is measured: those that fill it most. Each is a constraint.
+_MOST_MEASURES: Final = 24
+
+
+class _Measure(NamedTuple):
+    """What a class holds of units of one kind.
+
+    Attributes
+    ----------
+    now : int
+        How many fit now.
+    more : int64 (ends,)
+        How many more do as running jobs end, by ``problem.pooled_ends``.
+    taken : int64 (k,)
+        The room of how many a unit of each job takes.
+    """
+
+    now: int
+    more: Array
+    taken: Array
+
+
+@dataclass(frozen=True)
+class NodeClasses:
+    """Classes of a problem's nodes, as far as it asks for what they have.
+
+    Attributes
+    ----------
+    problem : Problem
+    of_node : int64 (nodes,)
+        The class of each node.
+    most : int64 (k, classes)
+        How many units of each job the nodes of a class hold when they are empty, no more than it has.
+    """
+
+    problem: Problem
+    of_node: Array
+    most: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> NodeClasses:
+        """Those of a problem."""
+        asked = np.flatnonzero(problem.per_unit.any(axis=0))
+        has, of_node = np.unique(problem.capacity[:, asked], axis=0, return_inverse=True)
+        of_node = of_node.ravel()
+        times, most = np.bincount(of_node), np.zeros((len(problem), len(has)), np.int64)
+        for k, (units, per_unit) in enumerate(zip(problem.units.tolist(), problem.per_unit[:, asked], strict=True)):
+            wanted = np.flatnonzero(per_unit)
+            fits = (has[:, wanted] // per_unit[wanted]).min(axis=1) * times
+            most[k] = np.minimum(fits, units)
+        return cls(problem, of_node, most)
+
+    @property
+    def n_variables(self) -> int:
+        """Of the model: a start for each job, and what says how many units each class has."""
+        choices = (self.most > 0).sum(axis=1)
+        return len(self.most) + int(np.where(choices > 2, choices, choices - 1).sum())
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array, Array]:
+        """What is free on a node from an instant on: node, which of the ends (-1: from now on), and how much.
+
+        By node and instant, int64 (r,), (r,), (r, resources).
+        """
+        problem, held = self.problem, self.problem.held
+        ends, _ = problem.pooled_ends
+        n_nodes, n_ends = len(problem.capacity), max(1, len(ends))
+        at = held.node * n_ends + np.searchsorted(ends, held.left_s)
+        keys, which = np.unique(at, return_inverse=True)
+        freed = np.zeros((len(keys), len(problem.resources)), np.int64)
+        np.add.at(freed, (which.ravel(), held.kind), held.size)
+        node = np.concatenate((np.arange(n_nodes), keys // n_ends))
+        end = np.concatenate((np.full(n_nodes, -1), keys % n_ends))
+        order = np.lexsort((end, node))
+        node, end = node[order], end[order]
+        in_all = np.concatenate((problem.free, freed))[order].cumsum(axis=0)
+        first = np.flatnonzero(end < 0)
+        before = np.concatenate((np.zeros((1, in_all.shape[1]), np.int64), in_all[first[1:] - 1]))
+        return node, end, in_all - before[node]
+
+    def measures(self) -> Iterator[tuple[int, _Measure]]:
+        """What each class holds, by the class: of single pieces of each kind, and of units as they are asked for."""
+        problem = self.problem
+        pieces = np.eye(len(problem.resources), dtype=np.int64)[problem.per_unit.any(axis=0)]
+        shapes = np.unique(problem.per_unit, axis=0)
+        shapes = shapes[shapes.sum(axis=1) > 1]
+        found: list[list[tuple[float, _Measure]]] = [[] for _ in range(self.most.shape[1])]
+        for number, shape in enumerate((*pieces, *shapes)):
+            for node_class, measure in self._measured(shape):
+                wanted = float((measure.taken * self.most[:, node_class]).sum())
+                if wanted > measure.now:  # else all of them fit at once
+                    full = wanted / max(1, measure.now + int(measure.more.sum()))
+                    found[node_class].append((np.inf if number < len(pieces) else full, measure))
+        for node_class, of_class in enumerate(found):
+            of_class.sort(key=lambda one: -one[0])
+            n_pieces = sum(full == np.inf for full, _ in of_class)
+            for _, measure in of_class[: n_pieces + _MOST_MEASURES]:
+                yield node_class, measure
+
+    def _measured(self, shape: Array) -> Iterator[tuple[int, _Measure]]:
+        """Each class by a kind of unit that somebody takes the room of there."""
+        kinds = np.flatnonzero(shape)
+        node, end, free = self._rows
+        fits = (free[:, kinds] // shape[kinds]).min(axis=1)
+        first = end < 0
+        gained = np.concatenate((fits[:1], np.diff(fits)))
+        gained[first] = fits[first]
+        n_classes, n_ends = self.most.shape[1], len(self.problem.pooled_ends[0])
+        table = np.zeros((n_classes, n_ends + 1), np.int64)
+        np.add.at(table, (self.of_node[node], end), gained)  # the last column is of now
+        taken = (self.problem.per_unit[:, kinds] // shape[kinds]).min(axis=1)
+        for node_class in np.flatnonzero(((taken > 0)[:, np.newaxis] & (self.most > 0)).any(axis=0)).tolist():
+            yield node_class, _Measure(int(table[node_class, -1]), table[node_class, :-1], taken)
+
+
+def count_variables(problem: Problem) -> int:
+    """How many variables the model has."""
+    return NodeClasses.of(problem).n_variables
+
+
+class ClassesModel:
+    """The model of a problem.
+
+    Attributes
+    ----------
+    scheduling : Scheduling
+    classes : NodeClasses
+    variables : list of IntVar
+        Starts, and then how many units are on nodes of a class, where there is a choice.
+    """
+
+    def __init__(self, problem: Problem, objective: Objective) -> None:
+        self.scheduling: Scheduling = scheduling(problem, objective)
+        self.classes = NodeClasses.of(problem)
+        self._problem, self._model = problem, self.scheduling.model
+        counts: list[Any] = []
+        #: By job and class, how many units: a variable, what is left by one, or a number.
+        self._units: list[dict[int, Any]] = []
+        self._counted: list[tuple[int, int]] = []
+        for job, units in enumerate(problem.units.tolist()):
+            first = len(counts)
+            self._units.append(self._of_job(job, units, counts))
+            self.scheduling.decided.append(counts[first:])
+        self.variables = self.scheduling.starts + counts
+        for node_class, measure in self.classes.measures():
+            self._capacity(node_class, measure)
+
+    def _of_job(self, job: int, units: int, counts: list[Any]) -> dict[int, Any]:
+        most = self.classes.most[job]
+        able = np.flatnonzero(most).tolist()
+        if len(able) == 1:
+            return {able[0]: units}
+        found: dict[int, Any] = {}
+        for node_class in able[: 1 if len(able) == 2 else None]:
+            others = int(most.sum() - most[node_class])
+            found[node_class] = self._model.new_int_var(max(0, units - others), int(most[node_class]), "")
+            self._counted.append((job, node_class))
+        counts += found.values()
+        if len(able) == 2:
+            found[able[1]] = units - found[able[0]]
+        else:
+            self._model.add(sum(found.values()) == units)
+        return found
+
+    def _capacity(self, node_class: int, measure: _Measure) -> None:
+        boxes, demands = [], []
+        for job, taken in enumerate(measure.taken.tolist()):
+            if taken and node_class in self._units[job]:
+                boxes.append(self.scheduling.intervals[job])
+                demands.append(taken * self._units[job][node_class])
+        ends = self._problem.pooled_ends[0].tolist()
+        for end, more in zip(ends, measure.more.tolist(), strict=True):
+            if more:
+                boxes.append(self.scheduling.running[end])
+                demands.append(more)
+        self._model.add_cumulative(boxes, demands, measure.now + int(measure.more.sum()))
+
+    def hint(self, plan: Schedule) -> None:
+        """Have the search begin at a plan, with places or of this model."""
+        of_classes = plan.class_units
+        if of_classes is None:
+            of_classes = np.zeros(self.classes.most.shape, np.int64)
+            jobs = np.repeat(np.arange(len(self._problem)), self._problem.units)
+            np.add.at(of_classes, (jobs, self.classes.of_node[plan.unit_node]), 1)
+        values = plan.start_s.tolist() + [int(of_classes[job, one]) for job, one in self._counted]
+        for variable, value in zip(self.variables, values, strict=True):
+            self._model.add_hint(variable, value)
+
+    def schedule(self, values: list[int]) -> Schedule:
+        """The plan of the variables' values: it has no places."""
+        n_jobs = len(self._problem)
+        units = np.where(self.classes.most > 0, self._problem.units[:, np.newaxis], 0)
+        for (job, node_class), value in zip(self._counted, values[n_jobs:], strict=True):
+            able = np.flatnonzero(self.classes.most[job])
+            units[job, node_class] = value
+            if len(able) == 2:
+                units[job, able[1]] = self._problem.units[job] - value
+        none = np.zeros(0, np.int64)
+        return Schedule(np.array(values[:n_jobs], np.int64), none, np.zeros((0, 0), np.int64), units)

@@ -1,0 +1,192 @@
+"""Node classes: their relaxation against exhaustive search, and who starts now put on nodes, against all ways to do it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from dispatch_cases import cases, faults, instance_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.cp_dispatch import Busy, Case, Waiting, classes_of, least_z
+
+from bls.cp import Parameters, class_places, classes, dispatch
+from bls.cp.classes import ClassesModel, NodeClasses
+from bls.cp.dispatch import plan
+from bls.cp.objective import Objective
+from bls.cp.problem import Problem, problem_of
+from bls.cp.solver import cp_model
+from tools.cp_instances import MACHINES, drawn
+
+LONG = Parameters(which="all", limit_s=5.0)
+
+
+def problem_for(case: Case) -> Problem:
+    return problem_of(instance_of(case), np.arange(len(case.waiting)))
+
+
+@settings(max_examples=50)
+@given(cases(nodes=4), st.sampled_from(["hinted", "guided", "paper"]))
+def test_optima_of_many_classes_equal_exhaustive_search(case: Case, search: str) -> None:
+    instance = instance_of(case)
+    found = plan(problem_for(case), "cp-classes", replace(LONG, search=search), row=instance.queue.row)
+    assert (found.status, found.value, found.bound) == ("optimal", least_z(case, "classes"), found.value)
+    assert faults(case, found, instance) == []
+
+
+@settings(max_examples=50)
+@given(cases(nodes=3, jobs=4))
+def test_classes_are_between_the_pool_and_nodes_and_who_asks_alike_has_places(case: Case) -> None:
+    pool, by_class, nodes = (least_z(case, kind) for kind in ("pool", "classes", "nodes"))
+    assert pool <= by_class <= nodes
+    asked = case.waiting[0].per_unit
+    most = sum(min(has // one for has, one in zip(node, asked, strict=True) if one) for node in case.capacity)
+    same = tuple(replace(job, per_unit=asked, units=min(job.units, most)) for job in case.waiting)
+    alike = replace(case, waiting=same)
+    assert least_z(alike, "classes") == least_z(alike, "nodes")
+
+
+@settings(max_examples=50)
+@given(cases(nodes=4, jobs=6))
+def test_the_list_is_a_plan_of_the_model(case: Case) -> None:
+    """With everything else fixed at the list's plan the model has a solution: every plan with places is one of classes."""
+    problem = problem_for(case)
+    found = plan(problem, "pcp19", replace(LONG, search="list"), row=np.arange(len(problem)))
+    assert found.schedule is not None
+    made = ClassesModel(problem, Objective(problem))
+    of_classes = np.zeros(made.classes.most.shape, np.int64)
+    jobs = np.repeat(np.arange(len(problem)), problem.units)
+    np.add.at(of_classes, (jobs, np.array(classes_of(case))[found.schedule.unit_node]), 1)
+    assert (of_classes <= made.classes.most).all()
+    for variable, start in zip(made.scheduling.starts, found.schedule.start_s.tolist(), strict=True):
+        made.scheduling.model.add(variable == start)
+    for variable, (job, one) in zip(made.variables[len(problem) :], made._counted, strict=True):
+        made.scheduling.model.add(variable == int(of_classes[job, one]))
+    solver = cp_model().CpSolver()
+    assert solver.status_name(solver.solve(made.scheduling.model)) == "OPTIMAL"
+
+
+@settings(max_examples=50)
+@given(cases(nodes=4, jobs=5), st.integers(0, 1))
+def test_measures_that_are_left_out_weaken_the_relaxation_and_nothing_else(case: Case, most: int) -> None:
+    instance = instance_of(case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes, "_MOST_MEASURES", most)
+        found = plan(problem_for(case), "cp-classes", LONG, row=instance.queue.row)
+    assert found.status == "optimal"
+    pool = plan(problem_for(case), "hcp19", LONG, row=instance.queue.row)
+    whole = plan(problem_for(case), "cp-classes", LONG, row=instance.queue.row)
+    assert pool.value <= found.value <= whole.value  # type: ignore[operator]
+    now = {start.row for start in found.starts}
+    assert found.schedule is not None
+    assert now | set(found.unplaced) == set(np.flatnonzero(found.schedule.start_s == 0).tolist())
+
+
+def test_variables_grow_neither_with_nodes_nor_with_units() -> None:
+    waiting = tuple(Waiting(k, 3 + k, 1 + k, (2, k % 2)) for k in range(4))
+    few = Case(((5, 1), (5, 1), (4, 0), (4, 0)), (), waiting)
+    many = replace(few, capacity=few.capacity * 50, waiting=tuple(replace(job, units=9 * job.units) for job in waiting))
+    for case in (few, many):
+        problem = problem_for(case)
+        # Four starts; jobs without a card may be on either class, and those with one on one of them.
+        assert classes.count_variables(problem) == 6 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
+    three = replace(few, capacity=(*few.capacity, (3, 0)))
+    problem = problem_for(three)
+    assert classes.count_variables(problem) == 10 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
+
+
+def test_a_class_model_that_is_too_large_is_not_made() -> None:
+    case = Case(((5, 1), (4, 0)), (), tuple(Waiting(k, 3 + k, 1, (3, 0)) for k in range(4)))
+    few = replace(LONG, most_variables=7)
+    assert dispatch(instance_of(case), "cp-classes", few).status == "too-large"
+    assert dispatch(instance_of(case), "cp-classes", replace(few, most_variables=8)).variables == 8
+
+
+def best_of_all(problem: Problem, starting: list[int], of_classes: np.ndarray, node_class: np.ndarray) -> int:
+    """The most weight, which is a job's number + 1, that has places, of all ways to put units on nodes."""
+    ways: list[list[tuple[int, ...] | None]] = []
+    for job in starting:
+        units = [node_class.tolist().index(one) for one in np.repeat(np.arange(of_classes.shape[1]), of_classes[job])]
+        nodes = [np.flatnonzero(node_class == node_class[one]).tolist() for one in units]
+        ways.append([None, *sorted({tuple(sorted(way)) for way in product(*nodes)})])
+    best = 0
+    for together in product(*ways):
+        free = problem.free.copy()
+        for job, on in zip(starting, together, strict=True):
+            if on is not None:
+                np.subtract.at(free, list(on), problem.per_unit[job])
+        if (free >= 0).all():
+            best = max(best, sum(job + 1 for job, on in zip(starting, together, strict=True) if on is not None))
+    return best
+
+
+@settings(max_examples=50)
+@given(cases(nodes=4, jobs=4))
+def test_places_lose_least_of_all_ways(case: Case) -> None:
+    problem = problem_for(case)
+    found = plan(problem, "cp-classes", LONG, row=np.arange(len(problem)))
+    assert found.schedule is not None
+    if found.schedule.class_units is None:
+        return
+    of = NodeClasses.of(problem)
+    starting = np.arange(len(problem))  # whether or not the plan has all start now
+    weights = [job + 1 for job in range(len(problem))]
+    places = class_places.class_places(of, starting, found.schedule.class_units, weights, LONG)
+    placed, lost = places.placed, places.without
+    assert sorted([*placed, *lost]) == list(range(len(problem)))
+    free = problem.free.copy()
+    for job, nodes in placed.items():
+        assert len(nodes) == problem.units[job]
+        np.subtract.at(free, nodes, problem.per_unit[job])
+    assert (free >= 0).all()
+    by_all = best_of_all(problem, starting.tolist(), found.schedule.class_units, of.of_node)
+    solved, was_stopped = class_places._solved(of, starting, found.schedule.class_units, weights, LONG, {})
+    assert not was_stopped
+    assert sum(job + 1 for job in solved) == by_all
+    assert sum(job + 1 for job in placed) >= by_all
+
+
+def test_three_ways_to_place_by_how_hard_it_is() -> None:
+    """Best fit by priority loses a job, then so does best fit by size, and the solver none."""
+    for has, asked, solves in ((4, (2, 3, 2), 0), (9, (5, 4, 2, 4, 2), 1)):
+        waiting = tuple(Waiting(9 - k, 4, 1, (cores,)) for k, cores in enumerate(asked))
+        case = Case(((has,), (has,)), (Busy(9, {1: 1}, (1,)),), waiting)
+        problem, calls = problem_for(case), []
+        with pytest.MonkeyPatch.context() as patch:
+            of_solver = class_places.solve
+            patch.setattr(class_places, "solve", lambda *a, **b: calls.append(1) or of_solver(*a, **b))  # noqa: B023
+            jobs = np.arange(len(problem))
+            all_on_one = np.ones((len(problem), 1), np.int64)
+            by_priority = class_places._greedy(NodeClasses.of(problem), jobs, all_on_one)
+            places = class_places.class_places(NodeClasses.of(problem), jobs, all_on_one, [1] * len(jobs), LONG)
+        assert len(by_priority) < len(jobs)
+        assert (len(places.placed), places.without, len(calls)) == (len(jobs), [], solves)
+
+
+def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All three start by classes, and nodes have room for two.
+    case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
+    instance = instance_of(case)
+    found = dispatch(instance, "cp-classes", LONG)
+    assert (found.value, len(found.starts), len(found.unplaced)) == (least_z(case, "classes"), 2, 1)
+    assert (found.source, found.is_repeatable) == ("planned", True)
+    of_solver = class_places.solve
+    monkeypatch.setattr(class_places, "solve", lambda *a, **b: replace(of_solver(*a, **b), was_stopped=True))
+    found = dispatch(instance, "cp-classes", LONG)
+    assert (found.source, found.is_repeatable, found.unplaced, len(found.starts)) == ("fallback", False, (), 2)
+    assert found.value == found.list_value
+
+
+@pytest.mark.parametrize("machine", ["eurora", "kit-fat"])
+def test_on_large_machines_the_chain_holds_of_bounds_and_plans(machine: str) -> None:
+    instance = drawn(MACHINES[machine], 30, 3)
+    found = {
+        model: dispatch(instance, model, Parameters(which="all", limit_s=0.02)) for model in ("hcp19", "cp-classes")
+    }
+    assert found["hcp19"].bound <= found["cp-classes"].value <= found["cp-classes"].list_value  # type: ignore[operator]
+    free = instance.free.copy()
+    for start in found["cp-classes"].starts:
+        np.subtract.at(free, start.unit_node, instance.queue.per_unit[start.place])
+    assert (free >= 0).all()
