@@ -140,6 +140,7 @@ class SlurmLevel:
         self._reached: list[int] = []
         self._stop: dict[int, int] = {}
         self._running: set[int] = set()
+        self._beaten: set[int] = set()  # rows of jobs that have ended as Slurm has killed them
         self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
         self._cleaned: list[tuple[int, int]] = []  # the last of these, of which it is to be told
         self.ended = self.waiting = self.submitted = 0
@@ -368,7 +369,11 @@ class SlurmLevel:
 
     def _end(self, row: int) -> None:
         self._over(row, _COMPLETED)
-        self._ask("end", row, 0)
+        try:
+            self._ask("end", row, 0)
+        except PeerError:
+            if row not in self._beaten:  # Slurm has killed it at this very instant, before it heard
+                raise
 
     def _withdraw(self, row: int) -> None:
         self._columns.cancel_ns[row] = self.now_ns
@@ -445,7 +450,11 @@ class SlurmLevel:
         return left != 0
 
     def _note_stop(self, row: int | None, kind: Kind) -> None:
-        if row is None or self._columns.state[row] >= 0:
+        if row is None:
+            return
+        if self._columns.state[row] >= 0:
+            if kind == Kind.REQUEST_KILL_TIMELIMIT:
+                self._beaten.add(row)
             return
         self._last_ns = self.now_ns
         if kind != Kind.REQUEST_KILL_TIMELIMIT:

@@ -30,9 +30,6 @@ _US: Final = 1000
 _FORGET_S: Final = 60
 _KEEP_S: Final = 300
 
-#: At this tick all nodes have registered, and the main scheduler is asked for the first time.
-_FIRST: Final = 3
-
 # Who is older; of those who ask, that nodes have cleaned up is heard before what is asked next.
 _MAIN, _CLEANED, _ASKED = range(3)
 
@@ -70,11 +67,11 @@ class Threads:
         self._up_ns, self._date_ns, self._started = up_ns, date_ns, started
         self.waiting: dict[int, SlurmJob] = {}
         self._coming = 0  # submitted, and not heard of yet
-        self._tick = _FIRST  # the latest at which anything was done
-        self._called = _FIRST  # the latest at which the main scheduler was asked
-        self._asked: int | None = None  # since a job was submitted, the first tick that knows
+        self._tick = 0  # the latest at which anything was done
+        self._called = 0  # the latest at which the main scheduler was asked
+        self._asked: int | None = 1  # the first tick that knows of jobs that were submitted, or nodes that have registered
         self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
-        self._pass_us = self._us(up_ns)
+        self._pass_us = -NEVER
         self._is_due = self._is_full = False
         plans = how.scheduler == "backfill" and how.bf_interval > 0
         self._backfill_ns = up_ns + how.bf_interval * NS_PER_S if plans else NEVER
@@ -139,13 +136,15 @@ class Threads:
 
         self._tell(now_ns, goes)
 
-    def killed(self, job: SlurmJob, now_ns: int) -> None:
-        """A job is killed at its limit."""
-        if self._how.kill_interval:
-            self._killed.append(job)
-            self._kill_ns = now_ns
-        else:
+    def killed(self, job: SlurmJob, now_ns: int, *, ended: bool = False) -> None:
+        """A job is killed at its limit; perhaps it has ended at that very instant, which slurmctld hears too late."""
+        if not self._how.kill_interval:
             self.ended(job, now_ns)
+            return
+        self._killed.append(job)
+        self._kill_ns = now_ns
+        if ended:
+            self._told_ns = max(now_ns, self._told_ns) + self._message_ns
 
     @property
     def _message_ns(self) -> int:
@@ -233,7 +232,8 @@ class Threads:
         self._places.end(job)
         self._records.append(self._s(instant_ns))
         self._change(instant_ns, 0)
-        cleaned_ns = instant_ns + (place + 1) * self._message_ns
+        # Where somebody is just being asked for something, that comes first.
+        cleaned_ns = instant_ns + (place + 1 + (self._told_ns > instant_ns)) * self._message_ns
         self._push(cleaned_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
 
     # ---- the main scheduler ----

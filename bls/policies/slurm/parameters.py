@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import whole
+from traces.base.time import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from bls.policies.slurm.run import SlurmRun
@@ -21,6 +22,9 @@ __all__ = ["SCHEDULERS", "SELECTS", "Slurm"]
 
 SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
+
+#: How long before the first submit slurmctld comes up, as in a replay.
+_LEAD_NS = 75_500_000_000
 
 #: The least and the most of each number.
 _RANGES = {
@@ -73,8 +77,9 @@ class Slurm:
         Seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it.
     message : int
         Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
-    lead_s : float
-        How long before the first submit it came up, s: the phase of all its cycles.
+    phase_ns : int
+        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up 75.5 s
+        before.
     """
 
     scheduler: str = "backfill"
@@ -91,7 +96,7 @@ class Slurm:
     minute: int = 60
     kill_interval: int = 30
     message: int = 1
-    lead_s: float = 75.5
+    phase_ns: int = -1
     name: str = "slurm"
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
@@ -102,8 +107,13 @@ class Slurm:
                 raise one_of(name, getattr(self, name), allowed, "batch policy slurm")
         for name, (least, most) in _RANGES.items():
             whole(f"batch policy slurm: {name}", getattr(self, name), least, most)
-        if not 0 < self.lead_s <= 86_400:
-            raise InputError(f"batch policy slurm: lead_s: {self.lead_s}; allowed: above 0, up to 86400 s")
+        if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
+            raise InputError(f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval")
+
+    @property
+    def lead_ns(self) -> int:
+        """How long before the first submit slurmctld comes up."""
+        return _LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
 
     def for_run(self) -> SlurmRun:
         """The policy of one run."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Protocol
 
 __all__ = ["ConsTres", "Linear", "Places", "SlurmJob", "nodes_of"]
@@ -36,6 +35,8 @@ class SlurmJob:
     limit_s : int
     start_s, end_s : int
         When it has started, and ends at the latest, by the date.
+    kill_ns : int
+        When it is killed at the latest; -1 never.
     nodes : int
         Those that it has or would have, as bits.
     on : dict of int to int
@@ -48,6 +49,7 @@ class SlurmJob:
     limit_s: int
     start_s: int = 0
     end_s: int = 0
+    kill_ns: int = -1
     nodes: int = 0
     on: dict[int, int] = field(default_factory=dict)
 
@@ -172,14 +174,12 @@ class Linear(_Books):
         self.free |= job.nodes
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
-        """The first that are idle: each node is configured by itself, and no more of them are looked at than suffice."""
-        free = nodes & self.free
-        if free.bit_count() < job.cores:
-            return None
-        return dict.fromkeys(islice(nodes_of(free), job.cores), 1)
+        """Best fit by sets of consecutive nodes."""
+        found = _fitting(nodes & self.free, job.cores)
+        return None if found is None else dict.fromkeys(nodes_of(found), 1)
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """Running jobs end at their limits, one at a time; the best fit by sets of consecutive nodes."""
+        """Running jobs end at their limits, one at a time."""
         free = self.free & nodes
         if free.bit_count() >= job.cores:
             found = _fitting(free, job.cores)

@@ -44,7 +44,8 @@ class SlurmRun:
                 self._counts[by] += 1
                 seen = waiting[job.row]
                 if view.rules.kill_at_walltime:
-                    view.kill_after(seen, threads.kill_ns(job, now_ns) - now_ns)
+                    job.kill_ns = threads.kill_ns(job, now_ns)
+                    view.kill_after(seen, job.kill_ns - now_ns)
                 yield seen, _lowest(is_free, self._first, on), by
         next_ns = threads.next_ns()
         if next_ns < NEVER:
@@ -72,7 +73,7 @@ class SlurmRun:
             how,
             places,
             (1 << len(cores)) - 1,
-            view.now_ns - round(how.lead_s * NS_PER_S),
+            view.now_ns - how.lead_ns,
             view.date_ns,
             lambda job, on, by: self._starts.append((job, on, by)),
         )
@@ -92,8 +93,8 @@ class SlurmRun:
                 continue
             if news.job.start_ns < 0:
                 threads.withdrawn(job, now_ns)
-            elif news.how == "killed":
-                threads.killed(job, now_ns)
+            elif job.kill_ns == now_ns:
+                threads.killed(job, now_ns, ended=news.how != "killed")
             else:
                 threads.ended(job, now_ns)
         for seen in sorted(came, key=lambda seen: seen.row):
