@@ -12,6 +12,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 
 if TYPE_CHECKING:
+    from bls.seen.jobs import SeenJob
     from bls.view import View
 
 __all__ = ["SlurmRun"]
@@ -61,6 +62,7 @@ class SlurmRun:
 
     def _come_up(self, view: View) -> Threads:
         how = self._how
+        self._check(view)
         self._first = view.platform.first_core.tolist()
         cores = [stop - first for first, stop in zip(self._first[:-1], self._first[1:], strict=True)]
         linear = max(cores) == 1 if how.select == "auto" else how.select == "linear"
@@ -79,14 +81,38 @@ class SlurmRun:
         )
         return self._threads
 
+    def _check(self, view: View) -> None:
+        rules, where = view.rules, f"--bls {self.name}"
+        if view.has_outages:
+            raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no --failures")
+        for option, value in (("coordination", rules.coordination), ("resize", rules.resize)):
+            if value != "none":
+                raise InputError(f"{where}: --{option} {value}: it knows nothing of that; allowed: --{option} none")
+        if rules.estimates != "requested":
+            raise InputError(f"{where}: --estimates: Slurm plans with time limits; allowed: --estimates requested")
+        if rules.charge_decisions:
+            raise InputError(f"{where}: --charge-decisions: its threads take no time; allowed: without")
+
+    def _slurm_job(self, seen: SeenJob) -> SlurmJob:
+        request = seen.request
+        if request.unit_cores > 1 or any(request.resources.values()):
+            raise InputError(f"--bls {self.name}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores")
+        unit_ns = self._how.minute * NS_PER_S
+        limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
+        self._submitted += 1
+        return SlurmJob(self._submitted, seen.row, seen.cores, limit_s)
+
     def _tell(self, view: View, threads: Threads, now_ns: int) -> None:
-        ended, came = [], []
+        ended: list[Any] = []
+        came: list[SeenJob] = []
         for news in view.news():
             kind = type(news).__name__
             if kind == "JobEnded":
                 ended.append(news)
             elif kind == "JobEligible" or (kind == "JobSubmitted" and news.job.eligible_ns >= 0):
                 came.append(news.job)
+            elif kind == "JobStarted" and news.job.row not in self._jobs:
+                raise InputError(f"--bls {self.name}: job {news.job.job_id} runs from the start; allowed: no --preset")
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:
@@ -98,11 +124,7 @@ class SlurmRun:
             else:
                 threads.ended(job, now_ns)
         for seen in sorted(came, key=lambda seen: seen.row):
-            unit_s = self._how.minute
-            limit_s = max(1, -(-seen.estimate_ns // (unit_s * NS_PER_S))) * unit_s
-            self._submitted += 1
-            job = SlurmJob(self._submitted, seen.row, seen.cores, limit_s)
-            self._jobs[seen.row] = job
+            job = self._jobs[seen.row] = self._slurm_job(seen)
             threads.submitted(job, now_ns)
 
 
