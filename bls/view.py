@@ -358,7 +358,9 @@ class View:
         if job.row not in self._waiting:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
-            raise PluginError("kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)")
+            raise PluginError(
+                "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
+            )
         try:
             self._simulator.state.jobs[b.WALLTIME, job.row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
         except InputError as error:

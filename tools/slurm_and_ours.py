@@ -4,8 +4,8 @@
     python -m tools.slurm_and_ours KTH-SP2-1996-2.1-cln.swf.gz --machine 100x1 --select busiest:7d --jobs moved.csv
 
 A step changes one thing, and keeps what those before it have changed; it is told how many starts it moves, what that does to
-the mean wait, and whose start is the first that it moves: all that it moves later may follow from that. ``--replay`` begins with
-Slurm itself. ``--jobs FILE`` writes every start in every step, a line a job, and which step has moved it most.
+the mean wait, and whose start is the first that it moves: all that it moves later may follow from that. ``--replay`` begins
+with Slurm itself. ``--jobs FILE`` writes every start in every step, a line a job, and which step has moved it most.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def first_moved(before: Array, after: Array) -> int | None:
 
 
 def table(workload: Workload, names: Sequence[str], columns: Sequence[Array]) -> list[list[str]]:
-    """A row a step: what it is, how many starts it moves, how many by a minute or more, the mean wait, and whom it moves first."""
+    """A row a step: what it is, how many starts it moves, and by a minute or more, the mean wait, and whom it moves first."""
     order = np.argsort(workload.job_id, kind="stable")
     submit, number = workload.submit_ns[order], workload.job_id[order]
     rows, before = [], columns[0]

@@ -1,4 +1,4 @@
-"""Slurm's cycle as a batch policy, without Slurm: its parts on examples worked out by hand, and that it is ours if all is switched.
+"""Slurm's cycle as a batch policy, without Slurm: its parts by hand, and that it is ours where all is switched.
 
 That its starts are Slurm's is found out in ``tests/bridge/test_slurm_cycle.py``.
 """
@@ -23,14 +23,18 @@ S, MS, US = 10**9, 10**6, 10**3
 KILLS = Rules(kill_at_walltime=True)
 
 #: What makes of Slurm's cycle ours: every event is looked at, at once, and limits are as exact as they are given.
-OURS = "tick=0,message=0,sched_min_interval=0,minute=1,kill_interval=0,default_queue_depth=1000000,bf_max_job_test=1000000"
+OURS = (
+    "tick=0,message=0,sched_min_interval=0,minute=1,kill_interval=0,default_queue_depth=1000000,bf_max_job_test=1000000"
+)
 
 
 def machine(hosts: int, cores: int) -> Platform:
     return Platform((HostGroup(hosts, cores, float(cores)),))
 
 
-def starts(jobs: Sequence[tuple[int, ...]], hosts: int, cores: int, text: str = "slurm", **options: object) -> dict[int, int]:
+def starts(
+    jobs: Sequence[tuple[int, ...]], hosts: int, cores: int, text: str = "slurm", **options: object
+) -> dict[int, int]:
     found = bridge.simulate(
         Workload.from_jobs(list(jobs)), machine(hosts, cores), bls=text, als="recorded", rules=KILLS, **options
     ).jobs
@@ -103,8 +107,10 @@ def test_all_plans_lie_on_the_grid_and_who_looks_for_room_is_told_when_there_is_
     assert space.free(125, 200, bits(0, 1, 2)) == (bits(0, 1, 2), 480)
     assert space.free(125, 300, bits(0, 1, 2)) == (bits(0, 2), 480)  # an end at the begin of a plan meets it
     assert space.free(480, 900, bits(0, 1, 2)) == (bits(0, 1, 2), 0)
-    assert space.overlaps(300, 480, bits(1)) and not space.overlaps(480, 600, bits(1))
-    assert not space.overlaps(120, 300, bits(1)) and not space.overlaps(300, 480, bits(0))
+    assert space.overlaps(300, 480, bits(1))
+    assert not space.overlaps(480, 600, bits(1))
+    assert not space.overlaps(120, 300, bits(1))
+    assert not space.overlaps(300, 480, bits(0))
 
 
 def test_linear_takes_the_tightest_set_of_consecutive_nodes_and_else_the_largest() -> None:
@@ -128,7 +134,11 @@ def test_cores_come_from_one_node_if_one_of_the_best_set_suffices() -> None:
     assert places.now(job(2, 3), everywhere) == {3: 4} or places.now(job(2, 3), everywhere) == {3: 3}
     assert places.now(job(2, 6), everywhere) == {3: 4, 4: 2}
     assert places.now(job(2, 7), everywhere) == {0: 3, 1: 4}
-    assert places.now(job(2, 8), everywhere) == {0: 3, 1: 4, 3: 1} or places.now(job(2, 8), everywhere) == {0: 3, 1: 4, 4: 1}
+    assert places.now(job(2, 8), everywhere) == {0: 3, 1: 4, 3: 1} or places.now(job(2, 8), everywhere) == {
+        0: 3,
+        1: 4,
+        4: 1,
+    }
     assert places.now(job(2, 14), everywhere) is None
 
 
@@ -149,11 +159,13 @@ def test_a_node_is_completing_until_the_last_of_a_job_has_cleaned_up() -> None:
     one = job(1, 3)
     places.take(one, {0: 1, 1: 1, 2: 1})
     places.end(one)
-    assert list(nodes_of(places.completing)) == [0, 1, 2] and list(nodes_of(places.usable())) == [3]
+    assert list(nodes_of(places.completing)) == [0, 1, 2]
+    assert list(nodes_of(places.usable())) == [3]
     places.clean(one, False)
     assert list(nodes_of(places.completing)) == [2]
     places.clean(one, True)
-    assert not places.completing and places.usable() == bits(0, 1, 2, 3)
+    assert not places.completing
+    assert places.usable() == bits(0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -217,6 +229,7 @@ def test_a_kill_is_set_by_who_decides_only_where_jobs_are_killed() -> None:
 
     workload = Workload.from_jobs([(1, 0, 100, 1, 10)])
     found = bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded", rules=KILLS).jobs
-    assert found.end_ns.tolist() == [30 * S] and found.state.tolist() == ["killed"]
+    assert found.end_ns.tolist() == [30 * S]
+    assert found.state.tolist() == ["killed"]
     with pytest.raises(Exception, match="kill_after"):
         bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded")

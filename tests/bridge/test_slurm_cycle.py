@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from slurm_here import machine, needs_slurm
 
-from bridge import simulate
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
+from bridge import simulate
 from tools.slurm_soak import KINDS, Case, differing, drawn
 
 pytestmark = needs_slurm
@@ -23,7 +23,7 @@ pytestmark = needs_slurm
 @pytest.mark.parametrize("scheduler", ["builtin", "backfill"])
 def test_starts_are_those_of_slurm_to_the_nanosecond(kind: str, scheduler: str, tmp_path: Path) -> None:
     found = drawn(kind, 11)
-    few = Case(found.jobs[:130 if kind == "bursts" else 30], found.hosts, found.cores, scheduler)
+    few = Case(found.jobs[: 130 if kind == "bursts" else 30], found.hosts, found.cores, scheduler)
     assert differing(few, tmp_path / "replay").empty
 
 
@@ -34,7 +34,11 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(hosts: int, core
     case = Case(tuple(jobs), hosts, cores, "backfill")
     assert differing(case, tmp_path / "replay").empty
     ours = simulate(
-        Workload.from_jobs(jobs), platform=machine(hosts, cores), bls="slurm", als="recorded", rules=Rules(kill_at_walltime=True)
+        Workload.from_jobs(jobs),
+        platform=machine(hosts, cores),
+        bls="slurm",
+        als="recorded",
+        rules=Rules(kill_at_walltime=True),
     ).jobs
     killed = ours[ours.state == "killed"]
     assert len(killed) > 5

@@ -1,7 +1,7 @@
 """One cycle of ``sched/backfill``: jobs by priority, each at once, or with a plan that those behind it respect.
 
-Plans are kept by whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it: what they
-leave is found by ``bls.policies.slurm.places``.
+Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it: what
+they leave is found by ``bls.policies.slurm.places``.
 """
 
 from __future__ import annotations

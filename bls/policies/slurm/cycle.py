@@ -1,8 +1,8 @@
 """The threads of slurmctld that schedule: the background's tick, the main scheduler and the backfilling, and who wakes them.
 
 Time does not pass while they compute. Whoever asks slurmctld for something waits for a microsecond before it is heard
-(``_throttle_start``), and is told one by one: so a job that ends at an instant is gone one microsecond later, and another one
-later its nodes have cleaned up, and the main scheduler looks for whom to start. Of what happens at one instant the age of threads
+(``_throttle_start``), and is told one by one: so a job that ends at an instant is gone one microsecond later, and another
+one later its nodes have cleaned up, and the main scheduler looks for whom to start. At one instant the age of threads
 decides: the background, the backfilling, the main scheduler, then whoever asks.
 """
 
@@ -69,7 +69,9 @@ class Threads:
         self._coming = 0  # submitted, and not heard of yet
         self._tick = 0  # the latest at which anything was done
         self._called = 0  # the latest at which the main scheduler was asked
-        self._asked: int | None = 1  # the first tick that knows of jobs that were submitted, or nodes that have registered
+        self._asked: int | None = (
+            1  # the first tick that knows of jobs that were submitted, or nodes that have registered
+        )
         self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
         self._pass_us = -NEVER
         self._is_due = self._is_full = False

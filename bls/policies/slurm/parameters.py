@@ -1,7 +1,8 @@
 """What may be chosen of Slurm's cycle, in Slurm's names and units. What decides is made for a run.
 
-The algorithm is that of slurmctld 22.05 (``src/slurmctld/job_scheduler.c``, ``controller.c``, ``src/plugins/sched/backfill`` and
-``src/plugins/select``), which was read, and is written anew here; the replay is its reference (``docs/slurm-and-ours.md``).
+The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill`` and
+``select`` of ``src/plugins``), which was read, and is written anew here; replays are its reference
+(``docs/slurm-and-ours.md``).
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class Slurm:
     message : int
         Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
     phase_ns : int
-        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up 75.5 s
-        before.
+        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up
+        75.5 s before.
     """
 
     scheduler: str = "backfill"
@@ -108,7 +109,9 @@ class Slurm:
         for name, (least, most) in _RANGES.items():
             whole(f"batch policy slurm: {name}", getattr(self, name), least, most)
         if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
-            raise InputError(f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval")
+            raise InputError(
+                f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval"
+            )
 
     @property
     def lead_ns(self) -> int:

@@ -92,14 +92,18 @@ class Places(Protocol):
     """What is free, and where a job fits."""
 
     running: dict[int, SlurmJob]
-    completing: int
+
+    @property
+    def completing(self) -> int:
+        """The nodes that clean up after a job."""
+        ...
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
         """The cores that a job would have on each of these nodes if it started now; None if it cannot."""
         ...
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """When a job can start on these nodes at the earliest, as far as running jobs go, and on which; None if it never can."""
+        """When a job can start on these nodes at the earliest, as far as running jobs go, and where; None if it never can."""
         ...
 
     def usable(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import Slurm
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
@@ -96,7 +98,9 @@ class SlurmRun:
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
-            raise InputError(f"--bls {self.name}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores")
+            raise InputError(
+                f"--bls {self.name}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
+            )
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
         self._submitted += 1
@@ -105,7 +109,8 @@ class SlurmRun:
     def _tell(self, view: View, threads: Threads, now_ns: int) -> None:
         ended: list[Any] = []
         came: list[SeenJob] = []
-        for news in view.news():
+        told: list[Any] = view.news()
+        for news in told:
             kind = type(news).__name__
             if kind == "JobEnded":
                 ended.append(news)
@@ -132,11 +137,7 @@ def _lowest(is_free: Any, first: list[int], on: dict[int, int]) -> list[int]:
     # The lowest free cores of each node; who is started later at this instant has others.
     found: list[int] = []
     for node, count in on.items():
-        core = first[node]
-        while count:
-            if is_free[core]:
-                is_free[core] = False
-                found.append(core)
-                count -= 1
-            core += 1
+        free = first[node] + np.flatnonzero(is_free[first[node] : first[node + 1]])[:count]
+        is_free[free] = False
+        found += free.tolist()
     return found
