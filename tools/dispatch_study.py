@@ -76,6 +76,8 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
     **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},
     "list-warm": Dispatcher("hcp19:which=all,search=list,warm=true"),
     "hcp19-warm": Dispatcher("hcp19:which=all,warm=true"),
+    "lns": Dispatcher("hcp19:which=all,search=lns"),
+    "lns-1000": Dispatcher("hcp19:which=all,search=lns,lists=1000"),
     "pcp20-guided": Dispatcher("pcp20:which=all,search=guided"),
 }  # fmt: skip
 

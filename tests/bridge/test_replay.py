@@ -25,8 +25,8 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.replay import controller
-from bridge.replay.configuration import of_site
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
+from bridge.replay.site import of_site
 from bridge.runs.result import Result
 from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
@@ -237,14 +237,14 @@ _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 def test_a_slurmctld_that_dies_or_hangs_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
 ) -> None:
-    submit = SlurmLevel._submit
+    submit = Course._submit
 
-    def submit_and_send(level: SlurmLevel, row: int) -> None:
+    def submit_and_send(level: Course, row: int) -> None:
         submit(level, row)
         os.kill(level._controller._slurmctld.pid, number)
 
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_send)
+    monkeypatch.setattr(Course, "_submit", submit_and_send)
     with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     assert not _of_parent(os.getpid())
@@ -253,14 +253,14 @@ def test_a_slurmctld_that_dies_or_hangs_is_reported(
 def test_a_full_disk_is_one_line_and_half_a_log_explains_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submit = SlurmLevel._submit
+    submit = Course._submit
 
-    def submit_and_fill(level: SlurmLevel, row: int) -> None:
+    def submit_and_fill(course: Course, row: int) -> None:
         # A file that may not grow any more is to a program what a full disk is; slurmctld's log is longer already.
-        resource.prlimit(level._controller._slurmctld.pid, resource.RLIMIT_FSIZE, (1000, 1000))
-        submit(level, row)
+        resource.prlimit(course._controller._slurmctld.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+        submit(course, row)
 
-    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_fill)
+    monkeypatch.setattr(Course, "_submit", submit_and_fill)
     with pytest.raises(InputError, match=r"cannot write its log or its state into .*r: File too large"):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     assert not _of_parent(os.getpid())
@@ -280,15 +280,15 @@ def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
 _SAYS = """
 import sys
 from bridge.cli import main
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
 
-submit = SlurmLevel._submit
+submit = Course._submit
 
 def submit_and_say(level, row):
     submit(level, row)
     print("submitted", flush=True)
 
-SlurmLevel._submit = submit_and_say
+Course._submit = submit_and_say
 main()
 """
 
