@@ -26,17 +26,17 @@ class Agenda:
         Its jobs are submitted and withdrawn, but for those that run already.
     windows : Windows or None
         They begin and end, and who is in one of them is withdrawn then.
-    window : ndarray of int64 or None
+    window : ndarray of int64
         The window of each job, -1 for none.
     """
 
-    def __init__(self, workload: Workload, windows: Windows | None, window: Array | None) -> None:
+    def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:
         submitted = np.flatnonzero(workload.preset == 0).tolist()
         self._heap = [(int(workload.submit_ns[row]), SUBMIT, row) for row in submitted]
         self._leaves: dict[int, list[int]] = {}
         for row in np.flatnonzero(workload.cancel_ns >= 0).tolist():
             self._leaves.setdefault(row, []).append(int(workload.cancel_ns[row]))
-        if windows is not None and window is not None:
+        if windows is not None:
             self._heap += [(instant, LOOK, -1) for instant in (*windows.begin_ns.tolist(), *windows.end_ns.tolist())]
             for row in np.flatnonzero(window >= 0).tolist():
                 self._leaves.setdefault(row, []).append(int(windows.end_ns[window[row]]))

@@ -12,7 +12,6 @@ from bridge.replay.trace.submissions import Submissions
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S
-from traces.compiled import Array
 
 __all__ = ["Asking"]
 
@@ -29,22 +28,18 @@ class Asking:
     book : Book
     asked : Submissions
         What jobs ask for.
-    window : ndarray of int64 or None
-        The window of each job, -1 for none.
     """
 
-    def __init__(
-        self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions, window: Array | None
-    ) -> None:
+    def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
         self._workload, self._around, self._platform = scenario.workload, scenario.circumstances, scenario.platform
         self._requeue = int(scenario.options.rules.on_failure == "requeue")
-        self._controller, self._book, self._asked, self._window = controller, book, asked, window
+        self._controller, self._book, self._asked = controller, book, asked
 
     def _fields(self, row: int, longer_ns: int = 0) -> list[str]:
         minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // _MINUTE_NS))
         fields = [*self._asked.fields[row], f"minutes={minutes}", f"requeue={self._requeue}"]
-        if self._window is not None and self._window[row] >= 0:
-            fields.append(f"reservation={reservation_name(int(self._window[row]))}")
+        if (window := int(self._asked.window[row])) >= 0:
+            fields.append(f"reservation={reservation_name(window)}")
         return fields
 
     def submit(self, row: int, more: Sequence[str]) -> int:

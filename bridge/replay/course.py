@@ -108,8 +108,7 @@ class Course:
         self.answers = Answers(recorded=scenario.technique is None)
         self.states = NodeStates(around.outages)
         self._dependents = Dependents(around.dependencies)
-        window = None if around.windows is None else around.windows.of_jobs(workload)
-        self._ask = Asking(scenario, controller, self.book, asked, window)
+        self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
         self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
         self._cleaned: list[tuple[int, int]] = []  # the last of these, of which it is to be told
@@ -122,7 +121,7 @@ class Course:
         self._begun = False
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
-        self._agenda = Agenda(workload, around.windows, window)
+        self._agenda = Agenda(workload, around.windows, asked.window)
         for instant, at in self.states.first():
             self._agenda.push(instant, NODE, at)
 
