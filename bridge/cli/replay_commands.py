@@ -10,12 +10,17 @@ from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
 from bridge.options.declared import (
+    BESIDE,
     FORCE,
     OUT,
     PHASE,
     PRIORITIES,
     RATE,
+    RATES,
+    REPEATS,
+    REPORT,
     SETTLE,
+    SIZES,
     SLURM_CONF,
     SLURM_SET,
     SLURM_TOPOLOGY,
@@ -101,6 +106,17 @@ class ReplayTables:
     trace: Annotated[bool, TRACE] = TRACE.default
 
 
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay is compared with, and how often it is repeated."""
+
+    report: Annotated[bool, REPORT] = REPORT.default
+    beside: Annotated[str, BESIDE] = BESIDE.default
+    repeats: Annotated[int, REPEATS] = REPEATS.default
+    rates: Annotated[str | None, RATES] = None
+    sizes: Annotated[str | None, SIZES] = None
+
+
 @bundled
 def replay_command(
     *,
@@ -111,6 +127,7 @@ def replay_command(
     slurm: SlurmOptions,
     level: ReplayedApplications,
     tables: ReplayTables,
+    report: ReplayReport,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
@@ -119,6 +136,7 @@ def replay_command(
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
+    from bridge.replay.report.asked import given_plan
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
@@ -126,6 +144,7 @@ def replay_command(
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
 
+    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
     target = named_folder(out)
     check_target(target, force)
     chosen = given_choice(
@@ -144,6 +163,8 @@ def replay_command(
     options = replay_options(shared.options("fcfs", level.als, level.variation))
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize, preset=jobs.preset)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
+    if planned is not None:
+        planned.check(scenario)
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
@@ -152,6 +173,8 @@ def replay_command(
         own.mkdir()
         keep = not recorded and (tables.tasks or tables.trace)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
+        if planned is not None:
+            planned.write(scenario, chosen, done, folder / "report", watch, say)
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done)))
