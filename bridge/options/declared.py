@@ -41,12 +41,14 @@ __all__ = [
     "REPEATS",
     "REPORT",
     "POLICIES",
+    "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
     "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
+    "SLURM_TOPOLOGY",
     "SOCKET",
     "TASKS_TABLE",
     "TECHNIQUES",
@@ -306,6 +308,22 @@ SLURM_SET = Option[str | None](
     default=None,
     metavar="KEY=VALUE",
     help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
+)
+SLURM_TOPOLOGY = Option[str | None](
+    name="--topology",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="FILE",
+    help="Switches: Slurm's topology.conf, or TOML with [[switches]] as of a platform",
+)
+PRIORITIES = Choice(
+    name="--priorities",
+    panel=Panel.BATCH,
+    default="slurm",
+    choices=("slurm", "recorded"),
+    what="source of priorities",
+    metavar="WHENCE",
+    help="Priorities of jobs: slurm, as it computes them, or recorded: the log's, or by the order of its starts",
 )
 SETTLE = Real[float | None](
     name="--settle",

@@ -110,6 +110,7 @@ def _orders() -> Iterator[Case]:
     yield run("reject", workload="busy", bls="reject", around={"dependencies": True})
     for name in ("hcp19", "cp-classes", "pcp19", "pcp20"):  # a solver's plans are those of its version
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")
+    yield run("cp-classes × lns", workload="busy", bls="cp-classes:search=lns,which=all")
     yield run("backfill as a number", workload="busy", platform="plain.toml", backfill=12, bls="saf")
 
 
