@@ -173,7 +173,7 @@ def replay_command(
     selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize, preset=jobs.preset)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     if planned is not None:
-        planned.check(scenario)
+        planned.check(scenario, log.job_id)
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
@@ -183,7 +183,7 @@ def replay_command(
         keep = not recorded and (tables.tasks or tables.trace)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
         if planned is not None:
-            planned.write(scenario, chosen, done, folder / "report", watch, say)
+            planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(done.result.summary() + replay_rows(done)))

@@ -34,6 +34,9 @@ __all__ = ["Replay", "ReplayOptions", "replay"]
 #: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
 _LEAD_NS = 75_500_000_000
 
+#: Under a clock that runs it has so much real time more to come up, and nodes to register.
+_STARTS_S = 5
+
 #: Where a log does not say its date: the first of January 2001, a Monday, 00:00 UTC.
 _MONDAY_S = 978_307_200
 
@@ -129,7 +132,7 @@ def replay(
     asked = submissions(scenario, found, log_words(workload), recorded_priorities=recorded_priorities)
     start = Calendar.of(workload).start
     origin_ns = (_MONDAY_S if start is None else int(start.timestamp())) * NS_PER_S
-    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns)
+    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns, rate)
     folder.chmod(0o700)
     (folder / "state").mkdir()
     for name, text in {"slurm.conf": found.text(len(workload)), **found.further_files()}.items():
@@ -174,9 +177,10 @@ def replay(
     return Replay(Result(scenario, ledger, spent, notes, known), cost, found, asked.notes)
 
 
-def _lead_ns(found: Configuration, phase_ns: int | None) -> int:
+def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
     # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
-    return _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    lead_ns = _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 
 def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:

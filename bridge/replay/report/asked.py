@@ -21,6 +21,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.base.option import Option
+from traces.compiled import Array
 
 __all__ = ["Asked", "given_plan"]
 
@@ -39,8 +40,8 @@ class Asked:
     ways: tuple[tuple[str, str], ...]
     plan: Plan
 
-    def check(self, scenario: Scenario) -> None:
-        """See that it can be done for a scenario, before anything is run.
+    def check(self, scenario: Scenario, known_jobs: Array) -> None:
+        """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's jobs.
 
         Raises
         ------
@@ -49,7 +50,7 @@ class Asked:
         """
         if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
             raise InputError(f"{SIZES.name}: there are {n} jobs; allowed: fewer")
-        engines(scenario, self.ways)
+        engines(scenario, self.ways, known_jobs)
 
     def write(
         self,
@@ -57,6 +58,7 @@ class Asked:
         choice: SlurmChoice,
         done: Replay,
         folder: Path,
+        known_jobs: Array,
         watch: Watch,
         tell: Callable[[str], None],
     ) -> None:
@@ -68,13 +70,16 @@ class Asked:
             If an exact repeat fails.
         """
         workload = scenario.workload
-        ours = [of_result(label, run(one, keep_tasks=False)) for label, one in engines(scenario, self.ways).items()]
+        beside = engines(scenario, self.ways, known_jobs)
+        ours = [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
         side = of_result(SLURM, done.result)
         cost = done.cost
         makespan_ns = int(side.end_ns.max() - side.start_ns.min())
         first = Attempt(0.0, 0, len(workload), cost["start_s"] + cost["replay_s"], makespan_ns, side=side)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
-            found = attempts(scenario, choice, self.plan, Path(place), first=first, watch=watch, tell=tell)
+            found = attempts(
+                scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell
+            )
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
         log = recorded(workload)
         start = Calendar.of(workload).start

@@ -15,6 +15,7 @@ from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, of_result
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import TwolevelError
+from traces.compiled import Array
 
 __all__ = ["LATE", "Attempt", "Plan", "attempts"]
 
@@ -76,6 +77,7 @@ def attempts(
     folder: Path,
     *,
     first: Attempt,
+    known_jobs: Array,
     watch: Watch,
     tell: Callable[[str], None],
 ) -> list[Attempt]:
@@ -90,6 +92,8 @@ def attempts(
         Where each has its files meanwhile.
     first : Attempt
         The exact replay of all jobs, repeat 0.
+    known_jobs : ndarray of int64
+        All numbers of the log's jobs.
     watch : Watch
     tell : callable
         Told what is run now.
@@ -102,7 +106,7 @@ def attempts(
     jobs = len(scenario.workload)
     found = [first]
     for n in (*plan.sizes, jobs):
-        part = scenario if n == jobs else _first_jobs(scenario, n)
+        part = scenario if n == jobs else _first_jobs(scenario, n, known_jobs)
         exact = first if n == jobs else None
         for repeat in range(plan.repeats if n == jobs else 1):
             if exact is None or repeat:
@@ -118,8 +122,9 @@ def attempts(
     return found
 
 
-def _first_jobs(scenario: Scenario, n: int) -> Scenario:
-    return Scenario.of(scenario.workload.take(np.arange(n)), scenario.platform, scenario.options)
+def _first_jobs(scenario: Scenario, n: int, known_jobs: Array) -> Scenario:
+    jobs = scenario.workload.take(np.arange(n))
+    return Scenario.of(jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
 
 
 def _attempt(scenario: Scenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:

@@ -103,8 +103,9 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def engines(scenario: Scenario, ways: Sequence[tuple[str, str]]) -> dict[str, Scenario]:
-    """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does.
+def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, Scenario]:
+    """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does. ``known_jobs`` are
+    all numbers of the log's jobs.
 
     Raises
     ------
@@ -116,5 +117,5 @@ def engines(scenario: Scenario, ways: Sequence[tuple[str, str]]) -> dict[str, Sc
     for bls, depth in ways:
         rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
         own = replace(options, bls=bls, rules=rules)
-        found[batch_label(bls, depth)] = Scenario.of(scenario.workload, scenario.platform, own)
+        found[batch_label(bls, depth)] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
     return found

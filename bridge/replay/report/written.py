@@ -37,6 +37,9 @@ _MEASURES = {
     "killed": "killed at their limit",
 }
 
+#: Differences are told to the ms.
+_MS = 1_000_000
+
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -169,7 +172,7 @@ def _differences(report: Report, folder: Path) -> list[str]:
         ):
             values = frame[column]
             quantiles = [_signed(float(values.quantile(share))) for share in _QUANTILES]
-            rows.append([one.label, words, *quantiles, format_ns(round(float(values.abs().mean())))])
+            rows.append([one.label, words, *quantiles, _signed(float(values.abs().mean()))])
     head = ["", "Δ", *(f"{share:.0%}" for share in _QUANTILES), "mean of the sizes"]
     to = f"differences from {_named(reference)}"
     figure = differences_figure(whole, reference=_named(reference), title=f"{report.name}: {to}")
@@ -182,7 +185,7 @@ def _named(side: Side) -> str:
 
 
 def _signed(value_ns: float) -> str:
-    whole = round(value_ns)
+    whole = round(value_ns / _MS) * _MS
     return format_ns(whole) if whole >= 0 else f"−{format_ns(-whole)}"
 
 

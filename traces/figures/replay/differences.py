@@ -11,7 +11,7 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import counted, quiet, short, title_figure
+from traces.figures.drawing.panels import counted, legend_above, quiet, short
 from traces.figures.drawing.styles import style
 
 if TYPE_CHECKING:
@@ -61,9 +61,8 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
             quiet(axes, "both")
         panels[0].set_ylim(-0.02, 1.02)
         panels[0].set_ylabel("share of jobs")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=min(len(sides), 3))
+        legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
         figure.supxlabel(f"later or longer than in {reference} is to the right", fontsize=7, color=canvas.GREY)
-        title_figure(figure, title)
     return figure
 
 

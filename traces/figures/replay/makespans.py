@@ -52,24 +52,24 @@ def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, i
     rates = list(dict.fromkeys(repeats["rate"]))
     unit_ns, unit = time_unit(int(ended["makespan_ns"].max()))
     values = [ended["makespan_ns"][ended["rate"] == rate].to_numpy(np.float64) / unit_ns for rate in rates]
-    boxed = any(len(one) > _POINTS for one in values)
     with canvas.styled():
         figure = canvas.new_figure(7.2, 1.5 + 0.36 * len(rates))
         axes = figure.add_subplot()
         for k, (name, makespan_ns) in enumerate(references.items()):
             look = style(k + 1)
             axes.axvline(makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=short(name, 30), zorder=1)
-        if boxed:
-            draw_boxes(axes, [Box.of(one) if len(one) else None for one in values], [canvas.PALETTE[4]] * len(values))
-        else:
-            for row, one in enumerate(values):
-                dots: dict[str, Any] = {"marker": "o", "markersize": 4.5, "alpha": 0.7, "color": canvas.PALETTE[0]}
+        many = [len(one) > _POINTS for one in values]
+        boxes = [Box.of(one) if box else None for one, box in zip(values, many, strict=True)]
+        draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(values))
+        dots: dict[str, Any] = {"marker": "o", "markersize": 4.5, "alpha": 0.7, "color": canvas.PALETTE[0]}
+        for row, one in enumerate(values):
+            if not many[row]:
                 axes.plot(one, np.full(len(one), row), linestyle="none", zorder=3, **dots)
         name_rows(axes, [f"{rate_name(rate)} ({len(one)})" for rate, one in zip(rates, values, strict=True)])
         axes.margins(x=0.06)
         axes.set_xlabel(f"makespan [{unit}]")
         axes.set_ylabel("clock (repeats)")
-        said = LEGEND if boxed else "a point a repeat"
+        said = "; ".join(["a point a repeat"] * (not all(many)) + [LEGEND] * any(many))
         lost = len(repeats) - len(ended)
         lost_words = f"; {counted(lost, 'repeat')} ended with an error" if lost else ""
         axes.text(0, 1.02, said + lost_words, transform=axes.transAxes, va="bottom", **small())
