@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 
-__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header"]
+__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header", "with_start"]
 
 #: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
@@ -23,6 +23,18 @@ _WHOLE = re.compile(r"[0-9]{1,15}")
 def log_name(workload: Workload) -> str:
     """The name of a workload's file, without its folder."""
     return os.path.basename(workload.source) or workload.source
+
+
+def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:
+    """A header with time 0 at ``start_ns`` of the other: ``UnixStartTime`` is so many whole seconds later, rounded down."""
+    return tuple(_later(line, start_ns) for line in header)
+
+
+def _later(line: str, start_ns: int) -> str:
+    match = FACT.fullmatch(line)
+    if match is None or match[1] != "UnixStartTime" or not start_ns or not _WHOLE.fullmatch(match[2].rstrip()):
+        return line
+    return f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}"
 
 
 def moved_header(
@@ -50,8 +62,8 @@ def moved_header(
         name = match[1] if match else ""
         if name in ("MaxJobs", "MaxRecords"):
             lines.append(f"; {name}: {n_jobs}")
-        elif match and name == "UnixStartTime" and start_ns and _WHOLE.fullmatch(match[2].rstrip()):
-            lines.append(f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}")
+        elif name == "UnixStartTime":
+            lines.append(_later(line, start_ns))
         elif name not in ("StartTime", "EndTime") or same_span:
             lines.append(line)
     return (*lines, f"; Note: {' '.join(note.split())}")

@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from bls.options import OVERSIZE
+from bls.workloads.header import with_start
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError, shown
 from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
@@ -57,7 +58,8 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
 
 
 def select(workload: Workload, spec: object, *, preset: bool = False, where: str = "--select") -> Workload:
-    """The jobs that a specification names. What is known of the file (header, rejects) is kept.
+    """The jobs that a specification names. What is known of the file (header, rejects) is kept; where time 0 is another, the
+    header's ``UnixStartTime`` is moved along, so that dates stay the log's.
 
     Parameters
     ----------
@@ -181,4 +183,5 @@ def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bo
         wait_ns=np.where(running, 0, wait[rows]),
         cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
         preset=np.where(running, 1, workload.preset[rows]),
+        header=with_start(workload.header, start_ns),
     )

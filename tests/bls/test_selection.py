@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.workloads.calendar import Calendar
 from bls.workloads.selection import busiest_window, fit, select
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
@@ -41,6 +44,19 @@ def test_window_is_half_open_and_starts_at_0(submits: list[int], start: int, len
     else:
         with pytest.raises(InputError, match="no job is submitted in"):
             select(workload(*submits), f"window:{start}+{length}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "date_s"),
+    [("window:7.5s+10", 1_000_007), ("busiest:5s", 1_000_010), ("first:2", 1_000_000), ("all", 1_000_000)],
+)
+def test_dates_stay_those_of_the_log(spec: str, date_s: int) -> None:
+    header = ("; UnixStartTime: 1000000", "; TimeZoneString: Europe/Paris")
+    log = replace(workload(3, 10, 11, 12), header=header)
+    found = select(log, spec)
+    assert Calendar.of(found).date_ns == date_s * NS
+    assert found.header[1:] == header[1:]
+    assert log.header == header
 
 
 def test_all_and_first_keep_the_log_s_own_times() -> None:
