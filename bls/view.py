@@ -39,6 +39,7 @@ from bls.seen.machine import (
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
 from bls.seen.wake_ups import WakeUps
+from bls.workloads.calendar import Calendar
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.ranges import whole
 from traces.base.time import MAX_NS
@@ -101,6 +102,11 @@ class View:
     def now_ns(self) -> int:
         """The simulated clock."""
         return self._now_ns
+
+    @property
+    def date_ns(self) -> int:
+        """The date at time 0, ns since 1970 in UTC; 1 January 2001 where the log does not say."""
+        return Calendar.of(self._simulator.workload).date_ns
 
     @property
     def n_cores(self) -> int:
@@ -336,6 +342,27 @@ class View:
         self._of_a_policy("wake_after")
         try:
             self._wake_ups.add(self._now_ns + whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
+        except InputError as error:
+            raise PluginError(str(error)) from None
+
+    def kill_after(self, job: SeenJob, span_ns: int) -> None:
+        """For a policy while it decides, where jobs are killed at their walltime: one that waits is killed when it has run for
+        so long instead, 1 ns or more.
+
+        Raises
+        ------
+        PluginError
+            If it is asked for by an observer, nobody is killed, the job does not wait, or it is no such span.
+        """
+        self._of_a_policy("kill_after")
+        if job.row not in self._waiting:
+            raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
+        if not self.rules.kill_at_walltime:
+            raise PluginError(
+                "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
+            )
+        try:
+            self._simulator.state.jobs[b.WALLTIME, job.row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
         except InputError as error:
             raise PluginError(str(error)) from None
 

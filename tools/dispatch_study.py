@@ -3,6 +3,7 @@
     python -m tools.dispatch_study run LOG --select busiest:3d --samples 5   a log's days, cores alike: docs/dispatch-study.csv
     python -m tools.dispatch_study run LOG --machine eurora --estimates exact last-two profile     on a stand-in for the paper's
     python -m tools.dispatch_study tables                                    what the rows say
+    python -m tools.dispatch_study page                                      puts it into the page
 
 A simulation is deterministic and a small change may have large effects: every figure is a mean of samples in which each job is
 submitted up to a minute later than in the log (``tools.estimates_outcomes.shaken``), with the 95 % interval of its change.
@@ -18,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import chain, starmap
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,15 +34,19 @@ from bls.metrics.jobs import slowdown
 from bls.policies.contract import AnyPolicy
 from bls.scheduler_options import Rules
 from bls.workloads.reshape import cut
+from tools.dispatch_lists import RANKED
+from tools.dispatch_page import parts
 from tools.dispatch_tables import Key, Row, tables
 from tools.dispatch_workloads import StandIn, eurora, forhlr, write_requests
 from tools.estimates_outcomes import load, shaken
 from tools.estimates_study import name_of
+from tools.paper_pages import filled
 from traces.base.errors import InputError, TwolevelError, one_of
 from traces.base.time import NS_PER_S, parse_duration_ns
 
 SAMPLES, SELECT = 5, "busiest:7d"
-FILE = Path(__file__).resolve().parent.parent / "docs" / "dispatch-study.csv"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+FILE, PAGE = DOCS / "dispatch-study.csv", DOCS / "constraint-programming.md"
 
 #: Cores alike on one host; or the stand-ins of ``tools.dispatch_workloads``.
 MACHINES = ("pool", "eurora", "forhlr")
@@ -54,7 +60,7 @@ MEASURED: Final = "measured"
 class Dispatcher:
     """A policy, and how it backfills where it does not decide everything itself."""
 
-    bls: str
+    bls: str | AnyPolicy
     backfill: str = "none"
 
 
@@ -64,6 +70,7 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
     "slowdown+easy": Dispatcher("expr:w/max(t,1)", "easy"),
     "sjf+easy": Dispatcher("sjf", "easy"),
     "saf+easy": Dispatcher("saf", "easy"),
+    "list-ranking": Dispatcher(RANKED),
     "list": Dispatcher("hcp19:which=all,search=list"),
     "list-boxes": Dispatcher("pcp20:which=all,search=list"),
     **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},
@@ -77,7 +84,7 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Jobs, a machine, and what is known of the jobs."""
+    """Jobs, a machine, and what is known of the jobs; ``cores`` if it has others than the log's header names."""
 
     path: Path
     machine: str
@@ -86,17 +93,23 @@ class Setting:
     estimates: str
     charged: str
     sample: int
+    cores: int | None = None
 
     def key(self, dispatcher: str) -> Key:
         """What a row is known by."""
         log, load_ = name_of(self.path), f"{self.factor:g}"
-        return Key(self.machine, log, load_, self.select, self.estimates, self.charged, self.sample, dispatcher)
+        machine = self.machine if self.cores is None else f"{self.machine} of {self.cores}"
+        return Key(machine, log, load_, self.select, self.estimates, self.charged, self.sample, dispatcher)
 
 
+@lru_cache(maxsize=1)
 def jobs_of(setting: Setting) -> StandIn:
-    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores."""
+    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores.
+
+    One setting's are kept: its dispatchers come one after another.
+    """
     if setting.machine == "pool":
-        jobs, n_cores = load(setting.path, setting.factor)
+        jobs, n_cores = load(setting.path, setting.factor, setting.cores)
         made = shaken(cut(jobs, setting.select), setting.sample)
         return StandIn("pool", Platform((HostGroup(1, n_cores, float(n_cores)),)), made, {})
     log = read_workload(setting.path)
@@ -201,11 +214,18 @@ def _all(tasks: Sequence[tuple[Setting, str]], workers: int) -> Iterator[tuple[K
 def main(words: Sequence[str] | None = None) -> int:
     """Run a part of the study from the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.dispatch_study", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("part", choices=("run", "tables"))
+    parser.add_argument("part", choices=("run", "tables", "page"))
     parser.add_argument("log", nargs="?", type=Path, metavar="LOG", help="run: a log in SWF")
     parser.add_argument("--rows", type=Path, default=FILE, metavar="FILE", help="the rows (default %(default)s)")
+    parser.add_argument(
+        "--page", type=Path, default=PAGE, metavar="PAGE", help="whose tables are made (default %(default)s)"
+    )
     parser.add_argument("--machine", choices=MACHINES, default="pool", help="default %(default)s")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="shaken samples (default %(default)s)")
+    parser.add_argument(
+        "--cores", type=int, metavar="N", help="pool: of the machine (default: those that the log's header names)"
+    )
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="the last shaken sample (default %(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="the first one; 0 is the log itself (default %(default)s)")
     parser.add_argument("--select", default=SELECT, help="which days; eurora: first:N (default %(default)s)")
     parser.add_argument("--load", type=float, default=1.0, help="how many times as densely jobs come; eurora: the load")
     parser.add_argument("--estimates", nargs="+", default=["exact"], help="what is planned with (default exact)")
@@ -222,14 +242,22 @@ def main(words: Sequence[str] | None = None) -> int:
         if said.part == "tables":
             sys.stdout.write(tables(read(said.rows)))
             return 0
+        if said.part == "page":
+            text = said.page.read_text(encoding="utf-8")
+            said.page.write_text(filled(text, parts(read(said.rows))), encoding="utf-8")
+            return 0
         if said.log is None:
             parser.error("run: the LOG is missing")
         for name in said.dispatchers:
             if name not in DISPATCHERS:
                 raise one_of("dispatcher", name, DISPATCHERS, "--dispatchers")
+        if said.cores is not None and (said.machine != "pool" or said.cores < 1):
+            raise InputError(f"--cores: {said.cores} of {said.machine}; allowed: 1 or more, of pool")
         settings = [
-            Setting(said.log, said.machine, said.load, said.select, estimates, said.charge_decisions, sample)
-            for sample in range(1, said.samples + 1)
+            Setting(
+                said.log, said.machine, said.load, said.select, estimates, said.charge_decisions, sample, said.cores
+            )
+            for sample in range(said.first, said.samples + 1)
             for estimates in said.estimates
         ]
         run(settings, said.dispatchers, said.rows, said.workers)

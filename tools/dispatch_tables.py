@@ -19,9 +19,11 @@ class Key:
     Attributes
     ----------
     machine, log, load, select, estimates : str
+        Where cores are alike and not those that the log's header names, the machine is ``pool of N``.
     charged : str
         For how long jobs waited for a decision: ``0``, for as long as it took (``measured``), or a duration.
     sample : int
+        0 is the log itself.
     dispatcher : str
     """
 
@@ -117,9 +119,9 @@ def groups(rows: Mapping[Key, Row]) -> list[Group]:
     """The rows of each machine, log, load and selection, charged or not."""
     found: dict[str, Group] = {}
     for key, row in rows.items():
-        title = f"{key.machine}, {key.log}, {key.select}, load {key.load}" + (
-            f", charged {key.charged}" if key.charged != "0" else ""
-        )
+        title = f"{key.machine}, {key.log}, {key.select}, load {key.load}"
+        title += f", charged {key.charged}" if key.charged != "0" else ""
+        title += ", the log itself" if key.sample == 0 else ""
         group = found.setdefault(title, Group(title, {}))
         group.rows.setdefault((key.dispatcher, key.estimates), {})[key.sample] = row
     return list(found.values())

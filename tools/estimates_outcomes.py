@@ -95,14 +95,19 @@ class Outcome:
 
 
 @cache
-def load(path: Path, factor: float) -> tuple[Workload, int]:
-    """The jobs of a log that fit its machine, submitted ``factor`` times as densely; and how many cores that has."""
+def load(path: Path, factor: float, n_cores: int | None = None) -> tuple[Workload, int]:
+    """The jobs of a log that fit its machine, submitted ``factor`` times as densely; and how many cores that has.
+
+    ``n_cores`` of them, or as many as the header names.
+    """
     log = read_workload(path)
-    said = header_facts(log.header).get("MaxProcs", "")
-    if not (said.isascii() and said.isdigit() and 0 < int(said) <= 2**24):
-        raise InputError(f"{path}: the header names no number of cores (MaxProcs): the machine is not known")
-    jobs = fit(log, int(said))
-    return (jobs if factor == 1 else scale(jobs, load=factor)), int(said)
+    if n_cores is None:
+        said = header_facts(log.header).get("MaxProcs", "")
+        if not (said.isascii() and said.isdigit() and 0 < int(said) <= 2**24):
+            raise InputError(f"{path}: the header names no number of cores (MaxProcs): the machine is not known")
+        n_cores = int(said)
+    jobs = fit(log, n_cores)
+    return (jobs if factor == 1 else scale(jobs, load=factor)), n_cores
 
 
 def shaken(log: Workload, sample: int) -> Workload:

@@ -48,9 +48,9 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
 
 
 def changes(values: Sequence[float], before: Sequence[float]) -> str:
-    """The mean change in percent, sample by sample, with its confidence interval."""
+    """The mean change in percent, sample by sample, with its confidence interval where there are two or more."""
     mean, half = interval([100 * (a / b - 1) if b else 0.0 for a, b in zip(values, before, strict=True)])
-    return f"{mean:+.1f} % ± {half:.1f}".replace("-", "−")
+    return (f"{mean:+.1f} %" + (f" ± {half:.1f}" if half < math.inf else "")).replace("-", "−")
 
 
 def of_estimates(samples: Sequence[Sequence[Outcome]]) -> list[tuple[str, list[Outcome]]]:

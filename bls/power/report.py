@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,106 +24,32 @@ from bls.power.accounting import (
 )
 from bls.power.cooling import facility, parse_pue
 from bls.power.domain_series import domain_series, every_instant
-from bls.power.domains import Domain, limits_of
+from bls.power.domains import Domain
+from bls.power.excesses import Excess, excesses_of
 from bls.power.host_accounts import HostEnergies, HostIntervals, host_energies
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Limits, joined
+from bls.power.metric_names import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS
 from bls.power.options import PowerPlan
 from bls.power.signals import Spending, spent
 from bls.power.sleep import break_even_ns, sleep_totals
 from bls.power.slowed_jobs import slowed_over_time
 from bls.power.table import PowerTable
+from bls.power.words import summary_of
 from traces.base.scale import WHOLE
-from traces.base.time import MAX_NS, format_ns
+from traces.base.time import MAX_NS
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 
-__all__ = [
-    "FACILITY_METRICS",
-    "LIMIT_METRICS",
-    "METRICS",
-    "NO_LIMIT",
-    "PREDICTION_METRICS",
-    "REASONS",
-    "SIGNAL_METRICS",
-    "SLEEP_METRICS",
-    "Excess",
-    "PowerReport",
-    "grams_text",
-    "joules_text",
-    "watts_text",
-]
+__all__ = ["NO_LIMIT", "PowerReport"]
 
 #: In tables, where there is no limit.
 NO_LIMIT: Final = -1
 
-#: The metrics of a run of which it is known what its hosts draw.
-METRICS: Final = (
-    "energy_j",
-    "energy_jobs_j",
-    "energy_idle_j",
-    "mean_power_w",
-    "peak_power_w",
-    "peak_limited_w",
-    "above_limit_ns",
-    "above_limit_j",
-)
-
-#: And of one that has limits: beside those of a run without a fallback they are the paper's indexes.
-LIMIT_METRICS: Final = (
-    "mean_power_in_limits_w",
-    "mean_run_ns",
-    "mean_run_allowed_ns",
-    "mean_run_disallowed_ns",
-    "mean_wait_allowed_ns",
-    "mean_wait_disallowed_ns",
-)
-
-#: And of one that has signals: of the machine, and of the cores that jobs held.
-SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
-
-#: And of one in which it is predicted what jobs draw.
-PREDICTION_METRICS: Final = ("mean_power_error",)
-
-#: And of one that is told the PUE of its facility.
-FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
-
-#: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
-#: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
-SLEEP_METRICS: Final = (
-    "host_sleeps",
-    "host_boots",
-    "sleeping_host_ns",
-    "sleeping_share",
-    "boot_waits",
-    "mean_boot_wait_ns",
-)
-
 #: So many times at which a limit was exceeded are listed in the record of a run.
 _LISTED: Final = 1000
-
-#: Why more is drawn than a limit allows, the first that holds.
-REASONS: Final = {
-    "ignored": "limits are ignored",
-    "reaction": "the limit was not known yet",
-    "infeasible": "the machine draws more even if nobody works",
-    "stopping": "hosts were on their ways off or back",
-    "prediction": "jobs drew more than they were thought to",
-    "running": "running jobs could not be slowed, or no further",
-}
-
-
-class Excess(NamedTuple):
-    """From ``begin_ns`` up to ``end_ns`` the machine, or the part of it that ``where`` names, draws ``above_mw`` more than a
-    limit allows, for one of ``REASONS``."""
-
-    begin_ns: int
-    end_ns: int
-    above_mw: int
-    reason: str
-    where: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,45 +325,23 @@ class PowerReport:
         return found
 
     def _excesses(
-        self,
-        limits: Limits,
-        series: PowerSeries,
-        thinking: PowerSeries | None,
-        least_mw: int,
-        domain: Domain | None,
+        self, limits: Limits, series: PowerSeries, thought: PowerSeries | None, least_mw: int, domain: Domain | None
     ) -> list[Excess]:
-        plan = self.plan
         if not limits:
             return []
         at = ascending(self._instants, series.instant_ns, limits.instants)
         at = at[(at >= self.begin_ns) & (at < self.until_ns)]
         if not len(at):
             return []
-        ends, drawn = np.append(at[1:], self.until_ns), series.at(at)
-        moving = self._moving(at, domain)
-        known = limits.steps(at, b.NEVER, known=True)
-        limit = limits.steps(at, b.NEVER, known=False)
-        thought = None if thinking is None else thinking.at(at)
-        found: list[Excess] = []
-        for k in np.flatnonzero(drawn > limit).tolist():
-            reason = "running"
-            if plan.fallback == "none":
-                reason = "ignored"
-            elif known[k] > limit[k]:
-                reason = "reaction"
-            elif limit[k] < least_mw:
-                reason = "infeasible"
-            elif moving[k]:
-                reason = "stopping"
-            elif thought is not None and thought[k] <= limit[k]:
-                reason = "prediction"
-            where = "" if domain is None else domain.name
-            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
-            if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
-                found[-1] = found[-1]._replace(end_ns=one.end_ns)
-            else:
-                found.append(one)
-        return found
+        return excesses_of(
+            *(limits, series, thought),
+            at=at,
+            moving=self._moving(at, domain),
+            until_ns=self.until_ns,
+            least_mw=least_mw,
+            fallback=self.plan.fallback,
+            where="" if domain is None else domain.name,
+        )
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
@@ -555,56 +459,10 @@ class PowerReport:
 
     def summary(self) -> list[tuple[str, str]]:
         """What a person looks at first: (name, text)."""
-        found, above = self.metrics, self.excesses
-        mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
-        rows = [
-            (
-                "energy",
-                f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
-            ),
-            ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{self._limited_text()}"),
-        ]
-        if "cost" in found:
-            rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
-        if "co2e_g" in found:
-            jobs = grams_text(found["co2e_jobs_g"])
-            rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
-        if "facility_energy_j" in found:
-            mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
-            most = watts_text(found["facility_peak_w"])
-            rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
-        if self.plan.sleeps:
-            rows.append(("sleep", self._sleep_text()))
-        if not self.plan.limited:
-            return rows
-        plan = self.plan
-        n, parts = len(limits_of(plan.limits, plan.domains)), len(plan.domains)
-        of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
-        rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
-        if plan.fallback in ("submit", "dvfs"):
-            rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
-        for where in ("", *(domain.name for domain in plan.domains)):
-            why: dict[str, int] = {}
-            for one in above:
-                if one.where == where:
-                    why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
-            words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
-            rows.append((f"above a limit{' of ' if where else ''}{where}", words or "never"))
-        return rows
+        return summary_of(self)
 
     def __repr__(self) -> str:
         return "<power: " + ", ".join(f"{name} {text}" for name, text in self.summary()) + ">"
-
-    def _sleep_text(self) -> str:
-        found = self.metrics
-        evens = sorted({-1 if even is None else even for even in break_even_ns(self.plan.table)})
-        pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
-        off = found["sleeping_share"] or 0
-        return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
-
-    def _limited_text(self) -> str:
-        peak = self.metrics["peak_limited_w"]
-        return "" if peak is None else f", {watts_text(peak)} under a limit"
 
     def record(self) -> dict[str, Any]:
         """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""
@@ -635,31 +493,6 @@ class PowerReport:
             for domain in self.plan.domains
         }
         return {"domains": domains}
-
-
-def watts_text(watts: float) -> str:
-    """Power for people: ``407 kW``."""
-    return _with_prefix(watts, "W")
-
-
-def joules_text(joules: float) -> str:
-    """Energy for people: ``1.234 GJ``."""
-    return _with_prefix(joules, "J")
-
-
-def grams_text(grams: float) -> str:
-    """A mass for people: ``1.234 t``."""
-    for size, unit in ((1e6, "t"), (1e3, "kg")):
-        if grams >= size:
-            return f"{grams / size:.4g} {unit}"
-    return f"{grams:.4g} g"
-
-
-def _with_prefix(value: float, unit: str) -> str:
-    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.4g} {prefix}{unit}"
-    return f"{value:.4g} {unit}"
 
 
 def _covered(at: Array, start: Array, end: Array) -> Array:

@@ -73,6 +73,11 @@ class Calendar:
         start = datetime.fromtimestamp(start_s, UTC).astimezone(zone)
         return cls(zone, start, tuple(remarks))
 
+    @property
+    def date_ns(self) -> int:
+        """Time 0, ns since 1970 in UTC."""
+        return int((self.start or _MONDAY).timestamp()) * NS_PER_S
+
     def date(self, ns: int) -> datetime:
         """One instant as a date in the log's zone, to the second below."""
         start = self.start or _MONDAY

@@ -16,8 +16,8 @@ import numpy as np
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
-from bls.power.report import grams_text, joules_text, watts_text
 from bls.power.table import MOST_MW
+from bls.power.words import grams_text, joules_text, watts_text
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real, whole
 from traces.base.time import MAX_NS, format_ns

@@ -15,6 +15,7 @@ from traces.base.shared_options import CORE_GFLOPS
 __all__ = [
     "ALS_COMMAND",
     "ALS_TIMEOUT",
+    "BESIDE",
     "BLS_COMMAND",
     "BLS_TIMEOUT",
     "CERTIFICATE",
@@ -35,12 +36,19 @@ __all__ = [
     "MEAN",
     "OUT",
     "PATIENCE",
+    "PHASE",
+    "RATES",
+    "REPEATS",
+    "REPORT",
     "POLICIES",
+    "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
+    "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
+    "SLURM_TOPOLOGY",
     "SOCKET",
     "TASKS_TABLE",
     "TECHNIQUES",
@@ -301,6 +309,22 @@ SLURM_SET = Option[str | None](
     metavar="KEY=VALUE",
     help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
 )
+SLURM_TOPOLOGY = Option[str | None](
+    name="--topology",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="FILE",
+    help="Switches: Slurm's topology.conf, or TOML with [[switches]] as of a platform",
+)
+PRIORITIES = Choice(
+    name="--priorities",
+    panel=Panel.BATCH,
+    default="slurm",
+    choices=("slurm", "recorded"),
+    what="source of priorities",
+    metavar="WHENCE",
+    help="Priorities of jobs: slurm, as it computes them, or recorded: the log's, or by the order of its starts",
+)
 SETTLE = Real[float | None](
     name="--settle",
     panel=Panel.COUPLING,
@@ -320,4 +344,51 @@ RATE = Real(
     highest=1e6,
     metavar="R",
     help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile",
+)
+PHASE = Real[float | None](
+    name="--phase",
+    panel=Panel.COUPLING,
+    default=None,
+    lowest=0.0,
+    highest=3600.0,
+    unit="s",
+    metavar="TIME",
+    help="So long after the first submit a pass of Slurm's backfilling falls, as 10s, within its cycle of 30s",
+    rule="it has come to rest before, and looks once a second",
+)
+REPORT = Option(
+    name="--report",
+    panel=Panel.RESULTS,
+    default=False,
+    help="Also write DIR/report: the log, Slurm and our engine side by side, with tables and figures",
+)
+BESIDE = Option(
+    name="--beside",
+    panel=Panel.RESULTS,
+    default="fcfs+easy,fcfs+conservative",
+    metavar="LIST",
+    help="Of a report: how our engine decides, each a policy, with + and its backfilling",
+)
+REPEATS = Whole(
+    name="--repeats",
+    panel=Panel.RESULTS,
+    default=1,
+    lowest=1,
+    highest=1000,
+    metavar="N",
+    help="Of a report: so many replays, each with another phase",
+)
+RATES = Option[str | None](
+    name="--rates",
+    panel=Panel.RESULTS,
+    default=None,
+    metavar="LIST",
+    help="Of a report: also under clocks that run so many times as fast as real time, as 10,30,100",
+)
+SIZES = Option[str | None](
+    name="--sizes",
+    panel=Panel.RESULTS,
+    default=None,
+    metavar="LIST",
+    help="Of a report: the rates also of the first so many jobs, as 50,100",
 )

@@ -174,13 +174,17 @@ class Controller:
             self.settle()
 
     def request(self, *fields: object) -> int:
-        """Ask for something through libslurm; returns the number of the answer.
+        """Ask for something through libslurm (``native/requests.c``); returns the number of the answer.
 
         Raises
         ------
         Refused
             If Slurm does not do it.
         """
+        return int(self.words(*fields)[0])
+
+    def words(self, *fields: object) -> list[str]:
+        """The same; returns all words of the answer."""
         self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
         self._pipe(0).flush()
         return self._answer()
@@ -221,7 +225,7 @@ class Controller:
         assert pipe is not None
         return pipe
 
-    def _answer(self) -> int:
+    def _answer(self) -> list[str]:
         # What libslurm sends meanwhile goes to slurmctld, and its answers back.
         assert self._requests is not None
         said = self._pipe(1)
@@ -231,7 +235,7 @@ class Controller:
                 line = said.readline().decode("utf-8", "replace")
                 kind, _, rest = line.strip().partition(" ")
                 if kind == "ok":
-                    return int(rest)
+                    return rest.split()
                 if kind != "error":
                     raise PeerError("the program that speaks through libslurm has ended; Slurm may be damaged")
                 raise Refused(rest.partition(" ")[2])

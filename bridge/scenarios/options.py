@@ -193,12 +193,14 @@ class ScenarioOptions:
             keep_decisions=keep_decisions,
         )
 
-    def jobs(self, log: Workload, *, replayed: bool) -> tuple[Workload, Platform]:
-        """The machine for a log, and its jobs, fitted to that and selected; ``replayed``: all last as long as recorded."""
+    def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
+        """The machine for a log, if none is given, and its jobs, fitted to that and selected; ``replayed``: all last as long as
+        recorded."""
         from bridge.scenarios.machine import platform_for
         from bridge.scenarios.scenario import load_workload
 
-        machine = platform_for(self.platform, log, replayed=replayed)
+        if machine is None:
+            machine = platform_for(self.platform, log, replayed=replayed)
         jobs = load_workload(log, machine, selection=self.select, oversize=self.oversize, preset=self.preset)
         return jobs, machine
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.studies.input.run_options import column_name
+from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, column_name
 from bridge.studies.input.study_file import COMPARED
 from bridge.studies.study import Comparison, Study, option_column
 from traces.base.errors import InputError
@@ -67,6 +68,24 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
     return found
 
 
+def _paired(results: pd.DataFrame, option: str) -> pd.DataFrame:
+    # Slurm is compared with each way in which our engine decides, and our engine with each in which Slurm was told to, though
+    # neither has the options of the other.
+    if option != BATCH_OPTION:
+        return results
+    of_slurm = results[BATCH_OPTION] == SLURM
+    slurms, ours = results[of_slurm], results[~of_slurm]
+    return joined_frames([_in_place(slurms, ours, OF_ENGINE), _in_place(ours, slurms, OF_SLURM)])
+
+
+def _in_place(rows: pd.DataFrame, others: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
+    # The rows once for each combination of some options that the others have.
+    names = [column_name(name) for name in options if column_name(name) in rows]
+    if not names:
+        return rows
+    return rows.drop(columns=names).merge(others[names].drop_duplicates(), how="cross")[list(rows.columns)]
+
+
 def base_of(study: Study, comparison: Comparison) -> object:
     """What the others are compared with, as the tables have it."""
     cells = [cell for cell in study.cells if cell.value(comparison.option) == comparison.base]
@@ -81,7 +100,7 @@ def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], p
     for one in _all_of(study, results):
         base = base_of(study, one)
         try:
-            found.append(paired_comparisons(results, column_name(one.option), base, one.metrics))
+            found.append(paired_comparisons(_paired(results, one.option), column_name(one.option), base, one.metrics))
         except InputError:
             if study.comparisons:
                 raise

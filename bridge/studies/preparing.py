@@ -24,7 +24,7 @@ from bridge.studies.input.named_files import (
     names_in,
 )
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import Drawn, Value, drawn, effects
+from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
@@ -32,7 +32,10 @@ from traces.base.given_file import GivenFile
 __all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
 
 #: The options of the batch level that no application can notice.
-_BATCH_ONLY = ("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack")
+_BATCH_ONLY = (
+    *("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack"),
+    *(BATCH_OPTION, *OF_SLURM),
+)
 
 #: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
 _ALL_CHECKED = 1000
@@ -169,6 +172,7 @@ class Preparation:
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
         self._study, self._inputs = study, inputs
         self._cells_folder = folder / "cells" if study.keep else None
+        self._folder = folder
         self._places: dict[tuple[object, ...], int] = {}
         self._drawn: dict[int, Drawn] = {}
         self._log: tuple[tuple[str, int, bool], Workload] | None = None
@@ -205,20 +209,30 @@ class Preparation:
         source, chosen = self._study.cells[cell].workload, self._options(cell)
         shared = chosen.shared
         seed = seed if is_seeded(source.file) else self._study.seeds[0]
-        key = (source.name, seed, shared.platform, shared.select, shared.oversize, shared.preset, shared.cancelled)
+        key = (
+            source.name,
+            seed,
+            shared.platform,
+            shared.select,
+            shared.oversize,
+            shared.preset,
+            shared.cancelled,
+            chosen.machine,
+        )
         if key not in self._places:
             replayed = not self._study.simulates_applications
             try:
                 given_platform(shared.platform)  # a file is checked before a long log is read
                 log = self._read(source, seed, shared.cancelled)
-                jobs, machine = shared.jobs(log, replayed=replayed)
+                jobs, machine = shared.jobs(log, replayed=replayed, machine=chosen.machine)
             except TwolevelError as error:
                 given = self._study.cells[cell].given
                 raise type(error)(with_origin(f"workload {source.name}: {error}", given, self._study.origins)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self._study.seeds[0]:
-                self.words[place] = machine_words(jobs, machine, shared.platform, replayed=replayed)
+                given_machine = chosen.machine or shared.platform
+                self.words[place] = machine_words(jobs, machine, given_machine, replayed=replayed)
         return self._places[key]
 
     def _read(self, source: WorkloadSource, seed: int, cancelled: bool) -> Workload:
@@ -246,7 +260,8 @@ class Preparation:
             if cell in self._checked:
                 continue
             self._checked.add(cell)
-            place, options = self._place(cell, self._study.seeds[0]), self._options(cell).options
+            chosen = self._options(cell)
+            place, options = self._place(cell, self._study.seeds[0]), chosen.options
             if is_seeded(one.workload.file):
                 for seed in self._study.seeds[1:]:
                     self._place(cell, seed)  # so that nothing is found wrong of one while others run
@@ -254,6 +269,8 @@ class Preparation:
             ready = self.prepared[place]
             try:
                 Scenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
+                if chosen.slurm is not None:
+                    chosen.slurm.check(ready.platform)
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None
 
@@ -277,12 +294,15 @@ class Preparation:
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
         study, chosen = self._study, self._options(cell)
         file = study.cells[cell].workload.file
-        record = {
-            **chosen.shared.source(file),
+        of_engine = {
             "observe": [],
             **chosen.scheduler.names(),
             **chosen.how.names(),
             "fair_start": chosen.fair_start,
+        }
+        record = {
+            **chosen.shared.source(file),
+            **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
             "trace": "trace" in study.keep,
         }
@@ -299,4 +319,6 @@ class Preparation:
             record if study.keep else None,
             group,
             self._inputs.keys[cell],
+            chosen.slurm,
+            self._folder if chosen.slurm else None,
         )

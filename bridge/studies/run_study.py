@@ -17,12 +17,13 @@ from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.executors.executor import Executor, Needs, Outcome
 from bridge.studies.executors.local import local_executor
+from bridge.studies.input.run_options import BATCH_OPTION, SLURM
 from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
 from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial
+from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial, remove_scratch
 from traces.base.errors import InputError, one_of, shown_path
 from traces.base.notebook import html_table
 
@@ -174,7 +175,9 @@ def run_study(
                 _check_room(folder, len(places) * _ROW_BYTES)
                 if watch is not None:
                     watch.begin(total, report.kept)
-                needs = Needs(len(places), needed_elsewhere(study, inputs), folder if study.keep else None)
+                needs = Needs(
+                    len(places), needed_elsewhere(study, inputs), folder if study.keep or study.of_slurm else None
+                )
                 errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
                 report = replace(report, failed=len(errors), errors=tuple(errors[:_SHOWN]))
             try:
@@ -276,6 +279,8 @@ def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object])
     files = ["run.json", *(KEEP[word] for word in study.keep)]
     if study.cells[cell].value("als") == RECORDED and "tasks" in study.keep:
         files.remove(KEEP["tasks"])
+    if study.cells[cell].value(BATCH_OPTION) == SLURM and "decisions" in study.keep:
+        files.remove(KEEP["decisions"])
     return all((folder / name).is_file() for name in files)
 
 
@@ -305,6 +310,8 @@ def _do(
     n = len(study.seeds)
     errors: list[str] = []
     waited_s: dict[str, float] = {}
+    if study.of_slurm:
+        remove_scratch(folder)
     outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
     try:
         for done, outcome in enumerate(outcomes, 1):
@@ -326,6 +333,8 @@ def _do(
             close()
         if study.keep:
             remove_partial(folder / "cells")
+        if study.of_slurm:
+            remove_scratch(folder)
     return errors
 
 

@@ -16,8 +16,10 @@ from urllib.parse import quote
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (
+    BATCH_OPTION,
     BLS_COMMAND_OPTION,
     BLS_OPTION,
+    SLURM,
     WITHOUT_EFFECT,
     Value,
     effects,
@@ -100,7 +102,9 @@ class Cell:
     given: Mapping[str, Value]
 
     def value(self, option: str) -> Value:
-        """The value of an option; of the policy the command of a scheduler, if one decides in its place."""
+        """The value of an option; of the policy the command of a scheduler, or ``slurm``, if one decides in its place."""
+        if option in (BLS_OPTION, "backfill") and self.given.get(BATCH_OPTION) == SLURM:
+            return SLURM
         if option == BLS_OPTION and (command := self.given.get(BLS_COMMAND_OPTION)) is not None:
             return command
         return self.given.get(option, known_options()[option].default)
@@ -254,7 +258,8 @@ class Study:
     @cached_property
     def depths(self) -> tuple[str, ...]:
         """All kinds of backfilling."""
-        return tuple(dict.fromkeys(str(cell.value("backfill")) for cell in self.cells))
+        of_engine = [cell for cell in self.cells if cell.given.get(BATCH_OPTION) != SLURM]
+        return tuple(dict.fromkeys(str(cell.value("backfill")) for cell in of_engine))
 
     @cached_property
     def simulates_applications(self) -> bool:
@@ -262,10 +267,15 @@ class Study:
         return any(cell.value("als") != RECORDED for cell in self.cells)
 
     @cached_property
+    def of_slurm(self) -> bool:
+        """Whether the real Slurm decides in some cell."""
+        return any(cell.given.get(BATCH_OPTION) == SLURM for cell in self.cells)
+
+    @cached_property
     def names(self) -> list[str]:
         """What each cell's folder is called: ``sjf+easy-gss-0.25``, in front the workload where there are several, behind
         what else varies."""
-        further = [name for name in self.varied if name not in ALWAYS and name not in self._of_workloads]
+        further = [name for name in self.varied if name not in (*ALWAYS, BATCH_OPTION, *self._of_workloads)]
         return [self._cell_name(cell, further) for cell in self.cells]
 
     @cached_property

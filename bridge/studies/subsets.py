@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridge.studies.input.run_options import column_name
+from bridge.studies.input.run_options import BATCH_OPTION, column_name
 from bridge.studies.study import ALWAYS, Study, short_word
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Subset:
 def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
     """The parts, in the order of the results."""
     several = len(study.workloads) > 1
-    further = [name for name in study.varied if name not in ALWAYS]
+    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the policy says, too
     columns = {column_name(name): name for name in further}
     for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
         values = dict(zip(columns, key[1:], strict=True))

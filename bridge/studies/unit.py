@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
+from bridge.replay.chosen import SlurmChoice
+from bridge.replay.run import Replay
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.ownership import CELL
 from bridge.runs.record import write_run
@@ -28,17 +31,23 @@ from traces.kernels.progress import spent_s, working_s
 __all__ = [
     "check_metrics",
     "NO_ROOM",
+    "SCRATCH",
     "LikeRuns",
     "NoRoomError",
     "all_metrics",
     "do_unit",
     "remove_partial",
+    "remove_scratch",
     "warm_up",
 ]
 
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+#: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
+SCRATCH = ".slurm-"
 
 
 class NoRoomError(TwolevelError):
@@ -109,8 +118,39 @@ def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
     return {name: found.get(name) for name in names}  # a run without graphs has none of theirs
 
 
+def _replay(unit: Unit, scenario: Scenario, choice: SlurmChoice) -> tuple[dict[str, Any], float]:
+    # Slurm decides, at a phase of the seed's.
+    from bridge.replay.record import write_replay  # which other studies need not load
+
+    keep_tasks = scenario.technique is not None and ("tasks" in unit.keep or "trace" in unit.keep)
+    seed = unit.options.seed
+
+    def done(own: Path) -> Replay:
+        own.mkdir(exist_ok=True)
+        return choice.replay(scenario, own, repeat=seed, keep_tasks=keep_tasks, watch=lambda ended, now_ns: None)
+
+    if unit.folder is None:
+        with tempfile.TemporaryDirectory(dir=unit.scratch, prefix=SCRATCH) as scratch:
+            replayed = done(Path(scratch))
+    else:
+        with fresh_directory(unit.folder, force=True, shared=True) as folder:
+            replayed = done(folder / "slurm")
+            write_record(folder / CELL, {"key": unit.key, "seed": seed})
+            write_replay(
+                replayed,
+                folder,
+                {**(unit.record or {}), **choice.names(scenario.platform, seed)},
+                tasks="tasks" in unit.keep and scenario.technique is not None,
+                trace="trace" in unit.keep,
+                nodes="nodes" in unit.keep,
+            )
+    return _wanted(replayed.result, unit.metrics), float(replayed.cost["replay_s"])
+
+
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
     scenario = Scenario.of(prepared.workload, prepared.platform, unit.options, known_jobs=prepared.known_jobs)
+    if unit.slurm is not None:
+        return _replay(unit, scenario, unit.slurm)
     keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
     alone = keep_tasks or unit.fair_start or unit.coupling != "inline"
     like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
@@ -157,7 +197,7 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     InputError
         If one is unknown.
     """
-    from bls.power.report import (
+    from bls.power.metric_names import (
         FACILITY_METRICS,
         LIMIT_METRICS,
         METRICS,
@@ -220,4 +260,12 @@ def remove_partial(folder: Path) -> None:
     if not folder.is_dir():
         return
     for entry in folder.rglob(".*.partial-*"):
+        shutil.rmtree(entry, ignore_errors=True)
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove what killed replays have left in a study's folder."""
+    import shutil
+
+    for entry in folder.glob(f"{SCRATCH}*"):
         shutil.rmtree(entry, ignore_errors=True)

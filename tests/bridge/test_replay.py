@@ -24,8 +24,8 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.replay import controller
-from bridge.replay.configuration import of_site
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
+from bridge.replay.site import of_site
 from bridge.runs.result import Result
 from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
@@ -222,14 +222,14 @@ _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 def test_a_slurmctld_that_dies_or_hangs_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
 ) -> None:
-    submit = SlurmLevel._submit
+    submit = Course._submit
 
-    def submit_and_send(level: SlurmLevel, row: int) -> None:
+    def submit_and_send(level: Course, row: int) -> None:
         submit(level, row)
         os.kill(level._controller._slurmctld.pid, number)
 
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_send)
+    monkeypatch.setattr(Course, "_submit", submit_and_send)
     with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     assert not _of_parent(os.getpid())
@@ -249,15 +249,15 @@ def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
 _SAYS = """
 import sys
 from bridge.cli import main
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
 
-submit = SlurmLevel._submit
+submit = Course._submit
 
 def submit_and_say(level, row):
     submit(level, row)
     print("submitted", flush=True)
 
-SlurmLevel._submit = submit_and_say
+Course._submit = submit_and_say
 main()
 """
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.allocation import Cores
 from bridge.replay.clock import NEVER, Clock
-from bridge.replay.configuration import OWN, of_machine, of_site, settings
+from bridge.replay.configuration import of_machine, settings
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.installed import installed_slurm
+from bridge.replay.keys import OWN
 from bridge.replay.messages import (
     LAYOUTS,
     Kind,
@@ -36,6 +37,7 @@ from bridge.replay.messages import (
 )
 from bridge.replay.native import clock_library
 from bridge.replay.nodes import node_address, node_of
+from bridge.replay.site import of_site
 from traces.base.errors import InputError, PeerError
 
 V = LAYOUTS["22.05"]
@@ -102,6 +104,21 @@ def test_who_may_go_on_by_itself_is_said_by_an_instant(toy: Path, tmp_path: Path
     assert said[:3] == _ORDER.splitlines()[:3]
     assert said[3] == "sleeper3 1000000602.001000"
     assert said[-1] == "end 0 1000004200.000000"
+
+
+def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> None:
+    library, program = clock_library(tmp_path), tmp_path / "locks"
+    subprocess.run(["cc", "-O1", "-o", program, Path(__file__).with_name("toy_locks.c"), "-lpthread"], check=True)
+    plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    clock = Clock(tmp_path / "clock", library, 10**18)
+    under = subprocess.Popen([program], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
+    assert clock.await_turn(30)
+    clock.pass_turn(NEVER, 0)
+    assert under.communicate(timeout=30)[0] == plain
+    assert under.returncode == 0
+    assert "read, and awaited: read Device or resource busy" in plain  # of the lock that lets writers first
+    assert plain.endswith("a child: signal 13\n")
+    clock.close()
 
 
 def test_nobody_outlives_whoever_has_started_it(toy: Path, tmp_path: Path) -> None:
@@ -301,18 +318,33 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
         "AuthType=auth/munge: auth/none",
         "Prolog=/etc/slurm/prolog.sh: left out",
         "NodeAddr of nodes: of the replay",
-        "Gres of nodes: of the replay",
         "AllowAccounts of partitions: left out",
     )
     lines = found.text(5).splitlines()
     keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
     assert len(keys) == len(set(keys))  # Slurm would take the first
     assert "AuthType=auth/none" in lines
-    node = next(line for line in lines if line.startswith("NodeName=n02 "))
-    assert node == (
-        "NodeName=n02 NodeHostname=localhost NodeAddr=10.0.0.2 Port=6818 State=UNKNOWN "
+    nodes = [line for line in lines if line.startswith("NodeName=")]
+    assert nodes[0] == (
+        "NodeName=n[01-03] NodeHostname=localhost NodeAddr=10.0.0.[1-3] Port=6818 State=UNKNOWN "
         "CPUs=4 RealMemory=1000 Feature=fast Weight=2"
     )
+    assert [line.partition(" ")[0] for line in nodes[1:]] == ["NodeName=fat"]
+
+
+def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart(tmp_path: Path) -> None:
+    ours = of_machine({}, Platform((HostGroup(300, 4, 187.5), HostGroup(2, 4, 187.5), HostGroup(1, 8, 375.0))))
+    lines = [line.split()[:3:2] for line in ours.text(1).splitlines() if line.startswith("NodeName=")]
+    assert lines == [
+        ["NodeName=n[0-301]", "NodeAddr=10.0.0.[1-255],10.0.1.[0-46]"],
+        ["NodeName=n302", "NodeAddr=10.0.1.47"],
+    ]
+    (tmp_path / "slurm.conf").write_text("NodeName=a[1-2] CPUs=4\nNodeName=a[3-4] CPUs=4\nPartitionName=p Nodes=ALL\n")
+    lines = [line.split()[:3:2] for line in of_site(str(tmp_path / "slurm.conf"), {}).text(1).splitlines()]
+    assert [line for line in lines if line[0].startswith("NodeName=")] == [
+        ["NodeName=a[1-2]", "NodeAddr=10.0.0.[1-2]"],
+        ["NodeName=a[3-4]", "NodeAddr=10.0.0.[3-4]"],
+    ]
 
 
 @pytest.mark.parametrize(

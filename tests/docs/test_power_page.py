@@ -11,8 +11,9 @@ from pages import ROOT, section, table
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
+from bls.power.excesses import REASONS
+from bls.power.metric_names import SLEEP_METRICS
 from bls.power.options import FALLBACKS, PowerOptions
-from bls.power.report import REASONS, SLEEP_METRICS
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
 from tools import demand_response, sleep_study
 from traces.metric_units import shown_as

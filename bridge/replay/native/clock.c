@@ -41,6 +41,7 @@
 #define NEVER INT64_MAX
 #define CONDUCTOR 0
 #define PROGRAM 1
+#define SMALL_BYTES 1032 /* of the largest piece that glibc keeps for its thread */
 
 /* What the conductor and the program share (bridge/replay/clock.py). Only whose turn it is writes, all but `turn`. */
 struct shared {
@@ -76,7 +77,7 @@ struct thread {
 static struct shared *shared;
 static const char *sockets;
 static struct thread *oldest, *newest, *first_ready, **last_ready = &first_ready;
-static __thread struct thread *me; /* none: functions are as they are without us */
+static __thread struct thread *me __attribute__((tls_model("initial-exec"))); /* none: functions are as they are without us */
 static int sent, n_writers;
 
 /* ---- the functions that are replaced ---- */
@@ -95,6 +96,7 @@ static int sent, n_writers;
     f(int, pthread_join, (pthread_t, void **)) f(int, sched_yield, (void)) f(int, sigwait, (const sigset_t *, int *)) \
     f(int, nanosleep, (const struct timespec *, struct timespec *)) \
     f(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *)) \
+    f(int, sigaction, (int, const struct sigaction *, struct sigaction *)) \
     f(int, fsync, (int)) f(int, fdatasync, (int)) \
     f(int, bind, (int, const struct sockaddr *, socklen_t)) f(int, connect, (int, const struct sockaddr *, socklen_t)) \
     f(int, accept, (int, struct sockaddr *, socklen_t *)) f(int, accept4, (int, struct sockaddr *, socklen_t *, int)) \
@@ -155,6 +157,15 @@ static struct thread *earliest(void) {
     for (struct thread *t = oldest; t; t = t->after)
         if (t->waits && t->wake != NEVER && (!best || t->wake < best->wake)) best = t;
     return best;
+}
+/* Whoever has the turn, and sleeps for less long than all others and until nothing else happens, simply goes on. */
+static int only_i_wake(int64_t wake) {
+    if (first_ready || sent || shared->rate > 0 || wake >= shared->until) return 0;
+    for (struct thread *t = oldest; t; t = t->after)
+        if (t->waits && t->wake <= wake) return 0;
+    if (wake > shared->timer) shared->timer = wake;
+    shared->wakes++;
+    return 1;
 }
 static void ask_conductor(void) {
     sent = 0;
@@ -251,38 +262,55 @@ int pthread_mutex_unlock(pthread_mutex_t *m) {
     if (me) go_on(MUTEX, m, 0);
     return rc;
 }
+#define WRITERS_PHASE 1U /* glibc's, in nptl/pthread_rwlock_common.c */
+#define WRITTEN 2U
+#define ONE_READER 8U
 static int others_write(const pthread_rwlock_t *l) { /* whether one waits to write, and readers have to let it */
     if (!n_writers || l->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) return 0;
     for (struct thread *t = oldest; t; t = t->after)
         if (t->writes == l) return 1;
     return 0;
 }
+/* Slurm locks a list for each step through it. As no other thread runs, what glibc would do to a lock with instructions that
+ * processors agree on is done here with plain ones, in its own fields, which a child of fork goes on with. */
+static int try_write(pthread_rwlock_t *l) {
+    if (l->__data.__readers & WRITTEN || l->__data.__readers / ONE_READER) return EBUSY;
+    l->__data.__readers = WRITTEN | WRITERS_PHASE;
+    l->__data.__wrphase_futex = 1;
+    return 0;
+}
+static int try_read(pthread_rwlock_t *l) {
+    if (l->__data.__readers & WRITTEN || others_write(l)) return EBUSY;
+    l->__data.__readers = (l->__data.__readers & ~WRITERS_PHASE) + ONE_READER;
+    l->__data.__wrphase_futex = 0;
+    return 0;
+}
 int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
     if (!me) return real_pthread_rwlock_rdlock(l);
-    for (;;) {
-        int rc = others_write(l) ? EBUSY : real_pthread_rwlock_tryrdlock(l);
-        if (rc != EBUSY) return rc;
-        wait_for(RWLOCK, l, NEVER);
-    }
+    while (try_read(l)) wait_for(RWLOCK, l, NEVER);
+    return 0;
 }
+int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) { return me ? try_read(l) : real_pthread_rwlock_tryrdlock(l); }
 int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
     if (!me) return real_pthread_rwlock_wrlock(l);
-    for (;;) {
-        int rc = real_pthread_rwlock_trywrlock(l);
-        if (rc != EBUSY) {
-            if (me->writes) n_writers--;
-            me->writes = 0;
-            return rc;
-        }
+    while (try_write(l)) {
         if (!me->writes) n_writers++;
         me->writes = l;
         wait_for(RWLOCK, l, NEVER);
     }
+    if (me->writes) n_writers--;
+    me->writes = 0;
+    return 0;
 }
+int pthread_rwlock_trywrlock(pthread_rwlock_t *l) { return me ? try_write(l) : real_pthread_rwlock_trywrlock(l); }
 int pthread_rwlock_unlock(pthread_rwlock_t *l) {
-    int rc = real_pthread_rwlock_unlock(l);
-    if (me) go_on(RWLOCK, l, 1);
-    return rc;
+    if (!me) return real_pthread_rwlock_unlock(l);
+    if (l->__data.__readers & WRITTEN) {
+        l->__data.__readers = 0;
+        l->__data.__wrphase_futex = 0;
+    } else l->__data.__readers -= ONE_READER;
+    go_on(RWLOCK, l, 1);
+    return 0;
 }
 
 /* ---- conditions ---- */
@@ -410,7 +438,8 @@ int nanosleep(const struct timespec *d, struct timespec *left) {
         if (!real_nanosleep) find();
         return real_nanosleep(d, left);
     }
-    wait_for(NONE, 0, after(of_spec(d)));
+    int64_t wake = after(of_spec(d));
+    if (!only_i_wake(wake)) wait_for(NONE, 0, wake);
     return 0;
 }
 int clock_nanosleep(clockid_t id, int flags, const struct timespec *d, struct timespec *left) {
@@ -437,6 +466,26 @@ int poll(struct pollfd *fds, nfds_t n, int timeout) {
     me->n_fds = n;
     wait_for(MESSAGE, 0, timeout < 0 ? NEVER : after(timeout * 1000000LL));
     return real_poll(fds, n, 0);
+}
+
+/* ---- memory and signals: the same, only sooner ---- */
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
+void *calloc(size_t n, size_t size) { /* glibc's does not look among the small pieces that its thread has freed */
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SMALL_BYTES) return __libc_calloc(n, size);
+    void *p = __libc_malloc(bytes);
+    return p ? memset(p, 0, bytes) : 0;
+}
+/* Slurm ignores SIGPIPE around whatever it sends, for which the kernel looks at all threads, and there may be one a node: the
+ * signal is ignored from the beginning on, and what a caller has asked for is only kept. */
+static struct sigaction of_pipes;
+int sigaction(int number, const struct sigaction *new, struct sigaction *old) {
+    if (!real_sigaction) find();
+    if (!me || number != SIGPIPE) return real_sigaction(number, new, old);
+    struct sigaction was = of_pipes;
+    if (new) of_pipes = *new;
+    if (old) *old = was;
+    return 0;
 }
 
 /* ---- files: what is kept for a restart is of no use ---- */
@@ -547,6 +596,7 @@ static void die_with(pid_t other) {
 }
 static void in_child(void) { /* it helps with scripts, and is no part of this: all is as without us, but for the time */
     me = 0;
+    real_sigaction(SIGPIPE, &of_pipes, 0);
     die_with(parent);
 }
 __attribute__((constructor)) static void begin(void) {
@@ -564,6 +614,8 @@ __attribute__((constructor)) static void begin(void) {
     shared->threads = 0;
     me = new_thread();
     me->self = pthread_self();
+    struct sigaction ignored = {.sa_handler = SIG_IGN};
+    real_sigaction(SIGPIPE, &ignored, &of_pipes);
     pthread_atfork(before_fork, 0, in_child);
 }
 

@@ -11,6 +11,7 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.declared import COUPLING
+from bridge.replay.chosen import SlurmChoice
 from bridge.scenarios.scenario import Options
 from traces.compiled import Array
 
@@ -61,6 +62,10 @@ class Unit:
         Units that have it in common differ in their batch level only.
     key : str
         Of the cell; what is kept is marked with it.
+    slurm : SlurmChoice or None
+        How Slurm decides at the batch level, if it does; the seed says at which phase.
+    scratch : Path or None
+        Where Slurm's files are meanwhile.
     """
 
     place: int
@@ -75,6 +80,8 @@ class Unit:
     record: Mapping[str, Any] | None = None
     group: str = ""
     key: str = ""
+    slurm: SlurmChoice | None = None
+    scratch: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ __all__ = ["FileSums", "NamedFile", "find_file", "is_command", "is_path", "locat
 #: Options whose whole text is a file's name, or may be.
 _PATHS = (
     *("platform", "applications", "requests", "windows", "failures", "malleable"),
-    *("limits", "allowed", "job-power", "signals"),
+    *("limits", "allowed", "job-power", "signals", "slurm-conf"),
 )
 
 #: Options whose text is a command line, of which each word may be a file's name.

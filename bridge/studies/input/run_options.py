@@ -8,10 +8,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from bls.machine.platform import Platform
 from bls.options import BLS
 from bridge.couplings import PeerOptions, peers
 from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions
+from bridge.options.declared import PHASE, PRIORITIES, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
+from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options
 from bridge.schedulers import scheduler_of
@@ -19,9 +22,13 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.option import Option
 
 __all__ = [
+    "BATCH_OPTION",
     "BLS_COMMAND_OPTION",
     "BLS_OPTION",
+    "OF_ENGINE",
+    "OF_SLURM",
     "SEED",
+    "SLURM",
     "WITHOUT_EFFECT",
     "RunOption",
     "Value",
@@ -45,6 +52,34 @@ BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
 
 #: Options that cannot change a result.
 WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "bls-timeout", "socket")
+
+#: A cell's batch level: our engine, or the real Slurm.
+BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"
+
+#: How our engine schedules: nothing of it is for Slurm. How Slurm is told and run: nothing of it is for our engine.
+OF_ENGINE = (
+    *(BLS_OPTION, BLS_COMMAND_OPTION, "bls-timeout", "backfill", "conservative", "allocator", "estimates"),
+    *("kill-at-walltime", "charge-decisions", "decision-cost"),
+)
+OF_SLURM = ("set", "settle", "phase", "topology", "priorities")
+
+#: What a replay knows beside these. A cell of Slurm is given nothing else.
+_REPLAYED = (
+    *("select", "oversize", "platform", "cancelled", "slurm-conf", "als", "variation", "tasks-per-core", "lengths"),
+    *(
+        "applications",
+        "overhead",
+        "latency",
+        "assignment",
+        "network",
+        "slack",
+        "preset",
+        "memory",
+        "requests",
+        "windows",
+    ),
+    *("failures", "on-failure", "max-attempts", "dependencies", "switches"),
+)
 
 _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions)
 
@@ -84,6 +119,19 @@ class MetricOptions:
     fair_start: bool = False
 
 
+@dataclass(frozen=True)
+class BatchOptions:
+    """Who decides at the batch level, and how Slurm is told and run if it does (``twolevel replay``)."""
+
+    batch: str = ENGINE
+    slurm_conf: Annotated[str | None, SLURM_CONF] = SLURM_CONF.default
+    set: Annotated[list[str] | None, SLURM_SET] = None
+    settle: Annotated[float | None, SETTLE] = SETTLE.default
+    phase: Annotated[float | None, PHASE] = PHASE.default
+    topology: Annotated[str | None, SLURM_TOPOLOGY] = SLURM_TOPOLOGY.default
+    priorities: Annotated[str, PRIORITIES] = PRIORITIES.default
+
+
 def kind_of(hint: Any) -> type:
     """The kind of an option that is annotated so."""
     if get_origin(hint) is Annotated:
@@ -105,7 +153,7 @@ def _default(entry: Field[Any], kind: type) -> Value:
 def known_options() -> Mapping[str, RunOption]:
     """Every option of ``run`` that says what is simulated, on what, how, by name; but the seed."""
     found = {}
-    for bundle in (*_BUNDLES, MetricOptions):
+    for bundle in (*_BUNDLES, MetricOptions, BatchOptions):
         hints = get_type_hints(bundle, include_extras=True)
         for entry in fields(bundle):
             if entry.name != SEED:
@@ -134,6 +182,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
     if name not in known:
         raise one_of("option of twolevel run", name, known, where)
+    if name == BATCH_OPTION and value not in (ENGINE, SLURM):
+        raise one_of("batch level", value, (ENGINE, SLURM), where)
     return value_of_kind(known[name].kind, value, where, known[name].declared)
 
 
@@ -170,8 +220,9 @@ def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] |
 def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
     """What of some options can change a result: those that are not as they are by default, in the order of their names."""
     known = known_options()
+    without = (*WITHOUT_EFFECT, *(OF_ENGINE if given.get(BATCH_OPTION) == SLURM else OF_SLURM))
     return sorted(
-        (name, value) for name, value in given.items() if value != known[name].default and name not in WITHOUT_EFFECT
+        (name, value) for name, value in given.items() if value != known[name].default and name not in without
     )
 
 
@@ -190,6 +241,10 @@ class Drawn:
     peers : PeerOptions
         The same, checked.
     fair_start : bool
+    slurm : SlurmChoice or None
+        How Slurm decides, if it does.
+    machine : Platform or None
+        That of a site's slurm.conf, whoever decides.
     """
 
     options: Options
@@ -198,6 +253,8 @@ class Drawn:
     how: CouplingOptions
     peers: PeerOptions
     fair_start: bool
+    slurm: SlurmChoice | None = None
+    machine: Platform | None = None
 
 
 def _bundle(kind: Any, given: Mapping[str, Value], **more: Any) -> Any:
@@ -231,14 +288,34 @@ def drawn(
     InputError
         If a value cannot be.
     """
+    batch: BatchOptions = _bundle(BatchOptions, given)
+    slurm = given_choice(batch.slurm_conf, batch.set, batch.settle, 0.0, batch.phase, batch.topology, batch.priorities)
+    machine = slurm.machine()
+    if machine is not None and given.get("platform") is not None:
+        raise InputError(f"{SLURM_CONF.name}: not with platform: its nodes are the machine; allowed: one of them")
+    by_slurm = given.get(BATCH_OPTION) == SLURM
+    if by_slurm:
+        given = _of_replay(given)
     scheduler: SchedulerOptions = _bundle(SchedulerOptions, given)
     level: ApplicationOptions = _bundle(ApplicationOptions, given)
     shared: ScenarioOptions = _bundle(ScenarioOptions, given, seed=seed)
     how: CouplingOptions = _bundle(CouplingOptions, given)
     decides = scheduler_of(scheduler, how.socket)
-    depths = (shared.backfill, *depths)
+    depths = (shared.backfill, *(() if by_slurm else depths))
     options = shared.options(decides, level.als, level.variation, depths, keep_decisions=keep_decisions)
     if level.als == RECORDED and beside_techniques:
         options = options.without_applications()
     more: MetricOptions = _bundle(MetricOptions, given)
-    return Drawn(options, shared, scheduler, how, peers(how), more.fair_start)
+    if by_slurm:
+        options = replay_options(options)
+    return Drawn(options, shared, scheduler, how, peers(how), more.fair_start, slurm if by_slurm else None, machine)
+
+
+def _of_replay(given: Mapping[str, Value]) -> dict[str, Value]:
+    # What of a cell of Slurm holds; what would be another experiment without it is refused.
+    for name, _ in effects(given):
+        if name not in (BATCH_OPTION, *OF_SLURM, *_REPLAYED):
+            raise InputError(
+                f"--{name}: not with {BATCH_OPTION} {SLURM}: a replay knows nothing of it; allowed: {', '.join(_REPLAYED)}"
+            )
+    return {name: value for name, value in given.items() if name not in OF_ENGINE}

@@ -10,11 +10,15 @@ import pytest
 
 from bls import sample_path
 from bls.cp.instance import Queue, Running
-from tools import dispatch_instances, dispatch_study
+from bls.policies.planning.planner import Planner
+from tools import dispatch_instances, dispatch_page, dispatch_study
 from tools.cp_instances import MACHINES, drawn
 from tools.dispatch_instances import compared, read_instance, written
+from tools.dispatch_lists import RANKED
+from tools.dispatch_page import parts
 from tools.dispatch_study import Setting, jobs_of, read
-from tools.dispatch_tables import Key, Row, tables
+from tools.dispatch_tables import Key, Row, groups, tables
+from tools.paper_pages import filled
 from traces.base.errors import InputError
 from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 
@@ -76,6 +80,40 @@ def test_a_stand_in_is_simulated_with_each_of_the_estimates(tmp_path: Path) -> N
     ]
 
 
+def test_a_machine_may_have_other_cores_and_the_log_itself_is_a_sample_of_its_own(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    for cores in ("256", "4096"):
+        words = ("--select", "first:60", "--load", "4", "--cores", cores, "--first", "0", "--dispatchers", "fcfs+easy")
+        assert ran(rows, *words) == 0
+    found = read(rows)
+    assert [(key.machine, key.sample) for key in found] == [
+        (f"pool of {n}", sample) for n in (256, 4096) for sample in (0, 1)
+    ]
+    narrow, _, wide, _ = (row.slowdown for row in found.values())
+    assert narrow > wide == 1.0
+    titles = [group.title for group in groups(found)]
+    assert titles[:2] == [f"pool of 256, sample, first:60, load 4{end}" for end in (", the log itself", "")]
+
+
+def test_a_list_by_the_ranking_plans_whom_the_best_of_the_lists_plans_and_no_better() -> None:
+    three = Planner(name="hcp19", which="all", search="list")
+    worse = 0
+    for seed in range(12):
+        instance = drawn(MACHINES["eurora"], 20, seed)
+        one, best = (policy.for_run().plan(instance) for policy in (RANKED, three))
+        assert one.schedule is not None
+        assert best.value is not None
+        assert one.value is not None
+        assert np.array_equal(one.place, best.place)
+        assert len(one.starts) + len(one.unplaced) == np.count_nonzero(one.schedule.start_s == 0)
+        assert one.value >= best.value
+        worse += one.value > best.value
+    assert worse > 0
+    none = Queue(*(getattr(instance.queue, entry.name)[:0] for entry in fields(Queue)))
+    nobody = replace(instance, queue=none)
+    assert RANKED.for_run().plan(nobody).status == "nothing"
+
+
 def test_jobs_of_the_wide_stand_in_come_as_densely_as_is_said() -> None:
     setting = Setting(sample_path(), "forhlr", 1.0, "first:30", "exact", "0", 1)
     jobs, denser = jobs_of(setting), jobs_of(replace(setting, factor=4.0))
@@ -91,6 +129,8 @@ def test_jobs_of_the_wide_stand_in_come_as_densely_as_is_said() -> None:
         (("--dispatchers", "easy"), "dispatcher"),
         (("--machine", "eurora", "--select", "busiest:3d"), "allowed: first:N"),
         (("--charge-decisions", "soon"), "--charge-decisions"),
+        (("--cores", "0"), "--cores: 0 of pool; allowed: 1 or more, of pool"),
+        (("--cores", "64", "--machine", "eurora", "--select", "first:40"), "--cores: 64 of eurora"),
     ],
 )
 def test_what_cannot_be_run(
@@ -112,6 +152,50 @@ def test_tables_have_intervals_and_changes_sample_by_sample() -> None:
     assert text[3].startswith("| list, exact | 2 | 7.50 ± 31.76 | −50.0 % ± 0.0 |")
     assert "| pool, log, all, load 1, charged 1s |" in text[5]
     assert text[7].startswith("| fcfs+easy, exact | 1 | 2.50 |  |")
+
+
+def test_the_page_shows_what_the_rows_say() -> None:
+    text = dispatch_study.PAGE.read_text(encoding="utf-8")
+    assert filled(text, parts(read(dispatch_study.FILE))) == text
+
+
+def test_the_page_is_filled(tmp_path: Path) -> None:
+    page, rows = tmp_path / "page.md", tmp_path / "rows.csv"
+    page.write_text("".join(f"<!-- generated: {name} -->\n<!-- end of {name} -->\n" for name in parts({})))
+    assert ran(rows, "--select", "first:40", "--dispatchers", "fcfs+easy") == 0
+    assert dispatch_study.main(["page", "--page", str(page), "--rows", str(rows)]) == 0
+    text = page.read_text()
+    assert text.startswith("<!-- generated: rules -->\n|  | KTH-SP2-1996, busiest 3 days |")
+    assert "| fcfs, EASY | – | – | – | – | – |" in text
+
+
+def test_a_solver_is_held_against_its_list_sample_by_sample() -> None:
+    key = replace(KEY, log=dispatch_page.KTH, select="busiest:3d")
+    slowdowns = {"list": (10.0, 20.0), "hcp19-all": (11.0, 24.0), "hcp19-fits": (30.0,)}
+    rows = {
+        replace(key, sample=sample, dispatcher=name): replace(ROW, slowdown=slowdown)
+        for name, values in slowdowns.items()
+        for sample, slowdown in enumerate(values, 1)
+    }
+    lines = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in dispatch_page.plans(rows)}
+    assert lines["fcfs, EASY"] == "–"
+    assert lines["the lists alone"] == "15.0 ± 63.5 (2)"
+    assert lines["CP, `fits`"] == "30.0 (1)"
+    assert lines["CP, `all`: change from the lists"] == "+15.0 % ± 63.5"
+    assert lines["CP, `fits`: change from the lists"] == "+200.0 %"
+    assert lines["passes with a solve, `all`"] == "25%"
+    assert lines["and a better plan than the list's"] == "12.5%"
+    costly = {
+        replace(one, charged="16s"): replace(row, wait_s=row.wait_s + 2 * one.sample) for one, row in rows.items()
+    }
+    shown = dispatch_page.charged(rows | costly)
+    assert "| KTH, the lists alone | – | – | 3.00 ± 12.71 s; +0.0 % ± 0.0 (2) |" in shown
+
+
+def test_a_month_stands_beside_the_prototype() -> None:
+    month = replace(KEY, machine="pool of 256", log=dispatch_page.HPC2N, select="busiest:30d")
+    rows = {replace(month, sample=sample): replace(ROW, slowdown=70.0 + sample) for sample in range(6)}
+    assert "| fcfs, EASY | 98.8 | – | – | 78.0 | 70.0 | 73.0 ± 2.0 |" in dispatch_page.month(rows)
 
 
 def test_rows_are_what_their_lines_say() -> None:

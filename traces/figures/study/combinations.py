@@ -31,9 +31,14 @@ _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 _PLACES = ("bls", "backfill", "als", "variation")
 
 
+#: Whether our engine decides at the batch level or Slurm: the policy says so, too.
+_SAID = "batch"
+
+
 def batch_label(bls: str, backfill: str) -> str:
-    """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none."""
-    return bls if backfill == "none" else f"{bls}+{backfill}"
+    """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none; ``slurm`` stands
+    for both."""
+    return bls if backfill in ("none", bls) else f"{bls}+{backfill}"
 
 
 def seeds_matter(results: pd.DataFrame) -> bool:
@@ -118,7 +123,7 @@ class Combinations:
         if len(frame) == 0:
             raise InputError(f"no {metric} to draw; allowed: the results of at least one run that finished")
         for name in options:
-            several = [] if name in _PLACES else list(rows[name].unique())
+            several = [] if name in (*_PLACES, _SAID) else list(rows[name].unique())
             if len(several) > 1:
                 values = ", ".join(map(str, several))
                 raise InputError(

@@ -1,0 +1,169 @@
+"""One cycle of ``sched/backfill``: jobs by priority, each at once, or with a plan that those behind it respect.
+
+Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it: what
+they leave is found by ``bls.policies.slurm.places``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bls.policies.slurm.parameters import Slurm
+from bls.policies.slurm.places import Places, SlurmJob
+
+__all__ = ["Cycle", "NodeSpace"]
+
+_MINUTE_S = 60
+
+
+class NodeSpace:
+    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps.
+
+    Parameters
+    ----------
+    now_s, window_s, resolution_s : int
+    nodes : int
+        Of the machine, as bits.
+    """
+
+    def __init__(self, now_s: int, window_s: int, resolution_s: int, nodes: int) -> None:
+        self._resolution_s = resolution_s
+        self.begin_s = self.floor(now_s)
+        self.stretches = [[self.begin_s, self.floor(now_s + window_s), nodes]]
+        self.records = 1
+
+    def floor(self, instant_s: int) -> int:
+        """The latest instant of the grid."""
+        return instant_s // self._resolution_s * self._resolution_s
+
+    def plan(self, begin_s: int, end_s: int, nodes: int) -> None:
+        """These are somebody's then."""
+        begin_s = max(begin_s, self.begin_s)
+        end_s = max(end_s, begin_s + self._resolution_s)
+        table, at, before = self.stretches, 0, 0
+        while at < len(table):
+            stretch = table[at]
+            if stretch[1] > begin_s:
+                table.insert(at + 1, [begin_s, stretch[1], stretch[2]])
+                stretch[1] = begin_s
+                self.records += 1
+                break
+            if stretch[1] == begin_s:
+                break
+            before = at
+            at += 1
+        else:
+            return
+        at += 1
+        after = len(table)
+        while at < len(table):
+            stretch = table[at]
+            if end_s < stretch[1]:
+                table.insert(at + 1, [end_s, stretch[1], stretch[2]])
+                stretch[1] = end_s
+                self.records += 1
+                after += 1
+            stretch[2] &= ~nodes
+            if end_s == stretch[1]:
+                after = at + 1
+                break
+            at += 1
+        for one in range(before, min(after, len(table) - 1)):
+            if table[one][2] == table[one + 1][2]:  # one of those that are alike is dropped
+                table[one][1] = table[one + 1][1]
+                del table[one + 1]
+                return
+
+    def free(self, begin_s: int, end_s: int, nodes: int) -> tuple[int, int]:
+        """Which of these nodes are nobody's in between, and when other ones are nobody's any more, 0 never."""
+        left, later_s, table = nodes, 0, self.stretches
+        for at, (begin, end, mask) in enumerate(table):
+            if end > begin_s and later_s == 0 and at + 1 < len(table) and nodes & table[at + 1][2] & ~(left & mask):
+                later_s = end
+            if end > begin_s:
+                if begin > end_s:
+                    break
+                left &= mask
+        return left, later_s
+
+    def overlaps(self, begin_s: int, end_s: int, nodes: int) -> bool:
+        """Whether any of these is somebody's in between."""
+        return any(end > begin_s and begin < end_s and nodes & ~mask for begin, end, mask in self.stretches)
+
+
+@dataclass
+class Cycle:
+    """A cycle of backfilling.
+
+    Attributes
+    ----------
+    how : Slurm
+    places : Places
+    nodes : int
+        Of the machine, as bits.
+    start : callable
+        Start a job on these cores of nodes, now.
+    updated : bool
+        Afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work.
+    planned : int
+        Afterwards, the nodes for which somebody has plans.
+    """
+
+    how: Slurm
+    places: Places
+    nodes: int
+    start: Callable[[SlurmJob, dict[int, int]], None]
+    updated: bool = False
+    planned: int = 0
+
+    def run(self, queue: Sequence[SlurmJob], now_s: int) -> None:
+        """Look at the jobs that wait, in their order."""
+        how = self.how
+        window_s = how.bf_window * _MINUTE_S
+        space = NodeSpace(now_s, window_s, how.bf_resolution, self.nodes)
+        tried = 0
+        for job in queue:
+            if tried >= how.bf_max_job_test:
+                return
+            counted = False
+            later_s = now_s
+            while True:
+                from_s = later_s
+                free, later_s = space.free(from_s, from_s + job.limit_s, self.nodes)
+                if not free:
+                    if later_s:
+                        continue
+                    break
+                if not counted:
+                    tried, counted = tried + 1, True
+                found = self.places.earliest(job, free, now_s)
+                if found is None:
+                    if later_s:
+                        continue
+                    break
+                start_s, nodes = found
+                if from_s > start_s:
+                    start_s, self.updated = from_s, True
+                if start_s <= now_s and nodes & self.places.completing:
+                    start_s, later_s = now_s + 1, 0
+                if start_s <= now_s:
+                    on = self.places.now(job, free & self.places.usable())
+                    if on is not None:
+                        self.start(job, on)
+                        self.updated = True
+                        break
+                    later_s = 0
+                if later_s and start_s > later_s:
+                    continue
+                begin_s, end_s = space.floor(start_s), space.floor(start_s + job.limit_s)
+                if start_s > now_s + window_s:
+                    break
+                if start_s > now_s and space.overlaps(begin_s, end_s, nodes):
+                    later_s = start_s
+                    continue
+                self.planned |= nodes
+                if space.records >= how.bf_max_job_test:
+                    return
+                space.plan(begin_s, end_s, nodes)
+                break

@@ -1,0 +1,316 @@
+"""The threads of slurmctld that schedule: the background's tick, the main scheduler and the backfilling, and who wakes them.
+
+Time does not pass while they compute. Whoever asks slurmctld for something waits for a microsecond before it is heard
+(``_throttle_start``), and is told one by one: so a job that ends at an instant is gone one microsecond later, and another
+one later its nodes have cleaned up, and the main scheduler looks for whom to start. At one instant the age of threads
+decides: the background, the backfilling, the main scheduler, then whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+from bls.policies.slurm.backfill import Cycle
+from bls.policies.slurm.parameters import Slurm
+from bls.policies.slurm.places import Places, SlurmJob
+from traces.base.time import NS_PER_S
+
+__all__ = ["NEVER", "Threads"]
+
+#: No instant.
+NEVER: Final = 2**63 - 1
+
+_US: Final = 1000
+
+#: How often records of jobs are forgotten, and how long ago these have ended at least (``MinJobAge``), s.
+_FORGET_S: Final = 60
+_KEEP_S: Final = 300
+
+# Who is older; of those who ask, that nodes have cleaned up is heard before what is asked next.
+_MAIN, _CLEANED, _ASKED = range(3)
+
+
+class Threads:
+    """slurmctld, from when it comes up.
+
+    Parameters
+    ----------
+    how : Slurm
+    places : Places
+    nodes : int
+        Of the machine, as bits.
+    up_ns, date_ns : int
+        When it comes up, and what the date is at time 0.
+    started : callable
+        Told who starts, on how many cores of which nodes, and who has started it.
+
+    Attributes
+    ----------
+    waiting : dict of int to SlurmJob
+        By number.
+    """
+
+    def __init__(
+        self,
+        how: Slurm,
+        places: Places,
+        nodes: int,
+        up_ns: int,
+        date_ns: int,
+        started: Callable[[SlurmJob, dict[int, int], str], None],
+    ) -> None:
+        self._how, self._places, self._nodes = how, places, nodes
+        self._up_ns, self._date_ns, self._started = up_ns, date_ns, started
+        self.waiting: dict[int, SlurmJob] = {}
+        self._coming = 0  # submitted, and not heard of yet
+        self._tick = 0  # the latest at which anything was done
+        self._called = 0  # the latest at which the main scheduler was asked
+        self._asked: int | None = (
+            1  # the first tick that knows of jobs that were submitted, or nodes that have registered
+        )
+        self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
+        self._pass_us = -NEVER
+        self._is_due = self._is_full = False
+        plans = how.scheduler == "backfill" and how.bf_interval > 0
+        self._backfill_ns = up_ns + how.bf_interval * NS_PER_S if plans else NEVER
+        self._backfill_s = self._changed_s = self._s(up_ns)
+        self._planned = 0
+        self._told_ns = 0  # until then what happens is being told
+        self._queue: list[tuple[int, int, int, Callable[[int], None]]] = []
+        self._order = count()
+        self._killed: list[SlurmJob] = []
+        self._kill_ns = NEVER
+
+    # ---- the date ----
+
+    def _s(self, ns: int) -> int:
+        return (ns + self._date_ns) // NS_PER_S
+
+    def _us(self, ns: int) -> int:
+        return (ns + self._date_ns) // _US
+
+    def kill_ns(self, job: SlurmJob, start_ns: int) -> int:
+        """When a job that starts is killed at the latest: at the first look behind its limit."""
+        every = self._how.kill_interval
+        if not every:
+            return start_ns + job.limit_s * NS_PER_S
+        looks = -((self._s(self._up_ns) - self._s(start_ns) - job.limit_s) // every)
+        return self._up_ns + looks * every * NS_PER_S
+
+    # ---- what is told ----
+
+    def submitted(self, job: SlurmJob, now_ns: int) -> None:
+        """A job is submitted."""
+        self._coming += 1
+
+        def comes(instant_ns: int) -> None:
+            self._coming -= 1
+            self.waiting[job.number] = job
+            self._change(instant_ns, 1)
+            if not self._how.tick:
+                self._ask(instant_ns, False)
+            elif self._asked is None:
+                self._asked = (instant_ns - self._up_ns) // NS_PER_S + 1
+
+        self._tell(now_ns, comes)
+
+    def ended(self, job: SlurmJob, now_ns: int) -> None:
+        """A job ends by itself."""
+
+        def gone(instant_ns: int) -> None:
+            self._end(job, instant_ns)
+            self._places.clean(job, False)
+            self._push(instant_ns + self._message_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
+
+        self._tell(now_ns, gone)
+
+    def withdrawn(self, job: SlurmJob, now_ns: int) -> None:
+        """A job that waits is withdrawn."""
+
+        def goes(instant_ns: int) -> None:
+            self.waiting.pop(job.number, None)
+            self._records.append(self._s(instant_ns))
+            self._change(instant_ns, 1)
+
+        self._tell(now_ns, goes)
+
+    def killed(self, job: SlurmJob, now_ns: int, *, ended: bool = False) -> None:
+        """A job is killed at its limit; perhaps it has ended at that very instant, which slurmctld hears too late."""
+        if not self._how.kill_interval:
+            self.ended(job, now_ns)
+            return
+        self._killed.append(job)
+        self._kill_ns = now_ns
+        if ended:
+            self._told_ns = max(now_ns, self._told_ns) + self._message_ns
+
+    @property
+    def _message_ns(self) -> int:
+        return self._how.message * _US
+
+    def _tell(self, now_ns: int, what: Callable[[int], None]) -> None:
+        self._told_ns = max(now_ns, self._told_ns) + self._message_ns
+        self._push(self._told_ns, _ASKED, what)
+
+    def _push(self, instant_ns: int, age: int, what: Callable[[int], None]) -> None:
+        heappush(self._queue, (instant_ns, age, next(self._order), what))
+
+    def _end(self, job: SlurmJob, instant_ns: int) -> None:
+        self._places.end(job)
+        self._records.append(self._s(instant_ns))
+        self._change(instant_ns, 1)
+
+    def _clean(self, job: SlurmJob, instant_ns: int) -> None:
+        self._places.clean(job, True)
+        self._change(instant_ns, 1)
+        self._ask(instant_ns, False)
+
+    # ---- how it goes on ----
+
+    def next_ns(self) -> int:
+        """When anything happens by itself that may start a job."""
+        if not self.waiting and not self._coming:
+            return NEVER
+        found = self._queue[0][0] if self._queue else NEVER
+        return min(found, self._tick_ns(), self._next_backfill_ns())
+
+    def run_to(self, now_ns: int) -> None:
+        """Do all that is to be done up to an instant, it included."""
+        while True:
+            tick_ns, backfill_ns = self._tick_ns(), self._next_backfill_ns()
+            asked_ns = self._queue[0][0] if self._queue else NEVER
+            first_ns = min(tick_ns, backfill_ns, asked_ns)
+            if first_ns > now_ns:
+                return
+            if tick_ns == first_ns:
+                self._look(tick_ns)
+            elif backfill_ns == first_ns:
+                self._backfill(backfill_ns)
+            else:
+                instant_ns, _, _, what = heappop(self._queue)
+                what(instant_ns)
+
+    # ---- the background ----
+
+    def _tick_ns(self) -> int:
+        # The next tick at which there is anything to be done.
+        every = self._how.sched_interval
+        tick = (self._tick // every + 1) * every
+        if self._asked is not None:
+            tick = min(tick, max(self._asked, self._called + self._how.batch_sched_delay))
+        if self._records:
+            tick = min(tick, (self._tick // _FORGET_S + 1) * _FORGET_S)
+        return min(self._up_ns + tick * NS_PER_S, self._kill_ns)
+
+    def _look(self, instant_ns: int) -> None:
+        tick = (instant_ns - self._up_ns) // NS_PER_S
+        killed, self._killed, self._kill_ns = self._killed, [], NEVER
+        for place, job in enumerate(killed):
+            self._end_killed(job, instant_ns, place)
+        if tick % _FORGET_S == 0:
+            self._forget(instant_ns)
+        full = tick // self._how.sched_interval > self._tick // self._how.sched_interval
+        asked = self._asked is not None and tick >= max(self._asked, self._called + self._how.batch_sched_delay)
+        self._tick = tick
+        if full or asked:
+            self._called, self._asked = tick, None
+            self._ask(instant_ns, full)
+        for job in killed:
+            self._places.clean(job, False)
+
+    def _forget(self, instant_ns: int) -> None:
+        # That the records of jobs are forgotten counts as a change of jobs.
+        before_s = self._s(instant_ns) - _KEEP_S
+        if self._records and self._records[0] <= before_s:
+            self._change(instant_ns, 0)
+        while self._records and self._records[0] <= before_s:
+            self._records.popleft()
+
+    def _end_killed(self, job: SlurmJob, instant_ns: int, place: int) -> None:
+        self._places.end(job)
+        self._records.append(self._s(instant_ns))
+        self._change(instant_ns, 0)
+        # Where somebody is just being asked for something, that comes first.
+        cleaned_ns = instant_ns + (place + 1 + (self._told_ns > instant_ns)) * self._message_ns
+        self._push(cleaned_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
+
+    # ---- the main scheduler ----
+
+    def _ask(self, instant_ns: int, full: bool) -> None:
+        self._is_full |= full
+        if self._is_due:
+            return
+        if self._us(instant_ns) - self._pass_us > self._how.sched_min_interval:
+            self._pass(instant_ns)
+            return
+        self._is_due = True
+        due_ns = (self._pass_us + self._how.sched_min_interval + 1) * _US - self._date_ns
+        self._push(due_ns, _MAIN, self._pass)
+
+    def _pass(self, instant_ns: int) -> None:
+        full, self._is_full, self._is_due = self._is_full, False, False
+        self._pass_us = self._us(instant_ns)
+        nodes, blocked, changed = self._places.usable(), False, False
+        for looked_at, job in enumerate(list(self.waiting.values())):
+            if not full and looked_at > self._how.default_queue_depth:
+                break
+            if blocked:
+                changed = True
+                break
+            on = self._places.now(job, nodes)
+            blocked = on is None
+            if on is not None:
+                self._start(job, on, "main", instant_ns)
+        if changed:
+            self._change(instant_ns, 0)
+        if self._how.bf_interval == 0 and self._how.scheduler == "backfill":
+            self._backfill(instant_ns)
+
+    def _start(self, job: SlurmJob, on: dict[int, int], by: str, instant_ns: int) -> None:
+        del self.waiting[job.number]
+        job.start_s = self._s(instant_ns)
+        job.end_s = job.start_s + job.limit_s
+        self._places.take(job, on)
+        self._change(instant_ns, 0)
+        self._started(job, on, by)
+
+    # ---- the backfilling ----
+
+    def _has_work(self) -> bool:
+        return self._changed_s >= self._backfill_s
+
+    def _change(self, instant_ns: int, younger: int) -> None:
+        # Something has changed, and who looks for that every second has not found anything until now.
+        if not self._has_work() and self._backfill_ns < instant_ns + younger:
+            self._backfill_ns += -((self._backfill_ns - instant_ns - younger) // NS_PER_S) * NS_PER_S
+        self._changed_s = self._s(instant_ns)
+
+    def _next_backfill_ns(self) -> int:
+        return self._backfill_ns if self._has_work() else NEVER
+
+    def _backfill(self, instant_ns: int) -> None:
+        now_s = self._s(instant_ns)
+        changed = bool(self._planned)
+        self._planned = 0
+        if self.waiting:
+            cycle = Cycle(
+                self._how,
+                self._places,
+                self._nodes,
+                lambda job, on: self._start(job, on, "backfill", instant_ns),
+            )
+            cycle.run(list(self.waiting.values()), now_s)
+            held = 0
+            for job in self._places.running.values():
+                held |= job.nodes
+            self._planned = cycle.planned & ~held
+            changed = changed or cycle.updated or bool(self._planned)
+        self._backfill_s = now_s
+        if changed:
+            self._changed_s = now_s
+        if self._how.bf_interval:
+            self._backfill_ns = self._us(instant_ns) * _US - self._date_ns + self._how.bf_interval * NS_PER_S

@@ -1,0 +1,129 @@
+"""What may be chosen of Slurm's cycle, in Slurm's names and units. What decides is made for a run.
+
+The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill`` and
+``select`` of ``src/plugins``), which was read, and is written anew here; replays are its reference
+(``docs/slurm-and-ours.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from traces.base.errors import InputError, one_of
+from traces.base.ranges import whole
+from traces.base.time import NS_PER_S, format_ns
+
+if TYPE_CHECKING:
+    from bls.policies.slurm.run import SlurmRun
+    from bls.view import View
+
+__all__ = ["SCHEDULERS", "SELECTS", "Slurm"]
+
+SCHEDULERS = ("backfill", "builtin")
+SELECTS = ("auto", "linear", "cons_tres")
+
+#: How long before the first submit slurmctld comes up, as in a replay.
+_LEAD_NS = 75_500_000_000
+
+#: The least and the most of each number.
+_RANGES = {
+    "bf_interval": (0, 10_800),
+    "bf_resolution": (1, 3600),
+    "bf_window": (1, 43_200),
+    "bf_max_job_test": (1, 1_000_000),
+    "default_queue_depth": (0, 10**9),
+    "sched_interval": (1, 10**6),
+    "sched_min_interval": (0, 10**9),
+    "batch_sched_delay": (0, 10**6),
+    "tick": (0, 1),
+    "minute": (1, 60),
+    "kill_interval": (0, 3600),
+    "message": (0, 10**6),
+}
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """Slurm's cycle; ``--bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do.
+
+    Attributes
+    ----------
+    scheduler : {"backfill", "builtin"}
+        ``SchedulerType``.
+    select : {"auto", "linear", "cons_tres"}
+        ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear where all hosts have one core.
+    bf_interval : int
+        Seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler.
+    bf_resolution : int
+        Seconds; plans are rounded down to its multiples.
+    bf_window : int
+        Minutes; no plans beyond.
+    bf_max_job_test : int
+        So many jobs a cycle looks at.
+    default_queue_depth : int
+        So many jobs a pass of the main scheduler looks at, but for that every ``sched_interval``.
+    sched_interval : int
+        Seconds between two passes that look at all.
+    sched_min_interval : int
+        Microseconds between two passes at least.
+    batch_sched_delay : int
+        Seconds between two passes that submissions ask for.
+    tick : int
+        How often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once.
+    minute : int
+        Seconds that time limits are rounded up to multiples of; Slurm's is 60 always.
+    kill_interval : int
+        Seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it.
+    message : int
+        Microseconds that slurmctld waits before it answers a message; Slurm's is 1 always.
+    phase_ns : int
+        So long after the first submit a cycle of backfilling falls, as ``replay --phase``; default, -1: slurmctld comes up
+        75.5 s before.
+    """
+
+    scheduler: str = "backfill"
+    select: str = "auto"
+    bf_interval: int = 30
+    bf_resolution: int = 60
+    bf_window: int = 1440
+    bf_max_job_test: int = 500
+    default_queue_depth: int = 100
+    sched_interval: int = 60
+    sched_min_interval: int = 2
+    batch_sched_delay: int = 3
+    tick: int = 1
+    minute: int = 60
+    kill_interval: int = 30
+    message: int = 1
+    phase_ns: int = -1
+    name: str = "slurm"
+
+    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("scheduler", SCHEDULERS), ("select", SELECTS)):
+            if getattr(self, name) not in allowed:
+                raise one_of(name, getattr(self, name), allowed, "batch policy slurm")
+        for name, (least, most) in _RANGES.items():
+            whole(f"batch policy slurm: {name}", getattr(self, name), least, most)
+        if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
+            raise InputError(
+                f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval"
+            )
+
+    @property
+    def lead_ns(self) -> int:
+        """How long before the first submit slurmctld comes up."""
+        return _LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
+
+    def for_run(self) -> SlurmRun:
+        """The policy of one run."""
+        from bls.policies.slurm.run import SlurmRun
+
+        return SlurmRun(self)
+
+    def decide(self, view: View) -> Iterable[Any]:
+        """Who starts now: of a scheduler that has just come up."""
+        return self.for_run().decide(view)

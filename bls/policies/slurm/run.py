@@ -1,0 +1,143 @@
+"""Slurm's cycle in a run: what the view tells is told to its threads, and whom they start is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bls.policies.slurm.cycle import NEVER, Threads
+from bls.policies.slurm.parameters import Slurm
+from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+
+if TYPE_CHECKING:
+    from bls.seen.jobs import SeenJob
+    from bls.view import View
+
+__all__ = ["SlurmRun"]
+
+
+class SlurmRun:
+    """Slurm's cycle in one run."""
+
+    unaware_of: ClassVar = Slurm.unaware_of
+
+    def __init__(self, how: Slurm) -> None:
+        self.name, self._how = how.name, how
+        self._threads: Threads | None = None
+        self._jobs: dict[int, SlurmJob] = {}  # by row
+        self._submitted = 0
+        self._starts: list[tuple[SlurmJob, dict[int, int], str]] = []
+        self._counts = {"main": 0, "backfill": 0}
+
+    def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
+        """Whom slurmctld starts at this instant, on which cores, and which of its schedulers does."""
+        threads = self._threads or self._come_up(view)
+        now_ns = view.now_ns
+        self._tell(view, threads, now_ns)
+        threads.run_to(now_ns)
+        starts, self._starts = self._starts, []
+        if starts:
+            waiting = {job.row: job for job in view.waiting}
+            is_free = view.is_free.copy()
+            for job, on, by in starts:
+                self._counts[by] += 1
+                seen = waiting[job.row]
+                if view.rules.kill_at_walltime:
+                    job.kill_ns = threads.kill_ns(job, now_ns)
+                    view.kill_after(seen, job.kill_ns - now_ns)
+                yield seen, _lowest(is_free, self._first, on), by
+        next_ns = threads.next_ns()
+        if next_ns < NEVER:
+            view.wake_at(max(next_ns, now_ns + 1))
+
+    def finish(self, view: View) -> None:
+        """All jobs have ended."""
+        view.news()
+
+    def totals(self) -> dict[str, int]:
+        """How many jobs each of the schedulers has started."""
+        return {f"started_by_{by}": count for by, count in self._counts.items()}
+
+    def _come_up(self, view: View) -> Threads:
+        how = self._how
+        self._check(view)
+        self._first = view.platform.first_core.tolist()
+        cores = [stop - first for first, stop in zip(self._first[:-1], self._first[1:], strict=True)]
+        linear = max(cores) == 1 if how.select == "auto" else how.select == "linear"
+        if linear and max(cores) > 1:
+            raise InputError(
+                f"batch policy {how.name}: select=linear: hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
+            )
+        places = Linear(cores) if linear else ConsTres(cores)
+        self._threads = Threads(
+            how,
+            places,
+            (1 << len(cores)) - 1,
+            view.now_ns - how.lead_ns,
+            view.date_ns,
+            lambda job, on, by: self._starts.append((job, on, by)),
+        )
+        return self._threads
+
+    def _check(self, view: View) -> None:
+        rules, where = view.rules, f"--bls {self.name}"
+        if view.has_outages:
+            raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no --failures")
+        for option, value in (("coordination", rules.coordination), ("resize", rules.resize)):
+            if value != "none":
+                raise InputError(f"{where}: --{option} {value}: it knows nothing of that; allowed: --{option} none")
+        if rules.estimates != "requested":
+            raise InputError(f"{where}: --estimates: Slurm plans with time limits; allowed: --estimates requested")
+        if rules.charge_decisions:
+            raise InputError(f"{where}: --charge-decisions: its threads take no time; allowed: without")
+
+    def _slurm_job(self, seen: SeenJob) -> SlurmJob:
+        request = seen.request
+        if request.unit_cores > 1 or any(request.resources.values()):
+            raise InputError(
+                f"--bls {self.name}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
+            )
+        unit_ns = self._how.minute * NS_PER_S
+        limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
+        self._submitted += 1
+        return SlurmJob(self._submitted, seen.row, seen.cores, limit_s)
+
+    def _tell(self, view: View, threads: Threads, now_ns: int) -> None:
+        ended: list[Any] = []
+        came: list[SeenJob] = []
+        told: list[Any] = view.news()
+        for news in told:
+            kind = type(news).__name__
+            if kind == "JobEnded":
+                ended.append(news)
+            elif kind == "JobEligible" or (kind == "JobSubmitted" and news.job.eligible_ns >= 0):
+                came.append(news.job)
+            elif kind == "JobStarted" and news.job.row not in self._jobs:
+                raise InputError(f"--bls {self.name}: job {news.job.job_id} runs from the start; allowed: no --preset")
+        for news in sorted(ended, key=lambda news: news.job.row):
+            job = self._jobs.pop(news.job.row, None)
+            if job is None:
+                continue
+            if news.job.start_ns < 0:
+                threads.withdrawn(job, now_ns)
+            elif job.kill_ns == now_ns:
+                threads.killed(job, now_ns, ended=news.how != "killed")
+            else:
+                threads.ended(job, now_ns)
+        for seen in sorted(came, key=lambda seen: seen.row):
+            job = self._jobs[seen.row] = self._slurm_job(seen)
+            threads.submitted(job, now_ns)
+
+
+def _lowest(is_free: Any, first: list[int], on: dict[int, int]) -> list[int]:
+    # The lowest free cores of each node; who is started later at this instant has others.
+    found: list[int] = []
+    for node, count in on.items():
+        free = first[node] + np.flatnonzero(is_free[first[node] : first[node + 1]])[:count]
+        is_free[free] = False
+        found += free.tolist()
+    return found

@@ -1,0 +1,93 @@
+"""Power, energy and mass for people, and what they look at first of a run's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bls.power.domains import limits_of
+from bls.power.excesses import REASONS
+from bls.power.sleep import break_even_ns
+from traces.base.time import format_ns
+
+if TYPE_CHECKING:
+    from bls.power.report import PowerReport
+
+__all__ = ["grams_text", "joules_text", "summary_of", "watts_text"]
+
+
+def summary_of(report: PowerReport) -> list[tuple[str, str]]:
+    """What a person looks at first: (name, text)."""
+    found, above = report.metrics, report.excesses
+    mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
+    rows = [
+        (
+            "energy",
+            f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
+        ),
+        ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{_limited_text(report)}"),
+    ]
+    if "cost" in found:
+        rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
+    if "co2e_g" in found:
+        jobs = grams_text(found["co2e_jobs_g"])
+        rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
+    if "facility_energy_j" in found:
+        mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
+        most = watts_text(found["facility_peak_w"])
+        rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
+    if report.plan.sleeps:
+        rows.append(("sleep", _sleep_text(report)))
+    if not report.plan.limited:
+        return rows
+    plan = report.plan
+    n, parts = len(limits_of(plan.limits, plan.domains)), len(plan.domains)
+    of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
+    rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
+    if plan.fallback in ("submit", "dvfs"):
+        rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
+    for where in ("", *(domain.name for domain in plan.domains)):
+        why: dict[str, int] = {}
+        for one in above:
+            if one.where == where:
+                why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
+        words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
+        rows.append((f"above a limit{' of ' if where else ''}{where}", words or "never"))
+    return rows
+
+
+def _sleep_text(report: PowerReport) -> str:
+    found = report.metrics
+    evens = sorted({-1 if even is None else even for even in break_even_ns(report.plan.table)})
+    pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
+    off = found["sleeping_share"] or 0
+    return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
+
+
+def _limited_text(report: PowerReport) -> str:
+    peak = report.metrics["peak_limited_w"]
+    return "" if peak is None else f", {watts_text(peak)} under a limit"
+
+
+def watts_text(watts: float) -> str:
+    """Power for people: ``407 kW``."""
+    return _with_prefix(watts, "W")
+
+
+def joules_text(joules: float) -> str:
+    """Energy for people: ``1.234 GJ``."""
+    return _with_prefix(joules, "J")
+
+
+def grams_text(grams: float) -> str:
+    """A mass for people: ``1.234 t``."""
+    for size, unit in ((1e6, "t"), (1e3, "kg")):
+        if grams >= size:
+            return f"{grams / size:.4g} {unit}"
+    return f"{grams:.4g} g"
+
+
+def _with_prefix(value: float, unit: str) -> str:
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"

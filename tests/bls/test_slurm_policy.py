@@ -1,0 +1,235 @@
+"""Slurm's cycle as a batch policy, without Slurm: its parts by hand, and that it is ours where all is switched.
+
+That its starts are Slurm's is found out in ``tests/bridge/test_slurm_cycle.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.constraints.options import Surroundings
+from bls.policies import policy
+from bls.policies.slurm.backfill import NodeSpace
+from bls.policies.slurm.places import ConsTres, Linear, SlurmJob, nodes_of
+from bls.scheduler_options import Rules
+from traces.base.errors import InputError
+
+S, MS, US = 10**9, 10**6, 10**3
+KILLS = Rules(kill_at_walltime=True)
+
+#: What makes of Slurm's cycle ours: every event is looked at, at once, and limits are as exact as they are given.
+OURS = (
+    "tick=0,message=0,sched_min_interval=0,minute=1,kill_interval=0,default_queue_depth=1000000,bf_max_job_test=1000000"
+)
+
+
+def machine(hosts: int, cores: int) -> Platform:
+    return Platform((HostGroup(hosts, cores, float(cores)),))
+
+
+def starts(
+    jobs: Sequence[tuple[int, ...]], hosts: int, cores: int, text: str = "slurm", **options: object
+) -> dict[int, int]:
+    found = bridge.simulate(
+        Workload.from_jobs(list(jobs)), machine(hosts, cores), bls=text, als="recorded", rules=KILLS, **options
+    ).jobs
+    return dict(zip(found.job_id.tolist(), found.start_ns.tolist(), strict=True))
+
+
+def job(number: int, cores: int, limit_s: int = 600) -> SlurmJob:
+    return SlurmJob(number, number, cores, limit_s)
+
+
+def bits(*nodes: int) -> int:
+    return sum(1 << node for node in nodes)
+
+
+def running(places: Linear | ConsTres, number: int, on: dict[int, int], end_s: int) -> None:
+    one = job(number, sum(on.values()))
+    one.end_s = end_s
+    places.take(one, on)
+
+
+def test_whoever_comes_to_an_idle_machine_starts_when_slurm_looks_next() -> None:
+    # slurmctld comes up 75.5 s before the first submit and looks once a second; three seconds lie between two looks at submits.
+    found = starts([(1, 0, 100, 1, 100), (2, 5, 100, 1, 100), (3, 6, 100, 1, 100)], 4, 1)
+    assert found == {1: 500 * MS, 2: 5500 * MS, 3: 8500 * MS}
+
+
+def test_who_waits_for_an_end_starts_when_it_was_told() -> None:
+    # The end is heard 1 µs later, and its nodes have cleaned up 1 µs after that; two that end together are told one by one,
+    # and two passes are at least 3 µs apart.
+    jobs = [(1, 0, 100, 1, 600), (2, 0, 100, 1, 600), (3, 4, 50, 1, 600), (4, 4, 50, 1, 600)]
+    found = starts(jobs, 2, 1, "slurm:scheduler=builtin")
+    assert found == {1: 500 * MS, 2: 500 * MS, 3: 100_500 * MS + 2 * US, 4: 100_500 * MS + 5 * US}
+
+
+def test_backfilling_is_every_half_a_minute_once_it_has_begun() -> None:
+    # Job 2 blocks the queue. Backfilling has looked at 0.5 s, as job 1 was started, and looks again 30 s later: job 3 then fits
+    # beside the plan for job 2, which begins with the minute of 600.5 s.
+    jobs = [(1, 0, 580, 3, 600), (2, 5, 10, 4, 600), (3, 7, 50, 1, 60), (4, 9, 500, 1, 660)]
+    found = starts(jobs, 4, 1)
+    assert found[3] == 30_500 * MS
+    assert found[2] == 580_500 * MS + 2 * US
+    assert found[4] == 590_500 * MS + 4 * US
+
+
+def test_jobs_are_killed_at_the_first_look_behind_their_limit() -> None:
+    found = bridge.simulate(
+        Workload.from_jobs([(1, 0, 500, 1, 61), (2, 0, 500, 1, 60), (3, 0, 500, 1, 59), (4, 0, 90, 1, 61)]),
+        machine(4, 1),
+        bls="slurm",
+        als="recorded",
+        rules=KILLS,
+    ).jobs.set_index("job_id")
+    # Looks are at 14.5 s, 44.5 s … of the minutes behind the first submit; a limit of 61 s is one of 2 min.
+    assert found.end_ns.tolist() == [134_500 * MS, 74_500 * MS, 74_500 * MS, 90_500 * MS]
+    assert found.state.tolist() == ["killed"] * 3 + ["completed"]
+
+
+def test_a_phase_moves_the_cycles() -> None:
+    jobs = [(1, 0, 100, 1, 100), (2, 5, 100, 1, 100)]
+    assert starts(jobs, 4, 1, "slurm:phase=12.25s") == {1: 250 * MS, 2: 5250 * MS}
+
+
+def test_all_plans_lie_on_the_grid_and_who_looks_for_room_is_told_when_there_is_more() -> None:
+    space = NodeSpace(125, 3600, 60, bits(0, 1, 2))
+    assert space.stretches == [[120, 3720, bits(0, 1, 2)]]
+    space.plan(300, 480, bits(1))
+    assert [stretch for stretch in space.stretches if stretch[0] < stretch[1]] == [
+        [120, 300, bits(0, 1, 2)], [300, 480, bits(0, 2)], [480, 3720, bits(0, 1, 2)],
+    ]  # fmt: skip
+    assert space.free(125, 200, bits(0, 1, 2)) == (bits(0, 1, 2), 480)
+    assert space.free(125, 300, bits(0, 1, 2)) == (bits(0, 2), 480)  # an end at the begin of a plan meets it
+    assert space.free(480, 900, bits(0, 1, 2)) == (bits(0, 1, 2), 0)
+    assert space.overlaps(300, 480, bits(1))
+    assert not space.overlaps(480, 600, bits(1))
+    assert not space.overlaps(120, 300, bits(1))
+    assert not space.overlaps(300, 480, bits(0))
+
+
+def test_linear_takes_the_tightest_set_of_consecutive_nodes_and_else_the_largest() -> None:
+    places = Linear([1] * 10)
+    running(places, 1, {2: 1, 6: 1}, 1000)  # free: 0-1, 3-5, 7-9
+    assert list(places.now(job(2, 2), bits(*range(10))) or {}) == [0, 1]
+    assert list(places.now(job(2, 3), bits(*range(10))) or {}) == [3, 4, 5]
+    assert list(places.now(job(2, 5), bits(*range(10))) or {}) == [0, 1, 3, 4, 5]
+    assert places.now(job(2, 9), bits(*range(10))) is None
+    when = places.earliest(job(2, 9), bits(*range(10)), 100)
+    assert when == (1000, bits(*range(9)))
+    assert places.earliest(job(2, 9), bits(*range(10)), 1000) == (1001, bits(*range(9)))  # it should have ended by now
+    assert places.earliest(job(2, 9), bits(*range(8)), 100) is None
+
+
+def test_cores_come_from_one_node_if_one_of_the_best_set_suffices() -> None:
+    places = ConsTres([4] * 5)
+    running(places, 1, {0: 1, 2: 4, 4: 2}, 1000)  # free: 3 4 | 4 2
+    everywhere = bits(*range(5))
+    assert places.now(job(2, 2), everywhere) == {4: 2}
+    assert places.now(job(2, 3), everywhere) == {3: 4} or places.now(job(2, 3), everywhere) == {3: 3}
+    assert places.now(job(2, 6), everywhere) == {3: 4, 4: 2}
+    assert places.now(job(2, 7), everywhere) == {0: 3, 1: 4}
+    assert places.now(job(2, 8), everywhere) == {0: 3, 1: 4, 3: 1} or places.now(job(2, 8), everywhere) == {
+        0: 3,
+        1: 4,
+        4: 1,
+    }
+    assert places.now(job(2, 14), everywhere) is None
+
+
+def test_ends_that_are_close_to_each_other_are_taken_together() -> None:
+    places = ConsTres([2, 2])
+    running(places, 1, {0: 2}, 1000)
+    running(places, 2, {1: 2}, 1040)
+    # Within a minute and a half of the first end: a job that would fit behind the first waits for both.
+    assert places.earliest(job(3, 1), bits(0, 1), 500) == (1040, bits(0))
+    running_late = ConsTres([2, 2])
+    running(running_late, 1, {0: 2}, 1000)
+    running(running_late, 2, {1: 2}, 1100)
+    assert running_late.earliest(job(3, 1), bits(0, 1), 500) == (1000, bits(0))
+
+
+def test_a_node_is_completing_until_the_last_of_a_job_has_cleaned_up() -> None:
+    places = Linear([1] * 4)
+    one = job(1, 3)
+    places.take(one, {0: 1, 1: 1, 2: 1})
+    places.end(one)
+    assert list(nodes_of(places.completing)) == [0, 1, 2]
+    assert list(nodes_of(places.usable())) == [3]
+    places.clean(one, False)
+    assert list(nodes_of(places.completing)) == [2]
+    places.clean(one, True)
+    assert not places.completing
+    assert places.usable() == bits(0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_first_come_first_served_is_ours_where_all_is_looked_at_at_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs, at = [], 0
+    for number in range(1, 41):
+        at += int(rng.exponential(40))
+        run = int(rng.integers(1, 400))
+        jobs.append((number, at, run, int(rng.integers(1, 9)), int(rng.integers(max(1, run // 2), 2 * run + 1))))
+    slurm = starts(jobs, 8, 1, f"slurm:scheduler=builtin,{OURS}")
+    ours = starts(jobs, 8, 1, "fcfs")
+    assert max(abs(slurm[number] - ours[number]) for number in ours) < 100 * US
+    as_it_is = starts(jobs, 8, 1, "slurm:scheduler=builtin")
+    assert max(abs(as_it_is[number] - ours[number]) for number in ours) > S
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("slurm:scheduler=wiki", "scheduler"),
+        ("slurm:bf_interval=-1", "bf_interval"),
+        ("slurm:select=serial", "select"),
+        ("slurm:phase=31s", "phase"),
+        ("slurm:bf_max=3", "bf_max"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        policy(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rules": Rules(charge_decisions=True, decision_cost_ns=5)}, "charge_decisions"),
+        ({"rules": Rules(estimates="exact")}, "estimates"),
+        ({"allocator": "random"}, "allocator"),
+        ({"surroundings": Surroundings(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
+    ],
+)
+def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine(2, 1), bls="slurm", als="recorded", **options)
+
+
+def test_whole_hosts_have_to_have_one_core() -> None:
+    with pytest.raises(InputError, match="select=linear: hosts of 4 cores"):
+        starts([(1, 0, 10, 1, 10)], 2, 4, "slurm:select=linear")
+
+
+def test_a_kill_is_set_by_who_decides_only_where_jobs_are_killed() -> None:
+    class Late:
+        name = "late"
+
+        def decide(self, view: object) -> object:
+            jobs = list(view.waiting)  # type: ignore[attr-defined]
+            for one in jobs:
+                view.kill_after(one, 30 * S)  # type: ignore[attr-defined]
+            return jobs
+
+    workload = Workload.from_jobs([(1, 0, 100, 1, 10)])
+    found = bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded", rules=KILLS).jobs
+    assert found.end_ns.tolist() == [30 * S]
+    assert found.state.tolist() == ["killed"]
+    with pytest.raises(Exception, match="kill_after"):
+        bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded")

@@ -1,0 +1,46 @@
+"""The batch policy ``slurm`` against Slurm itself: what a replay starts at an instant, to the nanosecond, the policy does, too.
+
+Slurm is the reference, so that there is no slower one. ``python -m tools.slurm_soak`` draws many more of these workloads.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slurm_here import machine, needs_slurm
+
+from bls.scheduler_options import Rules
+from bls.workloads.workload import Workload
+from bridge import simulate
+from tools.slurm_soak import KINDS, Case, differing, drawn
+
+pytestmark = needs_slurm
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheduler", ["builtin", "backfill"])
+def test_starts_are_those_of_slurm_to_the_nanosecond(kind: str, scheduler: str, tmp_path: Path) -> None:
+    found = drawn(kind, 11)
+    few = Case(found.jobs[: 130 if kind == "bursts" else 30], found.hosts, found.cores, scheduler)
+    assert differing(few, tmp_path / "replay").empty
+
+
+@pytest.mark.parametrize(("hosts", "cores"), [(8, 1), (3, 4)])
+def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(hosts: int, cores: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    jobs = [(k, 20 * k, int(rng.integers(90, 400)), int(rng.integers(1, 8)), 60 + 45 * (k % 4)) for k in range(1, 25)]
+    case = Case(tuple(jobs), hosts, cores, "backfill")
+    assert differing(case, tmp_path / "replay").empty
+    ours = simulate(
+        Workload.from_jobs(jobs),
+        platform=machine(hosts, cores),
+        bls="slurm",
+        als="recorded",
+        rules=Rules(kill_at_walltime=True),
+    ).jobs
+    killed = ours[ours.state == "killed"]
+    assert len(killed) > 5
+    # Half a second before a whole minute, or half a minute, behind the first submit, which is at 20 s.
+    assert ((killed.end_ns - 20_000_000_000) % 30_000_000_000 == 14_500_000_000).all()

@@ -1,0 +1,184 @@
+"""Slurm in the cells of a study, beside our engine: the same as the command, by seed a phase, compared job by job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+from slurm_here import needs_slurm
+
+from bridge.replay.chosen import phase_of
+from bridge.studies.comparing import compared
+from bridge.studies.executors.local import local_executor
+from bridge.studies.input.study_file import load_study, parse_study
+from bridge.studies.repeat import repeat_study
+from bridge.studies.run_study import run_study
+from bridge.studies.study import Study
+from traces.base.errors import InputError
+
+_STUDY = """
+[study]
+seeds = {seeds}
+{study}
+
+[[workload]]
+file = "sample"
+select = "first:{jobs}"
+
+[run]
+backfill = "easy"
+kill-at-walltime = true
+tasks-per-core = 2
+variation = 0.25
+
+[grid]
+batch = ["slurm", "engine"]
+als = {als}
+
+[[compare]]
+option = "batch"
+base = "engine"
+metrics = ["makespan_ns"]
+"""
+
+
+def _study(folder: Path, seeds: object, study: str = "", jobs: int = 25, als: str = '["static", "gss"]') -> Path:
+    path = folder / "study.toml"
+    path.write_text(_STUDY.format(seeds=seeds, study=study, jobs=jobs, als=als))
+    return path
+
+
+def test_phases_fill_a_cycle_evenly_however_many_there_are() -> None:
+    cycle_ns = 30 * 10**9
+    assert phase_of(0, cycle_ns) is None
+    for n in (2, 5, 13, 50):
+        phases = sorted(phase_of(k, cycle_ns) or 0 for k in range(1, n + 1))
+        assert all(one % 10**6 == 0 for one in phases)
+        gaps = np.diff([*phases, phases[0] + cycle_ns])
+        assert 0 < gaps.min() <= gaps.max() < 2.7 * cycle_ns / n
+
+
+@needs_slurm
+def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
+    report = run_study(load_study(_study(tmp_path, "[0, 3]", 'keep = ["jobs"]')), tmp_path / "out")
+    assert (report.total, report.failed, report.errors) == (8, 0, ())
+    rows = pd.read_parquet(tmp_path / "out/results.parquet")
+    assert rows[["batch", "bls", "backfill"]].drop_duplicates().to_numpy().tolist() == [
+        ["slurm", "slurm", "slurm"],
+        ["engine", "fcfs", "easy"],
+    ]
+    words = ("replay", "sample", "--select", "first:25", "--tasks-per-core", 2, "--variation", 0.25, "--als", "gss")
+    assert twolevel(*words, "--out", tmp_path / "a").code == 0
+    phase = "25.623s"
+    assert phase_of(3, 30 * 10**9) == 25_623_000_000
+    assert twolevel(*words, "--seed", 3, "--phase", phase, "--out", tmp_path / "b").code == 0
+    for name, seed in (("a", 0), ("b", 3)):
+        kept = tmp_path / f"out/cells/slurm-gss-0.25/seed-{seed}"
+        assert (kept / "jobs.parquet").read_bytes() == (tmp_path / name / "jobs.parquet").read_bytes()
+        ours, theirs = (json.loads((folder / "run.json").read_text()) for folder in (kept, tmp_path / name))
+        assert ours["arguments"] == theirs["arguments"]
+        assert ours["arguments"]["phase_s"] == (None if seed == 0 else 25.623)
+        assert (kept / "slurm/slurmctld.log").is_file()
+        makespan_ns = rows.query(f"batch == 'slurm' and als == 'gss' and seed == {seed}")["makespan_ns"].item()
+        assert makespan_ns == theirs["metrics"]["makespan_ns"]
+    assert sorted(path.name for path in tmp_path.joinpath("out/cells").iterdir()) == [
+        *("fcfs+easy-gss-0.25", "fcfs+easy-static-0.25", "slurm-gss-0.25", "slurm-static-0.25")
+    ]
+
+
+@needs_slurm
+def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = _study(tmp_path, 5, jobs=8, als='["gss"]')
+    (tmp_path / "out").mkdir()
+    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 2)
+    assert ran.code == 0
+    assert "slurm × gss" in ran.out
+    assert "fcfs+easy × gss" in ran.out
+    names = {entry.name for entry in (tmp_path / "out").iterdir()}
+    files = {"journal.jsonl", "results.parquet", "comparisons.parquet", "costs.parquet", "study.json", "figures"}
+    assert names == files
+    found = repeat_study(tmp_path / "out", None, lambda study: local_executor(1))
+    assert found.equal, found.differences
+    told = pd.read_parquet(tmp_path / "out/comparisons.parquet")
+    assert told[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
+        ["fcfs", "easy", "gss", "slurm", 5],
+    ]
+
+
+def _parsed(text: str) -> Study:
+    return parse_study('[[workload]]\nfile = "sample"\n' + text, [Path()], "study")
+
+
+def test_slurm_is_compared_with_every_way_of_the_engine() -> None:
+    study = _parsed(
+        '[study]\nseeds = 5\n[[grid]]\nbatch = "slurm"\nset = [["A=1"], ["A=2"]]\n'
+        '[[grid]]\nbatch = "engine"\nbls = ["fcfs", "sjf"]\nbackfill = ["none", "easy"]\n'
+        '[[compare]]\noption = "batch"\nbase = "engine"\nmetrics = ["makespan_ns"]\n'
+    )
+    rows = []
+    for cell in study.cells:
+        values = {name: cell.value(name) for name in ("bls", "backfill", "als", "variation", "batch")}
+        values["set"] = ";".join(cell.value("set") or ())  # type: ignore[arg-type]
+        by = {"slurm": 3000, "fcfs": 2000, "sjf": 1000}[str(values["bls"])]
+        rows += [
+            {"workload": "sample", **values, "seed": seed, "error": "", "makespan_ns": by + seed} for seed in range(5)
+        ]
+    (found,), _ = compared(study, pd.DataFrame(rows))
+    assert found[["bls", "backfill", "set", "mean_base", "mean_value"]].to_numpy().tolist() == [
+        [bls, backfill, keys, base + 2.0, 3002.0]
+        for keys in ("A=1", "A=2")
+        for bls, base in (("fcfs", 2000), ("sjf", 1000))
+        for backfill in ("none", "easy")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[run]\nbatch = "pbs"\n', r"\[run\] batch: unknown batch level 'pbs'; known: "),
+        ('[grid]\nbatch = "slurm"\nbls = ["fcfs", "sjf"]\n', "cells 0 and 1 are the same"),
+        ('[grid]\nbatch = "engine"\nphase = [1, 2]\n', "cells 0 and 1 are the same"),
+    ],
+)
+def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _parsed(text)
+
+
+@needs_slurm
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
+        ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
+        ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
+        ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),
+    ],
+)
+def test_what_a_replay_cannot_do_is_said_before_anything_runs(tmp_path: Path, more: str, said: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(f'[[workload]]\nfile = "sample"\n[run]\nbatch = "slurm"\n{more}\n')
+    with pytest.raises(InputError, match=said):
+        run_study(load_study(path), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+_SITE = "NodeName=n[1-2] CPUs=64\nPartitionName=all Nodes=ALL Default=YES State=UP\n"
+
+
+@needs_slurm
+def test_the_nodes_of_a_sites_file_are_everybodys_machine(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(_SITE)
+    (tmp_path / "study.toml").write_text(
+        '[[workload]]\nfile = "sample"\nselect = "first:10"\n'
+        '[run]\nals = "recorded"\nslurm-conf = "slurm.conf"\n[grid]\nbatch = ["slurm", "engine"]\n'
+        '[study]\nkeep = ["jobs"]\n'
+    )
+    assert run_study(load_study(tmp_path / "study.toml"), tmp_path / "out").failed == 0
+    records = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("out/cells/*/seed-0/run.json"))]
+    assert [one["arguments"]["bls"] for one in records] == ["fcfs", "slurm"]
+    assert [one["platform"]["hosts"][0]["count"] for one in records] == [2, 2]
