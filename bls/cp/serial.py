@@ -79,9 +79,11 @@ class SerialGeneration:
         Of jobs that the empty machine can hold.
     room : int
         ``POOL``, ``NODES`` or ``BOXES``.
+    release_s : int64 (k,), optional
+        When each job may start at the earliest, s after t; at t if it is not given.
     """
 
-    def __init__(self, problem: Problem, room: int) -> None:
+    def __init__(self, problem: Problem, room: int, release_s: Array | None = None) -> None:
         self._problem = problem
         held, n_nodes, kinds, jobs = problem.held, len(problem.capacity), len(problem.resources), len(problem)
         n_units = int(problem.units.sum()) if room != POOL else 0
@@ -113,10 +115,11 @@ class SerialGeneration:
             units=own(problem.units.copy(), np.int64),
             first_unit=own(problem.first_unit.copy(), np.int64),
             per_unit=own(problem.per_unit.copy(), np.int64),
+            release_s=np.zeros(jobs, np.int64) if release_s is None else own(release_s.copy(), np.int64),
             order=np.zeros(jobs, np.int64),
             n_slices=np.zeros(1, np.int64),
-            slice_s=np.zeros(len(self._slice_s) + jobs, np.int64),
-            used=np.zeros((len(self._slice_s) + jobs, kinds), np.int64),
+            slice_s=np.zeros(len(self._slice_s) + 2 * jobs, np.int64),
+            used=np.zeros((len(self._slice_s) + 2 * jobs, kinds), np.int64),
             n_boxes=np.zeros(1, np.int64),
             head=np.zeros_like(self._head),
             before=more(before),

@@ -30,6 +30,8 @@ class Room(State):
     duration_s, units, first_unit : int64 (k,)
         Of jobs; where the units of each begin among all.
     per_unit : int64 (k, c)
+    release_s : int64 (k,)
+        When each may start at the earliest, s after t.
     order : int64 (k,)
         In which they are placed.
     n_slices : int64 (1,)
@@ -57,6 +59,7 @@ class Room(State):
     units: Ints
     first_unit: Ints
     per_unit: Ints2
+    release_s: Ints
     order: Ints
     n_slices: Ints
     slice_s: Ints
@@ -225,20 +228,26 @@ def _take(room: Room, job: int, begin: int, stop: int) -> None:
 
 
 @compiled(inner=True)
+def _split(room: Room, at: int, instant: int) -> None:
+    """Let the pool's profile have a slice that begins at an instant within slice ``at``."""
+    for k in range(room.n_slices[0], at + 1, -1):
+        room.slice_s[k] = room.slice_s[k - 1]
+        for kind in range(room.total.size):
+            room.used[k, kind] = room.used[k - 1, kind]
+    room.slice_s[at + 1] = instant
+    for kind in range(room.total.size):
+        room.used[at + 1, kind] = room.used[at, kind]
+    room.n_slices[0] += 1
+
+
+@compiled(inner=True)
 def _hold(room: Room, job: int, first: int, stop: int) -> None:
     """Let the pool's profile have a job from the begin of slice ``first`` up to ``stop``."""
     last = first
     while last < room.n_slices[0] and room.slice_s[last] < stop:
         last += 1
     if last == room.n_slices[0] or room.slice_s[last] != stop:
-        for k in range(room.n_slices[0], last, -1):
-            room.slice_s[k] = room.slice_s[k - 1]
-            for kind in range(room.total.size):
-                room.used[k, kind] = room.used[k - 1, kind]
-        room.slice_s[last] = stop
-        for kind in range(room.total.size):
-            room.used[last, kind] = room.used[last - 1, kind]
-        room.n_slices[0] += 1
+        _split(room, last - 1, stop)
     for k in range(first, last):
         for kind in range(room.total.size):
             room.used[k, kind] += room.units[job] * room.per_unit[job, kind]
@@ -248,7 +257,7 @@ def _hold(room: Room, job: int, first: int, stop: int) -> None:
 def _not_before(room: Room, place: int) -> int:
     """When the job at a place of the order can start at the earliest: not before one that was placed and asks for no more.
 
-    That one could not start any earlier, and since then there is less room.
+    That one could not start any earlier, unless it came later than this one, and since then there is less room.
     """
     job = room.order[place]
     found = 0
@@ -256,6 +265,7 @@ def _not_before(room: Room, place: int) -> int:
         other = room.order[k]
         if (
             room.start_s[other] > found
+            and room.release_s[other] <= room.release_s[job]
             and room.duration_s[other] <= room.duration_s[job]
             and room.units[other] <= room.units[job]
         ):
@@ -272,14 +282,14 @@ def generate(room: Room) -> int:
     """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
     for place in range(room.order.size):
         job = room.order[place]
-        earliest = _not_before(room, place)
-        k = 0
-        while room.slice_s[k] < earliest:
+        earliest = max(_not_before(room, place), room.release_s[job])
+        k = 0  # the slice in which that is
+        while k + 1 < room.n_slices[0] and room.slice_s[k + 1] <= earliest:
             k += 1
         while True:
             if k >= room.n_slices[0]:
                 return 1
-            begin = room.slice_s[k]
+            begin = max(room.slice_s[k], earliest)
             stop = begin + room.duration_s[job]
             clash = _clash(room, job, k, stop)
             if clash >= 0:
@@ -291,5 +301,8 @@ def generate(room: Room) -> int:
         room.start_s[job] = begin
         if room.room != POOL:
             _take(room, job, begin, stop)
+        if begin > room.slice_s[k]:
+            _split(room, k, begin)
+            k += 1
         _hold(room, job, k, stop)
     return 0

@@ -1,0 +1,134 @@
+"""A plan for days: all jobs are known, with the instants at which they come, and each gets a start and places.
+
+Nobody has that knowledge while jobs come. It says how much better than a policy one could do who had: the serial schedules of
+:mod:`bls.cp.serial`, in which no job starts before it comes, and large neighbourhoods of the best of them. It is a plan,
+and no bound: the best one may be better yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from bls.cp.instance import Instance, Queue, Running
+from bls.cp.neighbourhoods import bettered
+from bls.cp.objective import Objective
+from bls.cp.parameters import GOALS
+from bls.cp.problem import in_large_pieces, problem_of
+from bls.cp.ranking import holders
+from bls.cp.serial import NODES, POOL, SerialGeneration, best_list
+from traces.base.columns import Columns
+from traces.base.errors import InputError, one_of
+from traces.base.ranges import whole
+from traces.compiled import Array, own
+
+__all__ = ["Ahead", "plan_ahead"]
+
+
+#: Users are no part of it.
+_GOALS: Final = tuple(goal for goal in GOALS if goal != "weighted")
+
+
+@dataclass(frozen=True)
+class Ahead(Columns):
+    """A plan of n jobs.
+
+    Attributes
+    ----------
+    start_s : int64 (n,)
+        In the time of the submits.
+    first_unit : int64 (n + 1,)
+        Where each job's units are in ``unit_node``.
+    unit_node : int64 (units,)
+        The node of each unit; of length 0 where nodes are pooled.
+    value, list_value : Fraction
+        What was minimised, of the plan and of the best list.
+    """
+
+    start_s: Array
+    first_unit: Array
+    unit_node: Array
+    value: Fraction
+    list_value: Fraction
+
+
+def plan_ahead(
+    capacity: Array,
+    *,
+    submit_s: Array,
+    duration_s: Array,
+    units: Array,
+    per_unit: Array,
+    goal: str = "slowdown",
+    pooled: bool = False,
+    lists: int = 1000,
+    seed: int = 0,
+    known_s: Array | None = None,
+) -> Ahead:
+    """Plan jobs on an empty machine.
+
+    Parameters
+    ----------
+    capacity : int64 (nodes, resources)
+        What every node has.
+    submit_s : int64 (n,)
+        When jobs come.
+    duration_s, units : int64 (n,)
+        How long they run, at least 1 s, and of how many units they are, each on one node.
+    per_unit : int64 (n, resources)
+        What a unit asks for.
+    goal : {"slowdown", "bounded", "wait"}
+        What is minimised, as in ``bls.cp.Parameters``.
+    pooled : bool
+        Whether only what all nodes have together counts.
+    lists : int
+        How many lists the search makes, 0 or more.
+    seed : int
+    known_s : int64 (n,), optional
+        Starts of a schedule that is known, a policy's: one more order to begin with. On pooled nodes the plan is no worse.
+
+    Raises
+    ------
+    InputError
+        If a job fits no empty machine, there is no such goal, or a number is out of its range.
+    PluginError
+        If columns do not belong together.
+    """
+    where = "plan ahead"
+    whole(f"{where}: lists", lists, 0, 2**31 - 1)
+    whole(f"{where}: seed", seed, 0, 2**31 - 1)
+    if goal not in _GOALS:
+        raise one_of("goal", goal, _GOALS, f"{where}: goal")
+    submit_s = np.asarray(submit_s, np.int64)
+    n, kinds = len(submit_s), np.asarray(capacity).shape[1]
+    columns = (np.zeros(n, np.int64), duration_s, units, per_unit)
+    queue = Queue(np.arange(n), *(own(np.asarray(one, np.int64).copy(), np.int64) for one in columns))
+    names = tuple(f"resource {kind}" for kind in range(kinds))
+    instance = Instance(names, own(np.asarray(capacity).copy(), np.int64), Running.none(kinds), queue)
+    fits = holders(instance.capacity, queue)
+    if not fits.all():
+        raise InputError(
+            f"{where}: job {int(np.argmin(fits))} (from 0) does not fit the empty machine; allowed: jobs that do"
+        )
+    if not n:
+        empty = np.zeros(0, np.int64)
+        return Ahead(empty, np.zeros(1, np.int64), empty.copy(), Fraction(0), Fraction(0))
+    begin = int(submit_s.min())
+    release_s = submit_s - begin
+    problem = in_large_pieces(problem_of(instance, np.arange(n)))
+    objective = Objective(problem, goal)
+    generation = SerialGeneration(problem, POOL if pooled else NODES, release_s)
+    last = None if known_s is None else np.asarray(known_s, np.int64) - begin
+    listed, _ = best_list(problem, objective, generation, last)
+    found = bettered(problem, objective, generation, listed, lists=lists, seed=seed)
+    before = sum((Fraction(int(r), int(e)) for r, e in zip(release_s, objective.per_s, strict=True)), Fraction(0))
+    return Ahead(
+        found.start_s + begin,
+        problem.first_unit,
+        found.unit_node,
+        objective.value(found.start_s) - before,
+        objective.value(listed.start_s) - before,
+    )
