@@ -11,6 +11,7 @@ from bls import options as b
 from bridge.options.bundles import bundled
 from bridge.options.declared import (
     BESIDE,
+    CLEANUP,
     FORCE,
     OUT,
     PHASE,
@@ -96,6 +97,7 @@ class SlurmOptions:
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
     phase: Annotated[float | None, PHASE] = PHASE.default
+    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,14 @@ def replay_command(
     target = named_folder(out)
     check_target(target, force)
     chosen = given_choice(
-        slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase, slurm.topology, slurm.priorities
+        slurm.slurm_conf,
+        slurm.set,
+        slurm.settle,
+        slurm.rate,
+        slurm.phase,
+        slurm.topology,
+        slurm.priorities,
+        slurm.cleanup,
     )
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:

@@ -20,6 +20,7 @@ __all__ = [
     "BLS_TIMEOUT",
     "CERTIFICATE",
     "CHUNKS",
+    "CLEANUP",
     "CLUSTER_WORKERS",
     "CORE_SPEED",
     "COUPLING",
@@ -335,6 +336,16 @@ SETTLE = Real[float | None](
     metavar="TIME",
     help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
     rule="70s; 0 with priority/multifactor, and with --rate",
+)
+CLEANUP = Real(
+    name="--cleanup",
+    panel=Panel.COUPLING,
+    default=0.0,
+    lowest=0.0,
+    highest=86_400.0,
+    unit="s",
+    metavar="TIME",
+    help="How long nodes take to clean up after a job, as 0.2s, before they are free again",
 )
 RATE = Real(
     name="--rate",

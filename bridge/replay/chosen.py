@@ -9,7 +9,7 @@ from typing import Any
 
 from bls.machine.platform import Platform
 from bridge.couplings import Watch
-from bridge.options.declared import PHASE, PRIORITIES, RATE, SETTLE
+from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE
 from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
@@ -64,6 +64,8 @@ class SlurmChoice:
         A file of switches.
     priorities : str
         ``slurm`` or ``recorded``.
+    cleanup_ns : int
+        As of ``bridge.replay.run.replay``.
     """
 
     slurm_conf: str | None = None
@@ -73,6 +75,7 @@ class SlurmChoice:
     phase_ns: int | None = None
     topology: str | None = None
     priorities: str = PRIORITIES.default
+    cleanup_ns: int = 0
 
     def machine(self) -> Platform | None:
         """The machine of the site's file, with its switches where a platform can have them; None without one.
@@ -152,6 +155,7 @@ class SlurmChoice:
             rate=self.rate,
             phase_ns=self.phase(found, repeat),
             recorded_priorities=self.priorities == "recorded",
+            cleanup_ns=self.cleanup_ns,
             keep_tasks=keep_tasks,
             watch=watch,
         )
@@ -168,6 +172,7 @@ class SlurmChoice:
             "priorities": self.priorities,
             "rate": self.rate,
             "phase_s": None if phase_ns is None else phase_ns / NS_PER_S,
+            "cleanup_s": self.cleanup_ns / NS_PER_S,
         }
 
 
@@ -179,6 +184,7 @@ def given_choice(
     phase_s: float | None,
     topology: str | None = None,
     priorities: str = PRIORITIES.default,
+    cleanup_s: float = CLEANUP.default,
 ) -> SlurmChoice:
     """A choice as options give it; each is checked.
 
@@ -191,6 +197,7 @@ def given_choice(
     if settle_s and rate:
         raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
     phase_ns = None if phase_s is None else round(PHASE.check(phase_s) * NS_PER_S)
+    cleanup_ns = round(CLEANUP.check(cleanup_s) * NS_PER_S)
     return SlurmChoice(
         slurm_conf,
         tuple(keys or ()),
@@ -199,4 +206,5 @@ def given_choice(
         phase_ns,
         topology=topology,
         priorities=PRIORITIES.check(priorities),
+        cleanup_ns=cleanup_ns,
     )

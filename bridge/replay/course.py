@@ -7,7 +7,6 @@ itself.
 
 from __future__ import annotations
 
-import heapq
 import re
 import time
 from collections import deque
@@ -17,17 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.constraints.outages import NEVER as NEVER_UP
+from bridge.replay.agenda import END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
 from bridge.replay.answers import Answers
+from bridge.replay.asking import Asking
 from bridge.replay.book import COMPLETED, FAILED, KILLED, REQUEUED, Book
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Node
-from bridge.replay.controller import Controller, Refused
+from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Happenings, NodeController
 from bridge.replay.trace.dependents import Dependents
 from bridge.replay.trace.node_states import NodeStates
-from bridge.replay.trace.reservations import reservation_lines, reservation_name
 from bridge.replay.trace.submissions import Submissions
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
@@ -52,11 +52,6 @@ _REQUEUE_NS = 122 * NS_PER_S
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
 
-#: (instant, what, row or host)
-_Happening = tuple[int, int, int]
-
-_END, _NODE, _SUBMIT, _WITHDRAWN, _LOOK = range(5)
-
 
 class Pace(NamedTuple):
     """How the clock goes.
@@ -67,10 +62,13 @@ class Pace(NamedTuple):
         The date of the workload's time 0.
     settle_ns : int
         When nothing has happened for so long the date jumps; 0: it never does.
+    cleanup_ns : int
+        How long nodes take to clean up after a job.
     """
 
     origin_ns: int
     settle_ns: int
+    cleanup_ns: int = 0
 
 
 class Course:
@@ -105,7 +103,7 @@ class Course:
     ) -> None:
         workload, around = scenario.workload, scenario.circumstances
         nodes.tell = Happenings(self.launched, self.stopped, self.wanted)
-        self._scenario, self._asked, self._nodes, self._slurm = scenario, asked, known, slurm
+        self._scenario, self._nodes, self._slurm = scenario, known, slurm
         self._to_register: list[int] = list(range(len(known)))
         self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
         host = {node.name: at for at, node in enumerate(known)}
@@ -113,10 +111,10 @@ class Course:
         self.answers = Answers(recorded=scenario.technique is None)
         self.states = NodeStates(around.outages)
         self._dependents = Dependents(around.dependencies)
-        self._window = None if around.windows is None else around.windows.of_jobs(workload)
+        self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
         self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
-        self._cleaned: list[tuple[int, int]] = []  # the last of these, of which it is to be told
+        self._to_tell: deque[tuple[int, int, int]] = deque()  # when the last of these has cleaned up, the job, the node
         self._put_off: deque[tuple[int, int]] = (
             deque()
         )  # jobs that may start only at an instant, which Slurm is to be told
@@ -126,22 +124,9 @@ class Course:
         self._begun = False
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
-        self._agenda = self._first_agenda()
-
-    def _first_agenda(self) -> list[_Happening]:
-        workload, around = self._workload, self._scenario.circumstances
-        later = np.flatnonzero(workload.preset == 0).tolist()
-        agenda: list[_Happening] = [(int(workload.submit_ns[row]), _SUBMIT, row) for row in later]
-        withdrawn = np.flatnonzero(workload.cancel_ns >= 0).tolist()
-        agenda += [(int(workload.cancel_ns[row]), _WITHDRAWN, row) for row in withdrawn]
-        agenda += [(instant, _NODE, host) for instant, host in self.states.first()]
-        if around.windows is not None and self._window is not None:
-            ends = [*around.windows.begin_ns.tolist(), *around.windows.end_ns.tolist()]
-            agenda += [(instant, _LOOK, -1) for instant in ends]
-            inside = np.flatnonzero(self._window >= 0).tolist()
-            agenda += [(int(around.windows.end_ns[self._window[row]]), _WITHDRAWN, row) for row in inside]
-        heapq.heapify(agenda)
-        return agenda
+        self._agenda = Agenda(workload, around.windows, asked.window)
+        for instant, at in self.states.first():
+            self._agenda.push(instant, NODE, at)
 
     # ---- the time ----
 
@@ -172,8 +157,10 @@ class Course:
         if self._put_off:
             self._tell_put_off()
             return
-        if self._cleaned:
-            number, node = self._cleaned.pop(0)
+        if self._to_tell and self._to_tell[0][0] <= self.now_ns:
+            _, number, node = self._to_tell.popleft()
+            if self._pace.cleanup_ns:
+                self._last_ns = self.now_ns
             self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
             return
         if self._to_register:
@@ -182,8 +169,9 @@ class Course:
         if not self._begun:
             self._begin()
             return
-        self._forget_past()
-        next_ns = self._agenda[0][0] if self._agenda else None
+        self._agenda.forget_past(self.book)
+        first, told = self._agenda.first(), self._to_tell
+        next_ns = min([one[0] for one in (first, told[0] if told else None) if one is not None], default=None)
         until_ns = self._last_ns + _STALL_NS if next_ns is None else next_ns
         settle_ns = self._pace.settle_ns
         if settle_ns and next_ns is not None:
@@ -204,21 +192,23 @@ class Course:
         if next_ns > self.now_ns:
             self._jump(next_ns)
             return
-        self._happen(*heapq.heappop(self._agenda)[1:])
+        if self._to_tell and self._to_tell[0][0] <= next_ns:
+            return  # a node first
+        self._happen(*self._agenda.pop()[1:])
 
     def _happen(self, what: int, which: int) -> None:
-        if what == _NODE and self._waits_in_vain():
+        if what == NODE and self._waits_in_vain():
             raise self._stall()
         self._last_ns = self.now_ns
-        if what not in (_NODE, _LOOK):
+        if what not in (NODE, LOOK):
             self._moved_ns = self.now_ns
-        if what == _END:
+        if what == END:
             self._end(which)
-        elif what == _NODE:
+        elif what == NODE:
             self._change_node(which)
-        elif what == _SUBMIT:
+        elif what == SUBMIT:
             self._submit(which)
-        elif what == _WITHDRAWN:
+        elif what == WITHDRAWN:
             self._withdraw(self.book.latest[which])
         self._controller.settle()
 
@@ -230,18 +220,6 @@ class Course:
             time.sleep(min(max(instant - self._clock.now_ns, 0) / NS_PER_S / self._clock.rate, _PAUSE_S))
         else:
             self._clock.move(max(instant, self._clock.now_ns))
-
-    def _forget_past(self) -> None:
-        # Of what was on the agenda of jobs that have ended.
-        state, start, latest = self.book.columns.state, self.book.columns.start_ns, self.book.latest
-        while self._agenda:
-            _, what, which = self._agenda[0]
-            if what in (_SUBMIT, _NODE, _LOOK):
-                return
-            row = latest[which] if what == _WITHDRAWN else which
-            if state[row] < 0 and not (what == _WITHDRAWN and start[row] >= 0):
-                return
-            heapq.heappop(self._agenda)
 
     def _jump(self, next_ns: int) -> None:
         """Nothing has happened for long, and all passes were made: the date moves on by whole minutes, and no timer does."""
@@ -256,17 +234,13 @@ class Course:
 
     def _waits_in_vain(self) -> bool:
         # Only nodes go down and come back any more, all are up, and nobody has started for long.
-        if self.book.running or self.states.any_down or any(what not in (_NODE, _LOOK) for _, what, _ in self._agenda):
+        if self.book.running or self.states.any_down or not self._agenda.only_nodes():
             return False
         return self.now_ns - self._moved_ns > _STALL_NS
 
     def _stall(self) -> InputError:
         waiting = [row for row in range(len(self.book)) if self.book.columns.state[row] < 0]
-        try:
-            self._controller.request("why", self.book.number[waiting[0]])
-            reason = "no reason"
-        except Refused as why:
-            reason = str(why)
+        reason = self._ask.why_not(waiting[0])
         return InputError(
             f"Slurm does not start {len(waiting)} job{'s' * (len(waiting) > 1)}, though nothing has run for "
             f"{format_ns(_STALL_NS)}; job {self.book.job(waiting[0])}: {reason}"
@@ -277,54 +251,20 @@ class Course:
     def _begin(self) -> None:
         """What there is before time 0: windows, nodes that are down, and jobs that run already. The clock stands."""
         self._begun = True
-        windows = self._scenario.circumstances.windows
-        if windows is not None:
-            names = [node.name for node in self._nodes]
-            for line in reservation_lines(windows, self._scenario.platform, names, self._pace.origin_ns):
-                try:
-                    self._controller.request(*line)
-                except Refused as why:
-                    raise InputError(f"--windows: Slurm does not make the reservation of {line[4]}: {why}") from None
-        while self._agenda and self._agenda[0][:2] <= (0, _NODE):
-            self._change_node(heapq.heappop(self._agenda)[2])
+        self._ask.make_windows([node.name for node in self._nodes], self._pace.origin_ns)
+        while (first := self._agenda.first()) is not None and first[:2] <= (0, NODE):
+            self._change_node(self._agenda.pop()[2])
         self._controller.settle()
         for row in np.flatnonzero(self._workload.preset == 1).tolist():
-            self._preset(row)
+            launch = self._ask.allocate(row, max(0, -self.now_ns))
+            self.book.submit(row, launch.job)
+            self._note_start(row, launch, max(0, self.now_ns), preset=True)
         self._controller.settle()
-
-    def _fields(self, row: int, longer_ns: int = 0) -> list[str]:
-        # What the latest attempt of a job asks for, when it is submitted.
-        limit_ns = int(self._workload.estimate_ns[row]) + longer_ns
-        requeue = int(self._scenario.options.rules.on_failure == "requeue")
-        fields = [*self._asked.fields[row], f"minutes={max(1, -(-limit_ns // _MINUTE_NS))}", f"requeue={requeue}"]
-        if self._window is not None and self._window[row] >= 0:
-            fields.append(f"reservation={reservation_name(int(self._window[row]))}")
-        return fields
-
-    def _preset(self, row: int) -> None:
-        """A job that runs already: on the nodes where it has run, where they are known and free."""
-        fields = self._fields(row, max(0, -self.now_ns))
-        nodes = self._asked.nodes[row]
-        choices = [[f"on={nodes}"], []] if nodes else [[]]
-        for at, choice in enumerate(choices):
-            try:
-                number, names, groups = self._controller.words("allocate", *fields, *choice)
-                break
-            except Refused as why:
-                if at + 1 == len(choices):
-                    raise InputError(
-                        f"Slurm does not start job {self.book.job(row)}, which runs already by the log, on "
-                        f"{self._workload.cores[row]} cores: {why}"
-                    ) from None
-        counts = [group.split("x") for group in groups.split(",")]
-        cpus = tuple(int(each) for each, times in counts for _ in range(int(times)))
-        self.book.submit(row, int(number))
-        self._note_start(row, Launch(int(number), names, cpus), max(0, self.now_ns), preset=True)
 
     def _submit(self, row: int) -> None:
         if not self.book.waits(row):  # it was held back, and has left
             return
-        fields = self._fields(row)
+        more: list[str] = []
         parent = self._dependents.parent(row)
         if parent >= 0:
             ended_ns = self.book.over_for_good(parent)
@@ -332,16 +272,10 @@ class Course:
                 self._dependents.hold_back(row)
                 return
             if ended_ns < 0:
-                fields.append(f"dependency=afterany:{self.book.number[self.book.latest[parent]]}")
+                more.append(f"dependency=afterany:{self.book.number[self.book.latest[parent]]}")
             else:
-                fields += self._put_off_until(row, ended_ns + self._dependents.think_ns(row))
-        try:
-            number = self._controller.request("submit", *fields)
-        except Refused as why:
-            workload, minutes = self._workload, next(word[8:] for word in fields if word.startswith("minutes="))
-            raise InputError(
-                f"Slurm does not take job {workload.job_id[row]}, {workload.cores[row]} cores for {minutes} min: {why}"
-            ) from None
+                more += self._put_off_until(row, ended_ns + self._dependents.think_ns(row))
+        number = self._ask.submit(row, more)
         self.book.submit(row, number)
         self._look_when_switches_do_not_matter(row)
         early, self._early = self._early, []
@@ -356,21 +290,21 @@ class Course:
         columns.eligible_ns[row] = max(int(columns.eligible_ns[row]), eligible_ns)
         if eligible_ns <= self.now_ns:
             return []
-        heapq.heappush(self._agenda, (self._date_s(eligible_ns) * NS_PER_S - self._pace.origin_ns, _LOOK, -1))
+        self._agenda.push(self._date_s(eligible_ns) * NS_PER_S - self._pace.origin_ns, LOOK)
         return [f"begin={self._date_s(eligible_ns)}"]
 
     def _look_when_switches_do_not_matter(self, row: int) -> None:
         wait_ns = self._scenario.options.rules.switch_wait_ns
         asked = self._scenario.circumstances.requests
         if wait_ns is not None and asked is not None and asked.switches[row]:
-            heapq.heappush(self._agenda, (self.now_ns + wait_ns, _LOOK, -1))
+            self._agenda.push(self.now_ns + wait_ns, LOOK)
 
     def _end(self, row: int) -> None:
         self.book.end(row, COMPLETED, self.now_ns)
         self._left(row)
         self._tell_put_off()
         try:
-            self._ask("end", row, 0)
+            self._ask.of_job("end", row, 0)
         except PeerError:
             if row not in self._beaten:  # Slurm has killed it at this very instant, before it heard
                 raise
@@ -380,7 +314,7 @@ class Course:
         self._left(row)
         self._tell_put_off()
         if row in self.book.number:
-            self._ask("cancel", row)
+            self._ask.of_job("cancel", row)
 
     def _left(self, row: int) -> None:
         """A job is over for good: those that wait for it may start, or may only after a time."""
@@ -394,17 +328,11 @@ class Course:
         while self._put_off:
             row, until_ns = self._put_off.popleft()
             if self.book.waits(row):
-                self._ask("begin", row, self._date_s(until_ns))
-
-    def _ask(self, what: str, row: int, *more: object) -> None:
-        try:
-            self._controller.request(what, self.book.number[row], *more)
-        except Refused as why:
-            raise PeerError(f"Slurm does not {what} job {self.book.job(row)}: {why}") from None
+                self._ask.of_job("begin", row, self._date_s(until_ns))
 
     def _change_node(self, host: int) -> None:
         if (next_ns := self.states.change(host)) is not None and next_ns < NEVER_UP:
-            heapq.heappush(self._agenda, (next_ns, _NODE, host))
+            self._agenda.push(next_ns, NODE, host)
         name, down = self._nodes[host].name, self.states.down(host)
         requeues = self._scenario.options.rules.on_failure == "requeue"
         cut = self.book.on_host(host) if down else []
@@ -414,10 +342,7 @@ class Course:
             self.book.end(row, REQUEUED if again else FAILED, self.now_ns)
             self._to_clean[self.book.number[row]] -= 1
             self.answers.note_cut(row, self.now_ns)
-        try:
-            self._controller.request("node", name, "down" if down else "resume", "by the trace")
-        except Refused as why:
-            raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
+        self._ask.set_node(name, down)
         for row in cut:
             if self.book.columns.state[row] == REQUEUED:
                 self._requeue(row)
@@ -429,15 +354,8 @@ class Course:
         if columns.attempt[row] + 1 >= most:
             raise InputError(f"job {self.book.job(row)} was cut {most} times by nodes that go down (--max-attempts)")
         self.book.requeue(row, self.now_ns)
-        job = int(columns.origin[row])
-        leaves = [int(self._workload.cancel_ns[job])]
-        windows = self._scenario.circumstances.windows
-        if windows is not None and self._window is not None and self._window[job] >= 0:
-            leaves.append(int(windows.end_ns[self._window[job]]))
-        for instant in leaves:
-            if instant >= self.now_ns:
-                heapq.heappush(self._agenda, (instant, _WITHDRAWN, job))
-        heapq.heappush(self._agenda, (self.now_ns + _REQUEUE_NS, _LOOK, -1))
+        self._agenda.leaves_again(int(columns.origin[row]), self.now_ns)
+        self._agenda.push(self.now_ns + _REQUEUE_NS, LOOK)
 
     def _register(self, node: int) -> None:
         known, date_s = self._nodes[node], (self.now_ns + self._pace.origin_ns) // NS_PER_S
@@ -476,7 +394,7 @@ class Course:
 
     def ends(self, row: int, end_ns: int) -> None:
         """It is known when a job that runs ends by itself."""
-        heapq.heappush(self._agenda, (end_ns, _END, row))
+        self._agenda.push(end_ns, END, row)
 
     def stopped(self, number: int, kind: Kind, node: int) -> bool:
         """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it.
@@ -488,8 +406,9 @@ class Course:
         left = self._to_clean.get(number, 0) - 1
         self._to_clean[number] = left
         if left == 0:
-            self._cleaned.append((number, node))
-        return left != 0
+            self._to_tell.append((self.now_ns + self._pace.cleanup_ns, number, node))
+        # Slurm asks again after some minutes.
+        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
 
     def _note_stop(self, row: int | None, kind: Kind) -> None:
         if row is None:

@@ -87,6 +87,7 @@ def replay(
     settle_ns: int = 0,
     rate: float = 0.0,
     phase_ns: int | None = None,
+    cleanup_ns: int = 0,
     recorded_priorities: bool = False,
     keep_tasks: bool = False,
     watch: Watch,
@@ -109,6 +110,8 @@ def replay(
     phase_ns : int, optional
         So long after the first submit a pass of backfilling falls; default: Slurm has come to rest before, and looks once a
         second.
+    cleanup_ns : int
+        How long nodes take to clean up after a job, and are not free meanwhile.
     recorded_priorities : bool
         Whether jobs have the priorities of the log, or those by which they would have started in its order.
     keep_tasks : bool
@@ -139,7 +142,7 @@ def replay(
     with closing(NodeController(folder, slurm.version)) as nodes:
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
-            pace = Pace(origin_ns, settle_ns)
+            pace = Pace(origin_ns, settle_ns, cleanup_ns)
             course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
             level = SlurmLevel(scenario, course)
             up_s = time.monotonic()

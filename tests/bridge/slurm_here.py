@@ -37,6 +37,7 @@ def replayed(
     found: Configuration | None = None,
     settle_ns: int = 0,
     rate: float = 0.0,
+    cleanup_ns: int = 0,
     recorded_priorities: bool = False,
     **options: object,
 ) -> Replay:
@@ -56,6 +57,7 @@ def replayed(
         folder,
         settle_ns=settle_ns,
         rate=rate,
+        cleanup_ns=cleanup_ns,
         recorded_priorities=recorded_priorities,
         keep_tasks=keep,
         watch=_unwatched,

@@ -282,6 +282,28 @@ def test_reservations_and_maintenance(tmp_path: Path) -> None:
     assert list(zip(down.host, down.down_ns // S, down.up_ns // S, strict=True)) == [(3, 300, 1200)]
 
 
+def test_a_job_that_has_run_in_a_reservation_of_the_log_is_in_the_window_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(_SITE)
+    dump = _DUMP.replace("b2|||7", "b2||course|7").replace("a[1-2]|||9", "a[1-2]||other|9")
+    (tmp_path / "log.sacct").write_text(dump)
+    (tmp_path / "windows.toml").write_text(
+        '[[reservation]]\nname = "course"\nbegin = "1h"\nend = "9h"\nhosts = "3"\njobs = "15"\n'
+    )
+    found = of_site(str(tmp_path / "slurm.conf"), {})
+    done = replayed(
+        read_workload(tmp_path / "log.sacct"),
+        found.platform(),
+        tmp_path / "r",
+        found=found,
+        around=Surroundings(windows=tmp_path / "windows.toml"),
+        settle_ns=70 * S,
+    )
+    frame = _frame(done)
+    assert frame.allocation[11, 0] == frame.allocation[15, 0] == "12-15"
+    assert 3600 <= frame.start[11, 0] <= 3661
+    assert "1 job ran in reservation other, which no window is called; they are in none" in done.notes
+
+
 def test_a_reservation_of_some_cores_of_a_host(tmp_path: Path) -> None:
     path = tmp_path / "windows.toml"
     path.write_text('[[reservation]]\nname = "c"\nbegin = "0s"\nend = "30m"\ncores = "0-1"\njobs = "2"\n')

@@ -18,6 +18,7 @@ from bridge.replay.keys import BY_CORES
 from bridge.replay.trace.log_words import LogWords
 from bridge.scenarios.scenario import Scenario
 from traces.base.time import NS_PER_S
+from traces.compiled import Array
 
 __all__ = ["FIRST_USER", "Submissions", "configured", "submissions"]
 
@@ -42,8 +43,8 @@ class Submissions:
     fields : tuple of tuple of str
         ``key=value`` as ``native/requests.c`` knows them, but for the limit of time, and for what is only known when the job
         is submitted.
-    reservations : tuple of str
-        The log's names of the reservations that jobs have run in.
+    window : ndarray of int64, shape (n,)
+        The place of the window that each job runs in, -1 for none.
     nodes : tuple of str
         The nodes that jobs have had, where all of them are of the machine.
     notes : tuple of str
@@ -51,7 +52,7 @@ class Submissions:
     """
 
     fields: tuple[tuple[str, ...], ...]
-    reservations: tuple[str, ...]
+    window: Array
     nodes: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -101,6 +102,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     priorities = _priorities(workload, words) if recorded_priorities else None
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
+    window = _windows(scenario, words, notes)
     asked, wait_ns = scenario.circumstances.requests, scenario.options.rules.switch_wait_ns
     wait_s = _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
     fields = []
@@ -123,7 +125,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
             one.append(f"priority={priorities[row]}")
         fields.append(tuple(one))
     told = tuple(f"{count} job{'s' * (count > 1)} {what}" for what, count in notes.items())
-    return Submissions(tuple(fields), words.reservation, _nodes(words, nodes), told)
+    return Submissions(tuple(fields), window, _nodes(words, nodes), told)
 
 
 def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
@@ -164,6 +166,21 @@ def _partitions(scenario: Scenario, found: Configuration, words: LogWords, notes
             notes[f"of partition {called}, which slurm.conf does not have, go to the default one"] += 1
         chosen.append(name)
     return chosen
+
+
+def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
+    # Of the reservation that lists a job; else of the one that is called as that in which it has run.
+    windows = scenario.circumstances.windows
+    window = np.full(len(scenario.workload), -1) if windows is None else windows.of_jobs(scenario.workload)
+    called: dict[str, int] = {}
+    if windows is not None:
+        called = {one.name: w for w, one in enumerate(windows.windows) if windows.is_reservation[w]}
+    for row, name in enumerate(words.reservation):
+        if name and window[row] < 0:
+            window[row] = called.get(name, -1)
+            if name not in called:
+                notes[f"ran in reservation {name}, which no window is called; they are in none"] += 1
+    return window
 
 
 def _priorities(workload: Workload, words: LogWords) -> list[int]:
