@@ -2,7 +2,8 @@
 # make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
 # make soak    look for what nobody has seen: 50 times as many examples as make test takes, and others each time; and 100,000
-#              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py)
+#              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
+#              (tools/replay_soak.py)
 # make bench   the benchmark (tools/bench.py)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/wheels.md)
 # make clean   remove what the others made
@@ -48,6 +49,7 @@ test: $(VENV)/installed-dev system-packages
 
 soak: $(VENV)/installed-dev system-packages kernels
 	$(PYTEST) --hypothesis-profile soak -m hypothesis
+	$(BIN)/python -m tools.replay_soak
 
 static: $(VENV)/installed-dev
 	$(BIN)/ruff check .

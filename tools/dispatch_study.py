@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import chain, starmap
 from multiprocessing import get_context
 from pathlib import Path
@@ -75,6 +76,8 @@ DISPATCHERS: Final[dict[str, Dispatcher]] = {
     **{f"{model}-{which}": Dispatcher(f"{model}:which={which}") for which in ("all", "fits") for model in MODELS},
     "list-warm": Dispatcher("hcp19:which=all,search=list,warm=true"),
     "hcp19-warm": Dispatcher("hcp19:which=all,warm=true"),
+    "lns": Dispatcher("hcp19:which=all,search=lns"),
+    "lns-1000": Dispatcher("hcp19:which=all,search=lns,lists=1000"),
     "pcp20-guided": Dispatcher("pcp20:which=all,search=guided"),
 }  # fmt: skip
 
@@ -99,8 +102,12 @@ class Setting:
         return Key(machine, log, load_, self.select, self.estimates, self.charged, self.sample, dispatcher)
 
 
+@lru_cache(maxsize=1)
 def jobs_of(setting: Setting) -> StandIn:
-    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores."""
+    """The jobs of a setting, on their machine; where cores are alike they ask for nothing but cores.
+
+    One setting's are kept: its dispatchers come one after another.
+    """
     if setting.machine == "pool":
         jobs, n_cores = load(setting.path, setting.factor, setting.cores)
         made = shaken(cut(jobs, setting.select), setting.sample)

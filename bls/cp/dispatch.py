@@ -22,6 +22,7 @@ from bls.cp.class_places import class_places
 from bls.cp.classes import ClassesModel, NodeClasses
 from bls.cp.followers import Follower, placed, without_followers
 from bls.cp.instance import Instance
+from bls.cp.neighbourhoods import bettered
 from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
 from bls.cp.plan import Plan, Start, starts_of
@@ -86,7 +87,7 @@ def dispatch(
     """
     if model not in MODELS:
         raise one_of("model", model, MODELS, "constraint programming")
-    if parameters.search != "list":
+    if parameters.has_solver:
         cp_model()  # it is said at once if it is not there
     place = select(instance, parameters.queue if queue is None else queue, parameters.which)
     problem = problem_of(instance, place)
@@ -117,7 +118,7 @@ def plan(
     whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
-    objective = Objective(problem, parameters.goal)
+    objective = Objective(problem, parameters.goal, parameters.weights)
     generation = SerialGeneration(problem, room)
     last = None if last_s is None else last_s[problem.place]
     listed, order = best_list(problem, objective, generation, last)
@@ -139,6 +140,10 @@ def plan(
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
         found = replace(found, status="feasible", source="planned")
+    elif parameters.search == "lns":
+        began, lists, seed = clock_ns(), parameters.lists, parameters.seed
+        chosen = bettered(problem, objective, generation, listed, lists=lists, seed=seed)
+        found = replace(found, status="feasible", source="planned", solve_ns=clock_ns() - began)
     elif _is_too_large(problem, kind, parameters):
         found = replace(found, status="too-large")
     else:
@@ -206,7 +211,7 @@ class _Solving:
 
         What Z is at least in the pool, it is at least with places.
         """
-        began, objective = self.clock_ns(), Objective(whole, self.parameters.goal)
+        began, objective = self.clock_ns(), Objective(whole, self.parameters.goal, self.parameters.weights)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL)
         made.hint(best_list(whole, objective, generation)[0])

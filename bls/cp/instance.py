@@ -79,6 +79,8 @@ class Queue(Columns):
         Into how many equal units the job is split (rn); each is on one node.
     per_unit : int64 (n, resources)
         What one unit asks for of its node (req / rn).
+    user : int64 (n,), optional
+        Whose job it is, where users are to count alike; those of equal numbers are one user's.
     """
 
     row: Array
@@ -86,6 +88,7 @@ class Queue(Columns):
     duration_s: Array
     units: Array
     per_unit: Array
+    user: Array | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -135,6 +138,7 @@ class Instance(Columns):
             ("queue: duration_s", queue.duration_s, (n,)),
             ("queue: units", queue.units, (n,)),
             ("queue: per_unit", queue.per_unit, (n, kinds)),
+            *((("queue: user", queue.user, (n,)),) if queue.user is not None else ()),
         )
         for name, column, shape in shapes:
             if column.shape != shape or column.dtype != np.int64:
@@ -181,6 +185,7 @@ class Instance(Columns):
         estimate_ns: Array,
         units: Array,
         per_unit: Array,
+        user: Array | None = None,
     ) -> Instance:
         """The dispatch at an instant in nanoseconds; see the module for how times are rounded.
 
@@ -192,7 +197,7 @@ class Instance(Columns):
             As the attributes.
         expected_end_ns, held_per_unit, places
             Of running jobs: (m,), (m, resources), and the three columns of their places.
-        row, submit_ns, estimate_ns, units, per_unit
+        row, submit_ns, estimate_ns, units, per_unit, user
             Of waiting jobs: (n,), and (n, resources).
         """
         whole = [own(column, np.int64) for column in places]
@@ -200,7 +205,8 @@ class Instance(Columns):
         running = Running(left_s, own(held_per_unit, np.int64), whole[0], whole[1], whole[2])
         waited_s = np.maximum(0, (now_ns - np.asarray(submit_ns, np.int64)) // NS_PER_S)
         asked = own(units, np.int64), own(per_unit, np.int64)
-        queue = Queue(own(row, np.int64), waited_s, up_s(estimate_ns), *asked)
+        whose = None if user is None else own(user, np.int64)
+        queue = Queue(own(row, np.int64), waited_s, up_s(estimate_ns), *asked, whose)
         return cls(resources, own(capacity, np.int64), running, queue)
 
     @cached_property

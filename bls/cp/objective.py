@@ -3,6 +3,10 @@
 With e = d that is the sum of their slowdowns (section 2.2). Others are ours: e = max(d, 10 s), of their bounded slowdowns but
 that none is less than 1; and e = 1, of their response times in s, of which only waits depend on the plan.
 
+With weights Z = Σ u (a / d + b / 3600 s) (s - q + d): of slowdowns, and of waits in hours, and u is 1, or with
+fairness between that and n / (m n'), of n modelled jobs of m users, n' of them of this job's user: then all users count as
+much, however many jobs each has.
+
 Of Z only Σ s / e does. CP-SAT wants whole numbers: with D a multiple of all e, the weights D / e are
 exact; where D is too large, they are S / e rounded, never 0, for an S as large as int64 bears. What they say is then not
 quite Z, so plans are compared by Z itself, and a bound is made weaker by what rounding may have added.
@@ -17,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from bls.cp.parameters import SLOWDOWNS, Weights
 from bls.cp.problem import Problem
 from traces.compiled import Array
 
@@ -29,34 +34,59 @@ BOUND_S: Final = 10
 _LARGEST: Final = 2**58
 
 
+#: A wait is weighed in hours.
+_HOUR_S: Final = 3600
+
+#: Weights are whole numbers of this part.
+_PART: Final = 10**6
+
+
+def _weighted(problem: Problem, weights: Weights) -> list[Fraction]:
+    of_slowdown, of_wait, fair = (Fraction(round(value * _PART), _PART) for value in weights)
+    n = len(problem)
+    users = np.zeros(n, np.int64) if problem.user is None else problem.user
+    _, which, counts = np.unique(users, return_inverse=True, return_counts=True)
+    share = [Fraction(n, len(counts) * count) for count in counts[which.ravel()].tolist()]
+    rates = [of_slowdown / d + of_wait / _HOUR_S for d in problem.duration_s.tolist()]
+    return [rate * (1 + fair * (one - 1)) for rate, one in zip(rates, share, strict=True)]
+
+
 class Objective:
     """Z of the plans of a problem.
 
     Parameters
     ----------
     problem : Problem
-    goal : {"slowdown", "bounded", "wait"}
-        What e is: d, max(d, 10 s) or 1.
+    goal : {"slowdown", "bounded", "wait", "weighted"}
+        What e is: d, max(d, 10 s), 1, or what weights say.
+    weights : Weights
+        Where the goal is ``weighted``.
 
     Attributes
     ----------
-    per_s : int64 (k,)
-        e.
+    per_s : int64 or float64 (k,)
+        e; where the goal is ``weighted`` as floats.
+    rates : list of Fraction
+        1 / e.
     weights : list of int
         Of the starts in seconds, at least 1 each.
     is_exact : bool
         Whether they are proportional to 1/e.
     """
 
-    def __init__(self, problem: Problem, goal: str = "slowdown") -> None:
-        by_goal = {"slowdown": problem.duration_s, "bounded": np.maximum(problem.duration_s, BOUND_S)}
-        self.per_s: Array = by_goal.get(goal, np.ones(len(problem), np.int64))
-        self._per: list[int] = self.per_s.tolist()
+    def __init__(self, problem: Problem, goal: str = "slowdown", weights: Weights = SLOWDOWNS) -> None:
+        if goal == "weighted":
+            self.rates = _weighted(problem, weights)
+            self.per_s: Array = np.array([float(1 / rate) for rate in self.rates], np.float64)
+        else:
+            by_goal = {"slowdown": problem.duration_s, "bounded": np.maximum(problem.duration_s, BOUND_S)}
+            self.per_s = by_goal.get(goal, np.ones(len(problem), np.int64))
+            self.rates = [Fraction(1, e) for e in self.per_s.tolist()]
         duration = problem.duration_s.tolist()
         self._until: list[int] = (problem.waited_s + problem.duration_s).tolist()
         latest = [problem.horizon_s - d for d in duration]
-        self._common = math.lcm(*self._per)
-        self._exact = [self._common // e for e in self._per]
+        self._common = math.lcm(*(rate.denominator for rate in self.rates))
+        self._exact = [rate.numerator * (self._common // rate.denominator) for rate in self.rates]
         self.is_exact = sum(w * s for w, s in zip(self._exact, latest, strict=True)) <= _LARGEST
         self.weights = self._exact if self.is_exact else self._rounded(latest)
 
@@ -64,7 +94,8 @@ class Objective:
         # Each weight is at most S / e + 1.
         weighted = sum(w * s for w, s in zip(self._exact, latest, strict=True))
         scale = max(1, (_LARGEST - sum(latest)) * self._common // weighted)
-        return [max(1, (2 * scale + e) // (2 * e)) for e in self._per]
+        parts = ((rate.numerator, rate.denominator) for rate in self.rates)
+        return [max(1, (2 * scale * above + below) // (2 * below)) for above, below in parts]
 
     @cached_property
     def constant(self) -> Fraction:
@@ -84,5 +115,5 @@ class Objective:
         """What Z is at least, where the weighted sum of starts is at least ``weighted``."""
         if self.is_exact:
             return self.constant + Fraction(max(0, weighted), self._common)
-        dearest = max(w * e for w, e in zip(self.weights, self._per, strict=True))
-        return self.constant + Fraction(max(0, weighted), dearest)
+        dearest = max(w / rate for w, rate in zip(self.weights, self.rates, strict=True))
+        return self.constant + max(0, weighted) / dearest

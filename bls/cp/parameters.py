@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from traces.base.errors import InputError, one_of
 from traces.base.ranges import real, whole
 
-__all__ = ["GOALS", "MODELS", "SEARCHES", "WHICH", "Parameters"]
+__all__ = ["GOALS", "MODELS", "SEARCHES", "SLOWDOWNS", "WHICH", "Parameters", "Weights"]
 
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
 OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")
@@ -19,12 +19,27 @@ MODELS: Final = ("hcp19", "cp-classes", "pcp19", "pcp20")
 #: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
 WHICH: Final = ("all", "fits")
 
-#: What Z is: the sum of slowdowns, as in the papers, of slowdowns bounded at 10 s, or of waits.
-GOALS: Final = ("slowdown", "bounded", "wait")
+#: What Z is: the sum of slowdowns, as in the papers, of slowdowns bounded at 10 s, of waits, or what weights say.
+GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
+
+#: The smallest weight but 0.
+_LEAST: Final = 1e-6
 
 #: CP-SAT's own search, which begins at the list's plan, or at what a plan of the pool leads to if that is better; the search of
-#: section 3 of the paper; or none: the list decides.
-SEARCHES: Final = ("hinted", "guided", "paper", "list")
+#: section 3 of the paper; or no solver: large neighbourhoods of the list's plan, or the list alone.
+SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
+
+
+class Weights(NamedTuple):
+    """What counts how much: slowdowns, waits in hours, and users (0: jobs count alike, 1: users do)."""
+
+    slowdown: float = 1.0
+    wait: float = 0.0
+    fairness: float = 0.0
+
+
+#: Nothing but slowdowns, of jobs that count alike.
+SLOWDOWNS: Final = Weights()
 
 
 @dataclass(frozen=True)
@@ -41,15 +56,23 @@ class Parameters:
         The most jobs that are modelled, of highest priority; at least 1.
     which : {"all", "fits"}
         Of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom the running jobs block.
-    goal : {"slowdown", "bounded", "wait"}
+    goal : {"slowdown", "bounded", "wait", "weighted"}
         What is minimised, summed over the modelled jobs: (s - q + d) / d; the same over max(d, 10 s), which values jobs of
-        less than 10 s no higher than one of 10 s; or s - q + d. Who is modelled, and the priority, is by slowdown in any case.
-    search : {"hinted", "guided", "paper", "list"}
+        less than 10 s no higher than one of 10 s; s - q + d; or what the next three say. Who is modelled, and the priority,
+        is by slowdown in any case.
+    slowdown, wait : float
+        Where the goal is ``weighted``: what slowdowns count, and what waits in hours do; one of them above 0.
+    fairness : float
+        Likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between.
+    search : {"hinted", "guided", "paper", "lns", "list"}
         Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
         and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
         restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a job that has no place
-        at its earliest start is tried a second later. With ``list`` there
+        at its earliest start is tried a second later. ``lns`` has no solver: jobs are taken out of the list's order
+        and put back elsewhere, ``lists`` times (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there
         is none, and the list's plan is the plan: what others have more is what the solver adds.
+    lists : int
+        How many lists ``lns`` makes, 1 to 2**31 - 1: its effort.
     limit_s : float
         Of the first solve, deterministic s, above 0.
     more_s, tries : float, int
@@ -81,7 +104,11 @@ class Parameters:
     queue: int = 100
     which: str = "fits"
     goal: str = "slowdown"
+    slowdown: float = 1.0
+    wait: float = 0.0
+    fairness: float = 0.0
     search: str = "hinted"
+    lists: int = 200
     limit_s: float = 0.005
     more_s: float = 0.5
     tries: int = 0
@@ -100,6 +127,7 @@ class Parameters:
             raise one_of("choice of jobs", self.which, WHICH, f"{where}: which")
         if self.goal not in GOALS:
             raise one_of("goal", self.goal, GOALS, f"{where}: goal")
+        self._check_weights(where)
         if self.search not in SEARCHES:
             raise one_of("search", self.search, SEARCHES, f"{where}: search")
         for name in ("limit_s", "more_s", "wall_s"):
@@ -108,6 +136,7 @@ class Parameters:
                 raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
             real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
+        whole(f"{where}: lists", self.lists, 1, 2**31 - 1)
         whole(f"{where}: tries", self.tries, 0, 1000)
         for name in ("most_variables", "most_box_variables"):
             whole(f"{where}: {name}", getattr(self, name), 1, 2**31 - 1)
@@ -115,6 +144,27 @@ class Parameters:
         for name in ("presolve", "warm"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
+
+    def _check_weights(self, where: str) -> None:
+        given = (self.slowdown, self.wait, self.fairness)
+        for name, value, most in zip(("slowdown", "wait", "fairness"), given, (1e6, 1e6, 1.0), strict=True):
+            real(f"{where}: {name}", value, 0.0, most)
+        if self.goal != "weighted" and given != (1.0, 0.0, 0.0):
+            raise InputError(f"{where}: slowdown, wait and fairness are weights; allowed: with goal=weighted")
+        if max(self.slowdown, self.wait) < _LEAST:
+            raise InputError(
+                f"{where}: slowdown, wait: {self.slowdown:g}, {self.wait:g}; allowed: one of {_LEAST:g} or more"
+            )
+
+    @property
+    def weights(self) -> Weights:
+        """What counts how much where the goal is ``weighted``."""
+        return Weights(self.slowdown, self.wait, self.fairness)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether the search needs OR-Tools."""
+        return self.search not in ("lns", "list")
 
     @classmethod
     def of_authors(cls, model: str) -> Parameters:

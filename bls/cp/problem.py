@@ -60,6 +60,8 @@ class Problem(Columns):
         What each job asks for in all, in the instance's pieces, summed over the kinds of resources.
     piece : int64 (resources,)
         How much of a resource, as the instance has it, is counted as one.
+    user : int64 (k,), optional
+        Whose jobs they are, as the queue has it.
     """
 
     resources: tuple[str, ...]
@@ -72,6 +74,7 @@ class Problem(Columns):
     per_unit: Array
     area: Array
     piece: Array
+    user: Array | None = None
 
     def __len__(self) -> int:
         return len(self.place)
@@ -139,6 +142,7 @@ def problem_of(instance: Instance, place: Array) -> Problem:
         queue.per_unit[place],
         queue.area[place],
         np.ones(len(instance.resources), np.int64),
+        None if queue.user is None else queue.user[place],
     )
 
 

@@ -9,7 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 from als import options as a
 from bls import options as b
 from bridge.options.bundles import bundled
-from bridge.options.declared import FORCE, OUT, PHASE, RATE, SETTLE, SLURM_CONF, SLURM_SET, TRACE, WORKLOAD
+from bridge.options.declared import (
+    BESIDE,
+    CLEANUP,
+    FORCE,
+    OUT,
+    PHASE,
+    PRIORITIES,
+    RATE,
+    RATES,
+    REPEATS,
+    REPORT,
+    SETTLE,
+    SIZES,
+    SLURM_CONF,
+    SLURM_SET,
+    SLURM_TOPOLOGY,
+    TRACE,
+    WORKLOAD,
+)
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.standard_error import lined_up, say
 from traces.base.shared_options import SEED
@@ -17,7 +35,7 @@ from traces.base.shared_options import SEED
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
-    from bridge.replay.configuration import Configuration
+    from bridge.replay.chosen import SlurmChoice
     from bridge.scenarios.options import ScenarioOptions
 
 __all__ = ["replay_command"]
@@ -33,7 +51,22 @@ class ReplayedJobs:
     select: Annotated[str, b.SELECT] = b.SELECT.default
     oversize: Annotated[str, b.OVERSIZE] = b.OVERSIZE.default
     platform: Annotated[str | None, b.PLATFORM] = b.PLATFORM.default
+    preset: Annotated[bool, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
+
+
+@dataclass(frozen=True)
+class ReplayedSurroundings:
+    """What jobs ask for, what they wait for, and what becomes of nodes; as of ``run``."""
+
+    memory: Annotated[str, b.MEMORY] = b.MEMORY.default
+    requests: Annotated[str | None, b.REQUESTS] = b.REQUESTS.default
+    windows: Annotated[str | None, b.WINDOWS] = b.WINDOWS.default
+    failures: Annotated[str | None, b.FAILURES] = b.FAILURES.default
+    on_failure: Annotated[str, b.ON_FAILURE] = b.ON_FAILURE.default
+    max_attempts: Annotated[int, b.MAX_ATTEMPTS] = b.MAX_ATTEMPTS.default
+    dependencies: Annotated[bool, b.DEPENDENCIES] = b.DEPENDENCIES.default
+    switches: Annotated[str | None, b.SWITCHES] = b.SWITCHES.default
 
 
 @dataclass(frozen=True)
@@ -58,10 +91,13 @@ class SlurmOptions:
     """Which Slurm, under which clock."""
 
     slurm_conf: Annotated[str | None, SLURM_CONF] = SLURM_CONF.default
+    topology: Annotated[str | None, SLURM_TOPOLOGY] = SLURM_TOPOLOGY.default
+    priorities: Annotated[str, PRIORITIES] = PRIORITIES.default
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     rate: Annotated[float, RATE] = RATE.default
     phase: Annotated[float | None, PHASE] = PHASE.default
+    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 @dataclass(frozen=True)
@@ -72,15 +108,28 @@ class ReplayTables:
     trace: Annotated[bool, TRACE] = TRACE.default
 
 
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay is compared with, and how often it is repeated."""
+
+    report: Annotated[bool, REPORT] = REPORT.default
+    beside: Annotated[str, BESIDE] = BESIDE.default
+    repeats: Annotated[int, REPEATS] = REPEATS.default
+    rates: Annotated[str | None, RATES] = None
+    sizes: Annotated[str | None, SIZES] = None
+
+
 @bundled
 def replay_command(
     *,
     workload: Annotated[str, WORKLOAD],
     out: Annotated[str, OUT],
     jobs: ReplayedJobs,
+    around: ReplayedSurroundings,
     slurm: SlurmOptions,
     level: ReplayedApplications,
     tables: ReplayTables,
+    report: ReplayReport,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
@@ -89,6 +138,7 @@ def replay_command(
     from bridge.replay.chosen import given_choice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
+    from bridge.replay.report.asked import given_plan
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
@@ -96,22 +146,34 @@ def replay_command(
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
 
+    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
     target = named_folder(out)
     check_target(target, force)
-    chosen = given_choice(slurm.slurm_conf, slurm.set, slurm.settle, slurm.rate, slurm.phase)
+    chosen = given_choice(
+        slurm.slurm_conf,
+        slurm.set,
+        slurm.settle,
+        slurm.rate,
+        slurm.phase,
+        slurm.topology,
+        slurm.priorities,
+        slurm.cleanup,
+    )
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
         raise InputError("--tasks: with --als recorded there are no tasks")
     installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
-        **_values(jobs), **{key: value for key, value in _values(level).items() if key not in _OTHER}
+        **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
-    machine, found = _machine(log, shared, slurm, replayed=recorded)
+    machine = _machine(log, shared, chosen, replayed=recorded)
     options = replay_options(shared.options("fcfs", level.als, level.variation))
-    selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize)
+    selected = load_workload(log, machine, selection=jobs.select, oversize=jobs.oversize, preset=jobs.preset)
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
+    if planned is not None:
+        planned.check(scenario, log.job_id)
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
@@ -120,9 +182,11 @@ def replay_command(
         own.mkdir()
         keep = not recorded and (tables.tasks or tables.trace)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
-        write_replay(done, found, folder, arguments, tasks=tables.tasks, trace=tables.trace)
-    _say(done, found, shared, slurm, replayed=recorded)
-    print(lined_up(done.result.summary() + replay_rows(done, found)))
+        if planned is not None:
+            planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
+        write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
+    _say(done, shared, slurm, replayed=recorded)
+    print(lined_up(done.result.summary() + replay_rows(done)))
     say(f"results: {target}")
 
 
@@ -134,24 +198,20 @@ def _values(bundle: Any) -> dict[str, Any]:
     return {one.name: getattr(bundle, one.name) for one in fields(bundle)}
 
 
-def _machine(
-    log: Workload, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool
-) -> tuple[Platform, Configuration]:
-    from bridge.replay.configuration import of_machine, of_site, settings
+def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.machine import platform_for
     from traces.base.errors import InputError
 
-    given = settings(slurm.set or ())
-    if slurm.slurm_conf is None:
-        machine = platform_for(shared.platform, log, replayed=replayed)
-        return machine, of_machine(given, machine)
-    if shared.platform is not None:
+    machine = chosen.machine()
+    if machine is not None and shared.platform is not None:
         raise InputError("--platform: not with --slurm-conf, whose nodes are the machine; allowed: one of them")
-    found = of_site(slurm.slurm_conf, given)
-    return found.platform(), found
+    if machine is None:
+        machine = platform_for(shared.platform, log, replayed=replayed)
+    chosen.configuration(machine)  # what it cannot be is said before jobs are selected
+    return machine if shared.switches is None else chosen.switched(machine)
 
 
-def _say(done: Any, found: Configuration, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:
+def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:
     from bls.workloads.workload import rejects_text
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
@@ -166,5 +226,7 @@ def _say(done: Any, found: Configuration, shared: ScenarioOptions, slurm: SlurmO
             say(words)
     if words := time_limit_words(log, [scenario.options]):
         say(words)
-    for words in found.replaced:
+    for words in done.found.replaced:
         say(f"{slurm.slurm_conf}: {words}")
+    for words in done.notes:
+        say(words)

@@ -15,10 +15,12 @@ from traces.base.shared_options import CORE_GFLOPS
 __all__ = [
     "ALS_COMMAND",
     "ALS_TIMEOUT",
+    "BESIDE",
     "BLS_COMMAND",
     "BLS_TIMEOUT",
     "CERTIFICATE",
     "CHUNKS",
+    "CLEANUP",
     "CLUSTER_WORKERS",
     "CORE_SPEED",
     "COUPLING",
@@ -36,12 +38,18 @@ __all__ = [
     "OUT",
     "PATIENCE",
     "PHASE",
+    "RATES",
+    "REPEATS",
+    "REPORT",
     "POLICIES",
+    "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
+    "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
+    "SLURM_TOPOLOGY",
     "SOCKET",
     "TASKS_TABLE",
     "TECHNIQUES",
@@ -302,6 +310,22 @@ SLURM_SET = Option[str | None](
     metavar="KEY=VALUE",
     help="A key of slurm.conf, as SchedulerType=sched/builtin; may be repeated",
 )
+SLURM_TOPOLOGY = Option[str | None](
+    name="--topology",
+    panel=Panel.BATCH,
+    default=None,
+    metavar="FILE",
+    help="Switches: Slurm's topology.conf, or TOML with [[switches]] as of a platform",
+)
+PRIORITIES = Choice(
+    name="--priorities",
+    panel=Panel.BATCH,
+    default="slurm",
+    choices=("slurm", "recorded"),
+    what="source of priorities",
+    metavar="WHENCE",
+    help="Priorities of jobs: slurm, as it computes them, or recorded: the log's, or by the order of its starts",
+)
 SETTLE = Real[float | None](
     name="--settle",
     panel=Panel.COUPLING,
@@ -312,6 +336,16 @@ SETTLE = Real[float | None](
     metavar="TIME",
     help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
     rule="70s; 0 with priority/multifactor, and with --rate",
+)
+CLEANUP = Real(
+    name="--cleanup",
+    panel=Panel.COUPLING,
+    default=0.0,
+    lowest=0.0,
+    highest=86_400.0,
+    unit="s",
+    metavar="TIME",
+    help="How long nodes take to clean up after a job, as 0.2s, before they are free again",
 )
 RATE = Real(
     name="--rate",
@@ -332,4 +366,40 @@ PHASE = Real[float | None](
     metavar="TIME",
     help="So long after the first submit a pass of Slurm's backfilling falls, as 10s, within its cycle of 30s",
     rule="it has come to rest before, and looks once a second",
+)
+REPORT = Option(
+    name="--report",
+    panel=Panel.RESULTS,
+    default=False,
+    help="Also write DIR/report: the log, Slurm and our engine side by side, with tables and figures",
+)
+BESIDE = Option(
+    name="--beside",
+    panel=Panel.RESULTS,
+    default="fcfs+easy,fcfs+conservative",
+    metavar="LIST",
+    help="Of a report: how our engine decides, each a policy, with + and its backfilling",
+)
+REPEATS = Whole(
+    name="--repeats",
+    panel=Panel.RESULTS,
+    default=1,
+    lowest=1,
+    highest=1000,
+    metavar="N",
+    help="Of a report: so many replays, each with another phase",
+)
+RATES = Option[str | None](
+    name="--rates",
+    panel=Panel.RESULTS,
+    default=None,
+    metavar="LIST",
+    help="Of a report: also under clocks that run so many times as fast as real time, as 10,30,100",
+)
+SIZES = Option[str | None](
+    name="--sizes",
+    panel=Panel.RESULTS,
+    default=None,
+    metavar="LIST",
+    help="Of a report: the rates also of the first so many jobs, as 50,100",
 )

@@ -9,10 +9,11 @@ from typing import Any
 
 from bls.machine.platform import Platform
 from bridge.couplings import Watch
-from bridge.options.declared import PHASE, RATE, SETTLE
-from bridge.replay.configuration import Configuration, of_machine, of_site, settings
+from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE
+from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
+from bridge.replay.site import of_site
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -30,8 +31,11 @@ _MS = 1_000_000
 
 def replay_options(plain: Options) -> ReplayOptions:
     """The options of a run in which Slurm decides: as those of a run, but jobs end at their limit."""
-    rules = replace(plain.rules, kill_at_walltime=True)
-    return ReplayOptions(**{one.name: getattr(plain, one.name) for one in fields(plain)} | {"rules": rules})
+    given = {one.name: getattr(plain, one.name) for one in fields(plain)}
+    given["rules"] = replace(plain.rules, kill_at_walltime=True)
+    if plain.around.switches is not None:
+        given["allocator"] = "topology"  # Slurm looks at switches
+    return ReplayOptions(**given)
 
 
 def phase_of(repeat: int, cycle_ns: int) -> int | None:
@@ -56,6 +60,12 @@ class SlurmChoice:
         As of ``bridge.replay.run.replay``.
     phase_ns : int or None
         The same; None: by the number of the repeat, or the seed (:func:`phase_of`).
+    topology : str or None
+        A file of switches.
+    priorities : str
+        ``slurm`` or ``recorded``.
+    cleanup_ns : int
+        As of ``bridge.replay.run.replay``.
     """
 
     slurm_conf: str | None = None
@@ -63,16 +73,41 @@ class SlurmChoice:
     settle_s: float | None = None
     rate: float = 0.0
     phase_ns: int | None = None
+    topology: str | None = None
+    priorities: str = PRIORITIES.default
+    cleanup_ns: int = 0
 
     def machine(self) -> Platform | None:
-        """The machine of the site's file; None without one.
+        """The machine of the site's file, with its switches where a platform can have them; None without one.
 
         Raises
         ------
         InputError
             If the file cannot be used.
         """
-        return None if self.slurm_conf is None else of_site(self.slurm_conf, settings(self.given)).platform()
+        if self.slurm_conf is None:
+            return None
+        found = self._with_switches(of_site(self.slurm_conf, settings(self.given)))
+        try:
+            return replace(found.platform(), switches=found.platform_switches())
+        except InputError:
+            return found.platform()
+
+    def switched(self, machine: Platform) -> Platform:
+        """A machine, with the switches by which jobs can be kept together.
+
+        Raises
+        ------
+        InputError
+            If a platform cannot have them.
+        """
+        try:
+            return replace(machine, switches=self.configuration(machine).platform_switches())
+        except InputError as error:
+            raise InputError(f"--switches: {error}") from None
+
+    def _with_switches(self, found: Configuration) -> Configuration:
+        return found if self.topology is None else found.with_switches(self.topology)
 
     def configuration(self, machine: Platform) -> Configuration:
         """What Slurm is told, of a machine that is the site's if there is one.
@@ -83,7 +118,9 @@ class SlurmChoice:
             If a key or the file cannot be used, or Slurm cannot have such a machine.
         """
         given = settings(self.given)
-        return of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
+        return self._with_switches(
+            of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
+        )
 
     def settles_s(self, found: Configuration) -> float:
         """What ``settle_s`` comes to."""
@@ -117,6 +154,8 @@ class SlurmChoice:
             settle_ns=round(self.settles_s(found) * NS_PER_S),
             rate=self.rate,
             phase_ns=self.phase(found, repeat),
+            recorded_priorities=self.priorities == "recorded",
+            cleanup_ns=self.cleanup_ns,
             keep_tasks=keep_tasks,
             watch=watch,
         )
@@ -129,13 +168,23 @@ class SlurmChoice:
             "slurm_conf": self.slurm_conf,
             "set": list(self.given),
             "settle_s": self.settles_s(found),
+            "topology": self.topology,
+            "priorities": self.priorities,
             "rate": self.rate,
             "phase_s": None if phase_ns is None else phase_ns / NS_PER_S,
+            "cleanup_s": self.cleanup_ns / NS_PER_S,
         }
 
 
 def given_choice(
-    slurm_conf: str | None, keys: Sequence[str] | None, settle_s: float | None, rate: float, phase_s: float | None
+    slurm_conf: str | None,
+    keys: Sequence[str] | None,
+    settle_s: float | None,
+    rate: float,
+    phase_s: float | None,
+    topology: str | None = None,
+    priorities: str = PRIORITIES.default,
+    cleanup_s: float = CLEANUP.default,
 ) -> SlurmChoice:
     """A choice as options give it; each is checked.
 
@@ -148,4 +197,14 @@ def given_choice(
     if settle_s and rate:
         raise InputError("--settle: not with --rate, by which the clock runs without a jump; allowed: one of them")
     phase_ns = None if phase_s is None else round(PHASE.check(phase_s) * NS_PER_S)
-    return SlurmChoice(slurm_conf, tuple(keys or ()), settle_s, RATE.check(rate), phase_ns)
+    cleanup_ns = round(CLEANUP.check(cleanup_s) * NS_PER_S)
+    return SlurmChoice(
+        slurm_conf,
+        tuple(keys or ()),
+        settle_s,
+        RATE.check(rate),
+        phase_ns,
+        topology=topology,
+        priorities=PRIORITIES.check(priorities),
+        cleanup_ns=cleanup_ns,
+    )

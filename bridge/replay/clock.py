@@ -31,6 +31,7 @@ class _Shared(ctypes.Structure):
         ("wake_ns", ctypes.c_int64),
         ("wakes", ctypes.c_int64),
         ("turns", ctypes.c_int64),
+        ("no_room", ctypes.c_int64),
     )
 
 
@@ -97,6 +98,11 @@ class Clock:
     def turns(self) -> int:
         """How often the conductor had its turn."""
         return int(self._shared.turns)
+
+    @property
+    def no_room(self) -> int:
+        """Why the program could not write a file: an ``errno`` as of a full disk; 0: it could."""
+        return int(self._shared.no_room)
 
     def move(self, instant_ns: int) -> None:
         """Move the clock on, in the conductor's turn; one that runs moves by itself."""

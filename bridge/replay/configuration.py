@@ -1,123 +1,67 @@
-"""The slurm.conf of a replay: ours, or a site's, with what makes no sense here replaced, and a list of what was."""
+"""The slurm.conf of a replay: of a machine of ours; a site's is read in ``bridge.replay.site``."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from pathlib import Path
 
+from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
-from bridge.replay.host_names import compressed, expanded
+from bls.machine.resource_amounts import MEMORY
+from bls.machine.switches import Switch
+from bridge.replay.host_names import compressed
+from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, refusal
 from bridge.replay.nodes import node_address
+from bridge.replay.trace.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
 from traces.base.shared_options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
+from traces.intervals import parse_intervals
 
-__all__ = ["HERE", "Configuration", "Node", "of_machine", "of_site", "settings"]
+__all__ = ["HERE", "Configuration", "Node", "of_machine", "over", "partition_names", "settings", "slurm_partition"]
 
 #: The folder that a program runs in, as Slurm takes it, whatever its name.
 HERE = "/proc/self/cwd"
 
-#: What holds where neither a site's file nor the user says it: any job may have any cores, in the order of their submits, with
-#: Slurm's backfilling.
-DEFAULTS = {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}
-
-#: Which of a host's cores jobs have; of hosts with one core, the same is found much sooner by whole hosts.
-_BY_CORES = {"SelectType": "select/cons_tres", "SelectTypeParameters": "CR_Core"}
-_BY_HOSTS = {"SelectType": "select/linear"}
-
-#: Keys that are the replay's own, whoever says otherwise: where slurmctld is and keeps its files, whom it trusts, and that
-#: nodes are played. None: the key is left out, and Slurm's own default holds.
-OWN: dict[str, str | None] = {
-    "ClusterName": "replay",
-    "SlurmctldHost": "localhost(127.0.0.1)",
-    "SlurmctldPort": "6817",
-    "SlurmdPort": "6818",
-    "AuthType": "auth/none",
-    "CredType": "cred/none",
-    "SlurmUser": "",
-    "SlurmdUser": "",
-    "StateSaveLocation": "",
-    "SlurmctldPidFile": "",
-    "SlurmctldLogFile": "",
-    "SlurmdSpoolDir": "/dev/null",
-    "MailProg": "/bin/true",
-    "ProctrackType": "proctrack/pgid",
-    "TaskPlugin": "task/none",
-    "SwitchType": "switch/none",
-    "MpiDefault": "none",
-    "JobCompType": "jobcomp/none",
-    "JobAcctGatherType": "jobacct_gather/none",
-    "AccountingStorageType": "accounting_storage/none",
-    "SlurmdTimeout": "0",
-    "InactiveLimit": "0",
-    "ReturnToService": "2",
-    "TreeWidth": "65533",
-    "MaxJobCount": "",
-    "SlurmdParameters": "config_overrides",
-    "DebugFlags": "NO_CONF_HASH",
-    "TopologyPlugin": "topology/none",
-}
-_DROPPED = (
-    "ControlMachine", "ControlAddr", "BackupController", "BackupAddr", "SlurmctldAddr", "AuthInfo", "AuthAltTypes",
-    "AuthAltParameters", "PluginDir", "PlugStackConfig", "SlurmdPidFile", "SlurmdLogFile", "SlurmSchedLogFile",
-    "SlurmctldSyslogDebug", "SlurmdSyslogDebug", "SlurmdDebug", "Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld",
-    "PrologFlags", "TaskProlog", "TaskEpilog", "SrunProlog", "SrunEpilog", "SrunPortRange", "HealthCheckProgram",
-    "HealthCheckInterval", "HealthCheckNodeState", "ResumeProgram", "SuspendProgram", "ResumeFailProgram", "SuspendTime",
-    "SuspendTimeout", "ResumeTimeout", "SuspendRate", "ResumeRate", "RebootProgram", "UnkillableStepProgram",
-    "AccountingStorageHost", "AccountingStorageBackupHost", "AccountingStoragePort", "AccountingStoragePass",
-    "AccountingStorageUser", "AccountingStorageTRES", "AccountingStorageExternalHost", "AccountingStoreFlags",
-    "AcctGatherNodeFreq", "AcctGatherEnergyType", "AcctGatherProfileType", "AcctGatherInterconnectType",
-    "AcctGatherFilesystemType", "JobCompLoc", "JobCompHost", "JobCompPass", "JobCompPort", "JobCompUser", "JobCompParams",
-    "JobAcctGatherFrequency", "JobAcctGatherParams", "JobSubmitPlugins", "JobContainerType", "BurstBufferType",
-    "CommunicationParameters", "LaunchParameters", "LaunchType", "MpiParams", "MCSPlugin", "MCSParameters", "GresTypes",
-    "NodeFeaturesPlugins", "PrepPlugins", "PrepParameters", "PropagateResourceLimits", "PropagateResourceLimitsExcept",
-    "PowerPlugin", "PowerParameters", "TaskPluginParam", "TopologyParam", "SlurmctldPrimaryOnProg", "SlurmctldPrimaryOffProg",
-    "VSizeFactor", "X11Parameters", "CryptoType", "RoutePlugin", "SlurmctldTimeout", "UsePAM", "DownNodes", "NodeSet",
-    "FederationParameters", "CliFilterPlugins", "ExtSensorsType", "ExtSensorsFreq", "CoreSpecPlugin", "ChosLoc", "RequeueExit",
-    "RequeueExitHold", "Include",
-)  # fmt: skip
-OWN |= dict.fromkeys(_DROPPED)
-
-#: What a line of nodes may say here; the rest is replaced.
-_OF_NODES = (
-    "CPUs", "Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "RealMemory", "TmpDisk", "Weight",
-    "Feature", "Features",
-)  # fmt: skip
-_OWN_OF_NODES = ("NodeAddr", "NodeHostname", "Port", "State", "Reason", "Gres", "BcastAddr", "CpuSpecList", "MemSpecLimit",
-                 "CoreSpecCount", "CpuBind")  # fmt: skip
-
-#: What a line of a partition says of accounts, which only slurmdbd knows, or of groups of users.
-_OWN_OF_PARTITIONS = (
-    "AllowAccounts", "DenyAccounts", "AllowQos", "DenyQos", "QOS", "AllowGroups", "AllowAllocNodes", "TRESBillingWeights",
-)  # fmt: skip
-
-#: Keys of which there may be many lines.
-_LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "include")
-
-_WORD = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|\S*)')
+_MB_KB = 1024
+_MINUTE_NS = 60 * NS_PER_S
 
 #: How often backfilling passes, s, if it is not said.
 _INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=(\d+)"), 30
 
-#: Keys that ask for what a replay has not: what that is, and what is allowed instead.
-_REFUSED = {
-    "accountingstorageenforce": ("slurmdbd, which is not here", ("none", "0", "")),
-    "preempttype": ("preemption, which a replay does not follow", ("preempt/none",)),
-}
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+_NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node, and what slurm.conf says of it; ``line`` tells neighbours apart that stand in lines of their own."""
+    """A node, and what slurm.conf says of it.
+
+    Attributes
+    ----------
+    name : str
+    cpus : int
+    words : str
+        Of its line.
+    memory_mb : int
+        0: it is not said.
+    resources : tuple of (str, int)
+        Generic ones, as GPUs.
+    features : tuple of str
+    line : int
+        Tells neighbours apart that stand in lines of their own.
+    """
 
     name: str
     cpus: int
     words: str
+    memory_mb: int = 0
+    resources: tuple[tuple[str, int], ...] = ()
+    features: tuple[str, ...] = ()
     line: int = 0
 
 
@@ -128,30 +72,53 @@ class Configuration:
     Attributes
     ----------
     keys : dict of str to str
-        Those that a site or the user has chosen.
+        Those that a site or the user has chosen, or that what jobs ask for needs.
     nodes : tuple of Node
     partitions : tuple of str
         Lines.
     replaced : tuple of str
         What of a site's file does not hold, in words.
+    switches : tuple of NamedSwitch
+        Of topology.conf; empty: there is no topology.
+    site : bool
+        Whether it is a site's: its partitions are known by their names.
     """
 
     keys: dict[str, str]
     nodes: tuple[Node, ...]
     partitions: tuple[str, ...]
     replaced: tuple[str, ...] = field(default=())
+    switches: tuple[NamedSwitch, ...] = field(default=())
+    site: bool = False
 
     @property
     def recalculates(self) -> bool:
         """Whether priorities change by themselves, now and then."""
-        return any(key.lower() == "prioritytype" and "multifactor" in value for key, value in self.keys.items())
+        return "multifactor" in self.key("PriorityType")
 
     @property
     def backfills_ns(self) -> int:
         """How long after a pass of backfilling the next one is."""
-        said = next((value for key, value in self.keys.items() if key.lower() == "schedulerparameters"), "")
-        found = _INTERVAL.search(said)
+        found = _INTERVAL.search(self.key("SchedulerParameters"))
         return (int(found[1]) if found else _INTERVAL_S) * NS_PER_S
+
+    def key(self, name: str) -> str:
+        """What a key says; empty where it is not given."""
+        return next((value for key, value in self.keys.items() if key.lower() == name.lower()), "")
+
+    def with_keys(self, more: Mapping[str, str]) -> Configuration:
+        """The same with some keys, instead of what they have said before."""
+        return replace(self, keys=over(self.keys, more))
+
+    def with_switches(self, path: str, where: str = "--topology") -> Configuration:
+        """The same with the switches of a file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be used.
+        """
+        return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
     def text(self, jobs: int) -> str:
         """The file, for a slurmctld that runs in the folder of its files, and for so many jobs at once."""
@@ -168,6 +135,8 @@ class Configuration:
             "MaxJobCount": max(10_000, jobs + 1),
         }
         own = {key: places.get(key, value) for key, value in OWN.items() if value is not None}
+        if self.switches:
+            own["TopologyPlugin"] = "topology/tree"
         lines = [f"{key}={value}" for key, value in (own | self.keys).items()]
         # Slurm looks for every job at each line's nodes by themselves.
         for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
@@ -180,16 +149,46 @@ class Configuration:
             lines.append(f"NodeName={names} {where} {words}")
         return "\n".join([*lines, *self.partitions]) + "\n"
 
+    def further_files(self) -> dict[str, str]:
+        """What stands beside slurm.conf: the texts by name."""
+        return {"topology.conf": switches_text(self.switches)} if self.switches else {}
+
+    def platform_switches(self) -> tuple[Switch, ...]:
+        """The switches as a platform has them.
+
+        Raises
+        ------
+        InputError
+            If it cannot have them.
+        """
+        return switches_of(self.switches, [node.name for node in self.nodes])
+
     def platform(self) -> Platform:
-        """The machine of these nodes, its cores as fast as those that logs were measured on."""
-        groups: list[tuple[int, int]] = []
+        """The machine of these nodes, its cores as fast as those that logs were measured on; without its switches."""
+        groups: list[tuple[int, Node]] = []
         for node in self.nodes:
-            if groups and groups[-1][1] == node.cpus:
-                groups[-1] = (groups[-1][0] + 1, node.cpus)
+            if groups and _alike(groups[-1][1], node):
+                groups[-1] = (groups[-1][0] + 1, node)
             else:
-                groups.append((1, node.cpus))
-        hosts = tuple(HostGroup(count, cpus, cpus * CORE_GFLOPS.default) for count, cpus in groups)
+                groups.append((1, node))
+        hosts = tuple(
+            HostGroup(count, one.cpus, one.cpus * CORE_GFLOPS.default, _resources(one))  # type: ignore[arg-type]
+            for count, one in groups
+        )
         return Platform(hosts, name=self.keys.get("ClusterName", "cluster"))
+
+
+def _alike(one: Node, other: Node) -> bool:
+    return (one.cpus, one.memory_mb, one.resources) == (other.cpus, other.memory_mb, other.resources)
+
+
+def _resources(node: Node) -> dict[str, int]:
+    return ({"memory_mb": node.memory_mb} if node.memory_mb else {}) | {name: n for name, n in node.resources if n}
+
+
+def partition_names(found: Configuration) -> list[str]:
+    """The names of its partitions."""
+    return [named[1] for line in found.partitions if (named := _NAMED.match(line)) and named[1].upper() != "DEFAULT"]
 
 
 def settings(given: Sequence[str]) -> dict[str, str]:
@@ -208,18 +207,12 @@ def settings(given: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--set: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
         if key.lower() in own:
             raise InputError(f"--set: {key}: is the replay's own (docs/replay.md); allowed: other keys of slurm.conf")
-        if refusal := _refusal(key, value):
-            raise InputError(f"--set: {refusal}")
-        if key.lower() in _LINES:
+        if refused := refusal(key, value):
+            raise InputError(f"--set: {refused}")
+        if key.lower() in LINES:
             raise InputError(f"--set: {key}: nodes and partitions are given by --slurm-conf FILE or --platform FILE")
         found[key] = value
     return found
-
-
-def _refusal(key: str, value: str) -> str:
-    what, allowed = _REFUSED.get(key.lower(), ("", ()))
-    refused = what and value.lower() not in allowed
-    return f"{key}={value}: needs {what}; allowed: {key}={allowed[0]}" if refused else ""
 
 
 def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
@@ -228,131 +221,69 @@ def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
     Raises
     ------
     InputError
-        If it has partitions, which belong to jobs by what a log says of them, and not by names.
+        If its partitions have limits that only slurmdbd could keep.
     """
-    if machine.partitions:
-        raise InputError(
-            "--platform: its partitions are not known to a replay; allowed: a platform without, or --slurm-conf FILE"
-        )
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
-    nodes = tuple(Node(f"n{at}", size, f"CPUs={size}") for at, size in enumerate(sizes))
-    partition = "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP"
+    names = [f"n{at}" for at in range(len(sizes))]
+    resources = [group.resources for group in machine.hosts for _ in range(group.count)]
+    nodes = tuple(_node(name, size, own) for name, size, own in zip(names, sizes, resources, strict=True))
     keys = DEFAULTS
     if not any(key.lower().startswith("selecttype") for key in given):
-        keys = keys | (_BY_HOSTS if max(sizes) == 1 else _BY_CORES)
-    return Configuration(_over(keys, given), nodes, (partition,))
+        keys = keys | (BY_HOSTS if max(sizes) == 1 and not machine.resource_names else BY_CORES)
+    generic = [name for name in machine.resource_names if name != MEMORY]
+    if generic:
+        keys = keys | {"GresTypes": ",".join(generic)}
+    if machine.licences:
+        keys = keys | {"Licenses": ",".join(f"{name}:{count}" for name, count in machine.licences)}
+    partitions = _partitions(machine.partitions, names)
+    return Configuration(over(keys, given), nodes, partitions, switches=given_switches(machine.switches, names))
 
 
-def _over(keys: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    # Keys are the same in whatever case.
+def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
+    own = dict(resources)
+    words = f"CPUs={cpus}"
+    # Amounts of jobs are rounded up to whole MB a core: one more for each keeps no job out.
+    memory_mb = own.pop(MEMORY) // _MB_KB + cpus if MEMORY in own else 0
+    if memory_mb:
+        words += f" RealMemory={memory_mb}"
+    if own:
+        words += " Gres=" + ",".join(f"{what}:{count}" for what, count in own.items())
+    return Node(name, cpus, words, memory_mb, tuple(own.items()))
+
+
+#: What of a partition Slurm keeps by a QOS, which only slurmdbd has.
+_BY_QOS = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
+
+
+def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[str, ...]:
+    if not partitions:
+        return ("PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP",)
+    tiers = sorted({one.priority for one in partitions})
+    lines = []
+    for at, one in enumerate(partitions):
+        for key in _BY_QOS:
+            if getattr(one, key) is not None:
+                raise InputError(
+                    f"--platform: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and that is not here; "
+                    "allowed: hosts, priority, max_time, min_cores, max_cores"
+                )
+        hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
+        where = compressed([nodes[host] for host in hosts]) if hosts else "ALL"
+        longest = "INFINITE" if one.max_time_ns is None else str(max(1, -(-one.max_time_ns // _MINUTE_NS)))
+        tier = f"PriorityTier={1 + tiers.index(one.priority)}"
+        default = " Default=YES" if one.default else ""
+        lines.append(
+            f"PartitionName={slurm_partition(partitions, at)} Nodes={where} MaxTime={longest} {tier} State=UP{default}"
+        )
+    return tuple(lines)
+
+
+def slurm_partition(partitions: Sequence[Partition], at: int) -> str:
+    """What Slurm calls a partition of a platform: by its name, where that is one for Slurm."""
+    return partitions[at].name if _PLAIN.fullmatch(partitions[at].name) else f"p{at}"
+
+
+def over(keys: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Keys, and what is given instead; they are the same in whatever case."""
     said = {key.lower() for key in given}
     return {key: value for key, value in keys.items() if key.lower() not in said} | dict(given)
-
-
-def _lines(path: str) -> Iterable[tuple[int, str]]:
-    # Without comments, and joined where one ends in a backslash.
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"--slurm-conf: {path}: is no text in UTF-8") from None
-    except OSError as error:
-        raise InputError(f"--slurm-conf: {path}: {error.strerror}") from None
-    joined, begin = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = re.sub(r"(?<!\\)#.*", "", raw).strip()
-        begin = begin or number
-        if line.endswith("\\"):
-            joined += line[:-1] + " "
-            continue
-        if (joined + line).strip():
-            yield begin, (joined + line).strip()
-        joined, begin = "", 0
-
-
-def of_site(path: str, given: Mapping[str, str]) -> Configuration:
-    """A site's slurm.conf; what is ``given`` holds in any case.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or asks for what is not here.
-    """
-    own = {key.lower(): key for key in OWN}
-    keys: dict[str, str] = {}
-    nodes: list[Node] = []
-    partitions: list[str] = []
-    replaced: list[str] = []
-    node_default: dict[str, str] = {}
-    for number, line in _lines(path):
-        where = f"--slurm-conf: {path}: line {number}"
-        words = [(key, value.strip('"')) for key, value in _WORD.findall(line)]
-        if line.lower().startswith("include"):
-            raise InputError(f"{where}: Include: other files are not read; allowed: one file with all of it")
-        if not words:
-            raise InputError(f"{where}: {shown(line)}; allowed: KEY=VALUE")
-        first = words[0][0].lower()
-        if first == "nodename":
-            nodes += _nodes(words, node_default, replaced, where, number)
-        elif first == "partitionname":
-            partitions.append(_partition(words, replaced))
-        elif first in _LINES:
-            replaced.append(f"{words[0][0]}: left out")
-        else:
-            for key, value in words:
-                if key.lower() in own:
-                    instead = OWN[own[key.lower()]]
-                    replaced.append(
-                        f"{key}={value}: " + ("left out" if instead is None else f"{instead or 'of the replay'}")
-                    )
-                else:
-                    keys[key] = value
-    keys = _over(keys, given)
-    for key, value in keys.items():
-        if found := _refusal(key, value):
-            raise InputError(f"--slurm-conf: {path}: {found} (--set KEY=VALUE)")
-    if not nodes:
-        raise InputError(f"--slurm-conf: {path}: has no NodeName; allowed: a file with the nodes of the machine")
-    if not partitions:
-        raise InputError(f"--slurm-conf: {path}: has no PartitionName; allowed: a file with at least one partition")
-    return Configuration(keys, tuple(nodes), tuple(partitions), tuple(dict.fromkeys(replaced)))
-
-
-def _nodes(
-    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str, line: int
-) -> Iterable[Node]:
-    kept = {key.lower(): key for key in _OF_NODES}
-    own = {key.lower() for key in _OWN_OF_NODES}
-    said: dict[str, str] = {}
-    for key, value in words[1:]:
-        if key.lower() in kept:
-            said[kept[key.lower()]] = value
-        elif key.lower() in own:
-            replaced.append(f"{key} of nodes: of the replay")
-        else:
-            raise InputError(
-                f"{where}: {key}: is not known of nodes; allowed: {', '.join((*_OF_NODES, *_OWN_OF_NODES))}"
-            )
-    if words[0][1].upper() == "DEFAULT":
-        default |= said
-        return
-    said = default | said
-    try:
-        names = expanded(words[0][1])
-        cpus = _cpus(said)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
-    for name in names:
-        yield Node(name, cpus, " ".join(f"{key}={value}" for key, value in said.items()), line)
-
-
-def _cpus(said: Mapping[str, str]) -> int:
-    if "CPUs" in said:
-        return int(said["CPUs"])
-    sockets = int(said.get("Sockets", said.get("SocketsPerBoard", "1"))) * int(said.get("Boards", "1"))
-    return sockets * int(said.get("CoresPerSocket", "1")) * int(said.get("ThreadsPerCore", "1"))
-
-
-def _partition(words: Sequence[tuple[str, str]], replaced: list[str]) -> str:
-    own = {key.lower() for key in _OWN_OF_PARTITIONS}
-    replaced += [f"{key} of partitions: left out" for key, _ in words if key.lower() in own]
-    return " ".join(f"{key}={value}" for key, value in words if key.lower() not in own)

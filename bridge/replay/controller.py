@@ -6,8 +6,10 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -71,6 +73,7 @@ class Controller:
             "TWOLEVEL_REPLAY_SOCKETS": str(folder),
             "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
         }
+        self._touched = True  # whether anything was sent to it, or closed, since it came to rest
         self._listener = listening(folder, "requests", 16)
         self._requests: subprocess.Popen[bytes] | None = None
         self._requests_command, self._environment = [str(requests)], environment
@@ -131,10 +134,23 @@ class Controller:
         self._answer()
 
     def step(self, until_ns: int) -> bool:
-        """Give it a turn: it runs until it has said something, or nothing can happen before an instant; whether it has."""
-        self._await(self._clock.pass_turn(until_ns, _LOOK_S))
+        """Give it a turn: it runs until it has said something, or nothing can happen before an instant; whether it has.
+
+        Raises
+        ------
+        InputError
+            If it could not write its files: what it has decided since then nobody could explain.
+        PeerError
+            If it has died, hangs, or has sent what is not understood.
+        """
+        clock = self._clock
+        if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
+            return False  # nobody has anything to do
+        self._await(clock.pass_turn(until_ns, _LOOK_S))
         try:
-            return self._nodes.serve() > 0
+            answered = self._nodes.serve()
+            self._touched = answered > 0 or self._nodes.spoken_to
+            return answered > 0
         except MessageError as error:
             raise self._fault(f"has sent what is not understood: {error}") from None
 
@@ -147,7 +163,7 @@ class Controller:
     def ask(self, message: bytes) -> bytes:
         """Send it a message; returns its answer. Should it sleep before it answers, the clock goes on to where it wakes."""
         received = bytearray()
-        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+        with self._connected() as connection:
             connection.sendall(message)
             connection.setblocking(False)
             while True:
@@ -169,18 +185,30 @@ class Controller:
 
     def tell(self, message: bytes) -> None:
         """Send it a message that it does not answer."""
-        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+        with self._connected() as connection:
             connection.sendall(message)
             self.settle()
 
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        # It has something to look at from the beginning on, and once more at the end.
+        self._touched = True
+        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+            yield connection
+        self._touched = True
+
     def request(self, *fields: object) -> int:
-        """Ask for something through libslurm; returns the number of the answer.
+        """Ask for something through libslurm (``native/requests.c``); returns the number of the answer.
 
         Raises
         ------
         Refused
             If Slurm does not do it.
         """
+        return int(self.words(*fields)[0])
+
+    def words(self, *fields: object) -> list[str]:
+        """The same; returns all words of the answer."""
         self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
         self._pipe(0).flush()
         return self._answer()
@@ -221,7 +249,7 @@ class Controller:
         assert pipe is not None
         return pipe
 
-    def _answer(self) -> int:
+    def _answer(self) -> list[str]:
         # What libslurm sends meanwhile goes to slurmctld, and its answers back.
         assert self._requests is not None
         said = self._pipe(1)
@@ -231,7 +259,7 @@ class Controller:
                 line = said.readline().decode("utf-8", "replace")
                 kind, _, rest = line.strip().partition(" ")
                 if kind == "ok":
-                    return int(rest)
+                    return rest.split()
                 if kind != "error":
                     raise PeerError("the program that speaks through libslurm has ended; Slurm may be damaged")
                 raise Refused(rest.partition(" ")[2])
@@ -261,6 +289,10 @@ class Controller:
                 why = "" if self._clock.loaded else "; the system has not loaded its clock"
                 raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
             come = self._clock.await_turn(_LOOK_S)
+        if self._clock.no_room:
+            raise InputError(
+                f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(self._clock.no_room)}"
+            )
 
     def _fault(self, what: str) -> PeerError:
         return PeerError(f"slurmctld {what}; its last words: {self.last_words()}")

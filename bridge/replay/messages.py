@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -40,6 +40,9 @@ _AUTH_NONE = 100
 _LONGEST = 1 << 28
 
 _HOST = "replay"
+
+#: What each generic resource of a registration begins with.
+_RESOURCE = 0x438A34D4
 
 
 class Kind(IntEnum):
@@ -135,9 +138,16 @@ def ping_answer(version: int) -> bytes:
 
 
 def registration(
-    version: int, node: str, cpus: int, release: str, date_s: int, up_since_s: int, jobs: list[int]
+    version: int,
+    node: str,
+    cpus: int,
+    release: str,
+    date_s: int,
+    up_since_s: int,
+    jobs: list[int],
+    generic: Sequence[tuple[str, int]] = (),
 ) -> bytes:
-    """A node tells that it is up, what it has, and which jobs run on it."""
+    """A node tells that it is up, what it has, generic resources as GPUs too, and which jobs run on it."""
     no_code, batch_step = 0, 0xFFFFFFFB
     body = struct.pack(">QQI", date_s, up_since_s, no_code)
     body += _text(None) + _text(None)  # features
@@ -151,11 +161,19 @@ def registration(
     body += struct.pack(">I", len(jobs))
     for job in jobs:
         body += struct.pack(">III", job, batch_step, 0xFFFFFFFE)
-    resources = struct.pack(">HH", version, 0)  # generic ones: none
+    resources = struct.pack(">HH", version, len(generic)) + b"".join(_resource(*one, cpus) for one in generic)
     body += struct.pack(">HII", 0, len(resources), len(resources)) + resources
     body += struct.pack(">QIQIQQ", 0, 0, 0, 0, 0, 0)  # no energy
     body += _text(release) + struct.pack(">B", 0) + _text(None) + _text(None)
     return framed(version, Kind.MESSAGE_NODE_REGISTRATION_STATUS, body)
+
+
+def _resource(name: str, count: int, cpus: int) -> bytes:
+    # A generic resource of a node; who knows it by a plug-in finds it by the number of its name.
+    number = sum(byte << 8 * (at % 4) for at, byte in enumerate(name.encode())) % 2**32
+    no_flags = 0
+    said = struct.pack(">IQIII", _RESOURCE, count, cpus, no_flags, number)
+    return said + _text(None) + _text(None) + _text(name) + _text(None) + _text(None)  # CPUs, links; type, number
 
 
 def epilog_complete(version: int, job: int, node: str) -> bytes:

@@ -75,5 +75,5 @@ def _build(command: list[str], name: str) -> None:
             f"twolevel replay needs a C compiler, and there is no {command[0]}; CC can name another"
         ) from None
     if said.returncode:
-        error = next((line for line in said.stderr.splitlines() if "error" in line), said.stderr)
+        error = next((line for line in said.stderr.splitlines() if "error" in line or "failed" in line), said.stderr)
         raise InputError(f"{command[0]} cannot build {name}: {error.strip()[:_LONGEST_WORDS]}")

@@ -95,6 +95,8 @@ class NodeController:
         self.tell = NOBODY
         self._listener = listening(folder, "nodes", _BACKLOG)
         self._open: list[tuple[socket.socket, bytearray]] = []
+        #: Whether there was any connection when last looked at.
+        self.spoken_to = False
         #: How many messages there were of each kind.
         self.messages: dict[int, int] = {}
 
@@ -107,6 +109,7 @@ class NodeController:
             except BlockingIOError:
                 break
             self._open.append((connection, bytearray()))
+        self.spoken_to = bool(self._open)
         still = []
         for connection, received in self._open:
             over = self._receive(connection, received)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bridge.replay.configuration import Configuration
 from bridge.replay.run import Replay
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.record import write_run
@@ -16,26 +15,19 @@ __all__ = ["replay_rows", "write_replay"]
 
 
 def write_replay(
-    done: Replay,
-    found: Configuration,
-    folder: Path,
-    arguments: Mapping[str, Any],
-    *,
-    tasks: bool,
-    trace: bool,
-    nodes: bool = False,
+    done: Replay, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
 ) -> None:
     """Write what a run writes; ``run.json`` has a key ``replay`` more."""
     write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
-    record["replay"] = {**done.cost, "keys": dict(found.keys), "replaced": list(found.replaced)}
+    record["replay"] = {**done.cost, "keys": dict(done.found.keys), "replaced": [*done.found.replaced, *done.notes]}
     write_record(folder / "run.json", record)
 
 
-def replay_rows(done: Replay, found: Configuration) -> list[tuple[str, str]]:
+def replay_rows(done: Replay) -> list[tuple[str, str]]:
     """The figures of a replay that a person looks at first: (name, text)."""
     cost = done.cost
-    chosen = {key.lower(): value for key, value in found.keys.items()}
+    chosen = {key.lower(): value for key, value in done.found.keys.items()}
     plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]
     span = format_ns(round(cost["simulated_s"] * NS_PER_S))
     speed = cost["simulated_s"] / cost["replay_s"]

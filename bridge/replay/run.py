@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from bls.engine.status import BatchStatus
-from bls.metrics.schedule import Downtime
 from bls.simulator import BatchSimulator
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
@@ -17,10 +16,13 @@ from bridge.couplings.contract import nothing_done
 from bridge.replay.clock import Clock
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
+from bridge.replay.course import Course, Pace
 from bridge.replay.installed import Slurm
-from bridge.replay.level import Pace, SlurmLevel
+from bridge.replay.level import SlurmLevel
 from bridge.replay.native import clock_library, requests_program
 from bridge.replay.nodes import NodeController
+from bridge.replay.trace.log_words import log_words
+from bridge.replay.trace.submissions import configured, submissions
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.scenarios.scenario import Options, Scenario
@@ -32,6 +34,9 @@ __all__ = ["Replay", "ReplayOptions", "replay"]
 #: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
 _LEAD_NS = 75_500_000_000
 
+#: Under a clock that runs it has so much real time more to come up, and nodes to register.
+_STARTS_S = 5
+
 #: Where a log does not say its date: the first of January 2001, a Monday, 00:00 UTC.
 _MONDAY_S = 978_307_200
 
@@ -39,7 +44,7 @@ _MONDAY_S = 978_307_200
 _PAUSE_JOBS = 100
 
 #: What stays of slurmctld's folder.
-KEPT = ("slurm.conf", "slurmctld.log")
+KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,16 @@ class Replay:
         As of a run.
     cost : dict
         What it has taken, for the record.
+    found : Configuration
+        What Slurm was configured with.
+    notes : tuple of str
+        What of the log was not asked for, in words.
     """
 
     result: Result
     cost: dict[str, Any]
+    found: Configuration
+    notes: tuple[str, ...]
 
 
 def replay(
@@ -76,6 +87,8 @@ def replay(
     settle_ns: int = 0,
     rate: float = 0.0,
     phase_ns: int | None = None,
+    cleanup_ns: int = 0,
+    recorded_priorities: bool = False,
     keep_tasks: bool = False,
     watch: Watch,
 ) -> Replay:
@@ -97,6 +110,10 @@ def replay(
     phase_ns : int, optional
         So long after the first submit a pass of backfilling falls; default: Slurm has come to rest before, and looks once a
         second.
+    cleanup_ns : int
+        How long nodes take to clean up after a job, and are not free meanwhile.
+    recorded_priorities : bool
+        Whether jobs have the priorities of the log, or those by which they would have started in its order.
     keep_tasks : bool
         Whether records of tasks are kept.
     watch : Watch
@@ -111,19 +128,23 @@ def replay(
     began_s = time.monotonic()
     folder = folder.absolute()
     workload = scenario.workload
+    found = configured(found, scenario)
+    asked = submissions(scenario, found, log_words(workload), recorded_priorities=recorded_priorities)
     start = Calendar.of(workload).start
     origin_ns = (_MONDAY_S if start is None else int(start.timestamp())) * NS_PER_S
-    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns)
+    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns, rate)
     folder.chmod(0o700)
     (folder / "state").mkdir()
-    (folder / "slurm.conf").write_text(found.text(len(workload)), encoding="utf-8")
+    for name, text in {"slurm.conf": found.text(len(workload)), **found.further_files()}.items():
+        (folder / name).write_text(text, encoding="utf-8")
     libraries = clock_library(folder), requests_program(slurm.release, folder)
     clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
     with closing(NodeController(folder, slurm.version)) as nodes:
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
-            pace = Pace(origin_ns, settle_ns)
-            level = SlurmLevel(scenario, controller, clock, nodes, found.nodes, slurm, pace)
+            pace = Pace(origin_ns, settle_ns, cleanup_ns)
+            course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
+            level = SlurmLevel(scenario, course)
             up_s = time.monotonic()
             applications = _run(scenario, level, keep_tasks, watch)
             cost = {
@@ -134,30 +155,32 @@ def replay(
                 "simulated_s": (level.now_ns - int(workload.submit_ns.min())) / NS_PER_S,
                 "wakes": clock.moves,
                 "turns": clock.turns,
-                "jumps": level.jumps,
+                "jumps": course.jumps,
                 "messages": sum(nodes.messages.values()),
             }
-        level.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
+        course.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
         _tidy(folder)
     as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
     ledger = ledger_of(scenario, as_run, applications)
-    names = workload.names
+    names, depends = workload.names, scenario.circumstances.dependencies
+    origin = level.columns().origin
     notes = BatchNotes(
         decisions={},
         decision_columns={},
         observations=[],
-        downtime=Downtime(),
-        missing_dependencies=0,
-        names=[names.get(number, "") for number in workload.application.tolist()] if names else None,
+        downtime=level.downtime(),
+        missing_dependencies=0 if depends is None else depends.missing,
+        names=[names.get(number, "") for number in workload.application[origin].tolist()] if names else None,
     )
     spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
-    known = application_notes(scenario, level.columns().origin, applications, ledger)
-    return Replay(Result(scenario, ledger, spent, notes, known), cost)
+    known = application_notes(scenario, origin, applications, ledger)
+    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, asked.notes)
 
 
-def _lead_ns(found: Configuration, phase_ns: int | None) -> int:
+def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
     # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
-    return _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    lead_ns = _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 
 def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:

@@ -138,7 +138,6 @@ def _replay(unit: Unit, scenario: Scenario, choice: SlurmChoice) -> tuple[dict[s
             write_record(folder / CELL, {"key": unit.key, "seed": seed})
             write_replay(
                 replayed,
-                choice.configuration(scenario.platform),
                 folder,
                 {**(unit.record or {}), **choice.names(scenario.platform, seed)},
                 tasks="tasks" in unit.keep and scenario.technique is not None,

@@ -59,7 +59,7 @@ def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
     )
 
 
-@pytest.mark.parametrize("search", ["hinted", "paper", "list"])
+@pytest.mark.parametrize("search", ["hinted", "paper", "lns", "list"])
 @pytest.mark.parametrize("model", MODELS)
 def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str, tmp_path: Path) -> None:
     for which, seed in (("fits", 1), ("all", 2)):
@@ -309,7 +309,8 @@ def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.Monk
         with pytest.raises(InputError, match=r'pip install "twolevel\[cp\]"'):
             PCP20.for_run()
         assert 'pip install "twolevel[cp]"' in refused()
-        result = simulated("pcp20:search=list", 7, tmp_path)  # which needs none
-        assert (result.jobs.state == "completed").all()
+        for search in ("list", "lns"):  # which need none
+            result = simulated(f"pcp20:search={search}", 7, tmp_path)
+            assert (result.jobs.state == "completed").all()
     finally:
         solver.cp_model.cache_clear()

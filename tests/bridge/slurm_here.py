@@ -37,6 +37,8 @@ def replayed(
     found: Configuration | None = None,
     settle_ns: int = 0,
     rate: float = 0.0,
+    cleanup_ns: int = 0,
+    recorded_priorities: bool = False,
     **options: object,
 ) -> Replay:
     """A replay of (number, submit s, run s, cores, estimate s), by default as recorded; its own checks are made."""
@@ -49,7 +51,16 @@ def replayed(
     found = found or of_machine(keys or {}, platform)
     keep = scenario.technique is not None
     done = replay(
-        scenario, found, installed_slurm(), folder, settle_ns=settle_ns, rate=rate, keep_tasks=keep, watch=_unwatched
+        scenario,
+        found,
+        installed_slurm(),
+        folder,
+        settle_ns=settle_ns,
+        rate=rate,
+        cleanup_ns=cleanup_ns,
+        recorded_priorities=recorded_priorities,
+        keep_tasks=keep,
+        watch=_unwatched,
     )
     check_ledger(done.result.ledger)
     return done

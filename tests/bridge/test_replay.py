@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -24,8 +25,8 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.replay import controller
-from bridge.replay.configuration import of_site
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
+from bridge.replay.site import of_site
 from bridge.runs.result import Result
 from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
@@ -70,7 +71,7 @@ def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
 
 def test_the_main_scheduler_starts_jobs_when_our_first_come_first_served_does(tmp_path: Path) -> None:
     whole = read_workload(sample_path())
-    jobs = whole.take(np.arange(150))  # of a machine that others wait for
+    jobs = whole.take(np.arange(100))  # of a machine that others wait for
     keys = {"SchedulerType": "sched/builtin"}
     slurms = replayed(jobs, Platform(), tmp_path / "r", keys=keys, settle_ns=70 * S).result.jobs
     ours = simulate(jobs, Platform(), bls="fcfs", als="recorded", rules=Rules(kill_at_walltime=True)).jobs
@@ -156,6 +157,20 @@ def test_the_application_level_decides_when_jobs_end(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(tasks, again.result.tasks)
 
 
+def test_nodes_that_clean_up_are_free_later(tmp_path: Path) -> None:
+    # Jobs of both hosts, and a last one that nobody stands before.
+    jobs = [(1, 0, 300, 2, 600), (2, 10, 300, 2, 600), (3, 20, 300, 2, 600), (4, 5000, 60, 1, 120)]
+    keys = {"SchedulerType": "sched/builtin"}
+    at_once = replayed(jobs, machine(2, 1), tmp_path / "a", keys=keys).result.jobs
+    later = replayed(jobs, machine(2, 1), tmp_path / "b", keys=keys, cleanup_ns=7 * S).result.jobs
+    assert (later.end_ns - later.start_ns == at_once.end_ns - at_once.start_ns).all()
+    assert list((later.start_ns - at_once.start_ns) / S) == [0, 7, 14, 0]
+    # Longer than it takes until the date jumps.
+    slow = replayed(jobs, machine(2, 1), tmp_path / "c", keys=keys, cleanup_ns=400 * S, settle_ns=70 * S)
+    assert slow.cost["jumps"] > 0
+    assert list((slow.result.jobs.start_ns - at_once.start_ns) / S) == [0, 400, 800, 0]
+
+
 def test_a_clock_that_runs_is_another_one(tmp_path: Path) -> None:
     jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
     began = time.monotonic()
@@ -222,15 +237,31 @@ _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 def test_a_slurmctld_that_dies_or_hangs_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
 ) -> None:
-    submit = SlurmLevel._submit
+    submit = Course._submit
 
-    def submit_and_send(level: SlurmLevel, row: int) -> None:
+    def submit_and_send(level: Course, row: int) -> None:
         submit(level, row)
         os.kill(level._controller._slurmctld.pid, number)
 
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(SlurmLevel, "_submit", submit_and_send)
+    monkeypatch.setattr(Course, "_submit", submit_and_send)
     with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
+        replayed(_LONG, machine(1, 1), tmp_path / "r")
+    assert not _of_parent(os.getpid())
+
+
+def test_a_full_disk_is_one_line_and_half_a_log_explains_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = Course._submit
+
+    def submit_and_fill(course: Course, row: int) -> None:
+        # A file that may not grow any more is to a program what a full disk is; slurmctld's log is longer already.
+        resource.prlimit(course._controller._slurmctld.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+        submit(course, row)
+
+    monkeypatch.setattr(Course, "_submit", submit_and_fill)
+    with pytest.raises(InputError, match=r"cannot write its log or its state into .*r: File too large"):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     assert not _of_parent(os.getpid())
 
@@ -249,15 +280,15 @@ def _start(tmp_path: Path, name: str, *words: str) -> subprocess.Popen[str]:
 _SAYS = """
 import sys
 from bridge.cli import main
-from bridge.replay.level import SlurmLevel
+from bridge.replay.course import Course
 
-submit = SlurmLevel._submit
+submit = Course._submit
 
 def submit_and_say(level, row):
     submit(level, row)
     print("submitted", flush=True)
 
-SlurmLevel._submit = submit_and_say
+Course._submit = submit_and_say
 main()
 """
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.allocation import Cores
 from bridge.replay.clock import NEVER, Clock
-from bridge.replay.configuration import OWN, of_machine, of_site, settings
+from bridge.replay.configuration import of_machine, settings
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.installed import installed_slurm
+from bridge.replay.keys import OWN
 from bridge.replay.messages import (
     LAYOUTS,
     Kind,
@@ -36,6 +37,7 @@ from bridge.replay.messages import (
 )
 from bridge.replay.native import clock_library
 from bridge.replay.nodes import node_address, node_of
+from bridge.replay.site import of_site
 from traces.base.errors import InputError, PeerError
 
 V = LAYOUTS["22.05"]
@@ -316,7 +318,6 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
         "AuthType=auth/munge: auth/none",
         "Prolog=/etc/slurm/prolog.sh: left out",
         "NodeAddr of nodes: of the replay",
-        "Gres of nodes: of the replay",
         "AllowAccounts of partitions: left out",
     )
     lines = found.text(5).splitlines()

@@ -153,7 +153,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ('failures = "x.csv"', r"\[run\] failures: .*not with batch slurm: a replay knows nothing of it"),
+        ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
         ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
         ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
         ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),

@@ -157,9 +157,13 @@ def places(case: Case, kind: str, job: Waiting) -> list[Cells]:
     return list(found.values())
 
 
-def least_z(case: Case, kind: str, goal: str = "slowdown") -> Fraction:
-    """The least Σ (s - q + d) / e over all plans of all waiting jobs: e is d, max(d, 10), or 1 if the goal is ``wait``."""
-    per = [{"slowdown": d, "bounded": max(d, 10), "wait": 1}[goal] for d in (job.duration for job in case.waiting)]
+def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction] | None = None) -> Fraction:
+    """The least Σ (s - q + d) / e over all plans of all waiting jobs: e is d, max(d, 10), or 1 if the goal is ``wait``; or
+    1 / e are the rates."""
+    durations = [job.duration for job in case.waiting]
+    per = [Fraction({"slowdown": d, "bounded": max(d, 10), "wait": 1}[goal]) for d in durations]
+    if rates is not None:
+        per = [1 / rate for rate in rates]
     room, ways = available(case, kind), [places(case, kind, job) for job in case.waiting]
     best: list[Fraction] = []
 

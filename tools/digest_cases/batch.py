@@ -112,6 +112,7 @@ def _orders() -> Iterator[Case]:
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")
     for name in ("slurm", "slurm:scheduler=builtin", "slurm:bf_interval=0,tick=0,minute=1"):
         yield run(name, workload="busy", bls=name, rules={"kill_at_walltime": True})
+    yield run("cp-classes × lns", workload="busy", bls="cp-classes:search=lns,which=all")
     yield run("backfill as a number", workload="busy", platform="plain.toml", backfill=12, bls="saf")
 
 

@@ -52,7 +52,7 @@ class PlannedRun:
     }  # fmt: skip
 
     def __init__(self, name: str, parameters: Parameters) -> None:
-        if parameters.search != "list":
+        if parameters.has_solver:
             cp_model()
         self.name, self.parameters = name, parameters
         self._queue = parameters.queue
@@ -181,6 +181,7 @@ class _Machine:
             estimate_ns=waiting.estimate_ns,
             units=waiting.units,
             per_unit=_per_unit(waiting),
+            user=waiting.user,
         )
 
     def cores(self, is_free: Array, units_on: dict[int, int], unit_cores: int) -> list[int]:

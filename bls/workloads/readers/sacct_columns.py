@@ -33,6 +33,12 @@ _USES = {
     "partition": ("Partition",),
     "qos": ("QOS",),
     "application": ("JobName",),
+    # Kept nowhere: read again for the jobs of which they are asked (``bls.workloads.readers.sacct_words``).
+    "least_nodes": ("ReqNodes",),
+    "node_list": ("NodeList",),
+    "features": ("Constraints",),
+    "reservation": ("Reservation",),
+    "priority": ("Priority",),
 }
 
 # Each needs one of these.

@@ -54,6 +54,7 @@ struct shared {
     double rate;
     int64_t wake;        /* the next instant that a thread waits for, or NEVER */
     int64_t wakes, turns; /* how often the clock has moved to one, and the conductor had its turn */
+    int64_t no_room;     /* why the program could not write a file, an errno; 0: it could */
 };
 
 enum kind { NONE, MUTEX, RWLOCK, CONDITION, THREAD, MESSAGE };
@@ -97,6 +98,7 @@ static int sent, n_writers;
     f(int, nanosleep, (const struct timespec *, struct timespec *)) \
     f(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *)) \
     f(int, sigaction, (int, const struct sigaction *, struct sigaction *)) \
+    f(ssize_t, write, (int, const void *, size_t)) f(int, fflush, (FILE *)) \
     f(int, fsync, (int)) f(int, fdatasync, (int)) \
     f(int, bind, (int, const struct sockaddr *, socklen_t)) f(int, connect, (int, const struct sockaddr *, socklen_t)) \
     f(int, accept, (int, struct sockaddr *, socklen_t *)) f(int, accept4, (int, struct sockaddr *, socklen_t *, int)) \
@@ -488,7 +490,23 @@ int sigaction(int number, const struct sigaction *new, struct sigaction *old) {
     return 0;
 }
 
-/* ---- files: what is kept for a restart is of no use ---- */
+/* ---- files: that one cannot be written is for the conductor to know, as Slurm goes on without its log ---- */
+static void note_no_room(void) {
+    if (me && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) shared->no_room = errno;
+}
+ssize_t write(int fd, const void *data, size_t n) {
+    if (!real_write) find();
+    ssize_t rc = real_write(fd, data, n);
+    if (rc < 0) note_no_room();
+    return rc;
+}
+int fflush(FILE *file) {
+    if (!real_fflush) find();
+    int rc = real_fflush(file);
+    if (rc) note_no_room();
+    return rc;
+}
+/* What is kept for a restart is of no use. */
 int fsync(int fd) { return me ? 0 : real_fsync(fd); }
 int fdatasync(int fd) { return me ? 0 : real_fdatasync(fd); }
 
@@ -616,6 +634,7 @@ __attribute__((constructor)) static void begin(void) {
     me->self = pthread_self();
     struct sigaction ignored = {.sa_handler = SIG_IGN};
     real_sigaction(SIGPIPE, &ignored, &of_pipes);
+    real_sigaction(SIGXFSZ, &ignored, 0); /* it is told why instead */
     pthread_atfork(before_fork, 0, in_child);
 }
 

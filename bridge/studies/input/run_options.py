@@ -13,7 +13,7 @@ from bls.options import BLS
 from bridge.couplings import PeerOptions, peers
 from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions
-from bridge.options.declared import PHASE, SETTLE, SLURM_CONF, SLURM_SET
+from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
 from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.scenarios.scenario import RECORDED, Options
@@ -61,12 +61,24 @@ OF_ENGINE = (
     *(BLS_OPTION, BLS_COMMAND_OPTION, "bls-timeout", "backfill", "conservative", "allocator", "estimates"),
     *("kill-at-walltime", "charge-decisions", "decision-cost"),
 )
-OF_SLURM = ("set", "settle", "phase")
+OF_SLURM = ("set", "settle", "phase", "topology", "priorities", "cleanup")
 
 #: What a replay knows beside these. A cell of Slurm is given nothing else.
 _REPLAYED = (
     *("select", "oversize", "platform", "cancelled", "slurm-conf", "als", "variation", "tasks-per-core", "lengths"),
-    *("applications", "overhead", "latency", "assignment", "network", "slack"),
+    *(
+        "applications",
+        "overhead",
+        "latency",
+        "assignment",
+        "network",
+        "slack",
+        "preset",
+        "memory",
+        "requests",
+        "windows",
+    ),
+    *("failures", "on-failure", "max-attempts", "dependencies", "switches"),
 )
 
 _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions)
@@ -116,6 +128,9 @@ class BatchOptions:
     set: Annotated[list[str] | None, SLURM_SET] = None
     settle: Annotated[float | None, SETTLE] = SETTLE.default
     phase: Annotated[float | None, PHASE] = PHASE.default
+    topology: Annotated[str | None, SLURM_TOPOLOGY] = SLURM_TOPOLOGY.default
+    priorities: Annotated[str, PRIORITIES] = PRIORITIES.default
+    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 def kind_of(hint: Any) -> type:
@@ -275,7 +290,9 @@ def drawn(
         If a value cannot be.
     """
     batch: BatchOptions = _bundle(BatchOptions, given)
-    slurm = given_choice(batch.slurm_conf, batch.set, batch.settle, 0.0, batch.phase)
+    slurm = given_choice(
+        batch.slurm_conf, batch.set, batch.settle, 0.0, batch.phase, batch.topology, batch.priorities, batch.cleanup
+    )
     machine = slurm.machine()
     if machine is not None and given.get("platform") is not None:
         raise InputError(f"{SLURM_CONF.name}: not with platform: its nodes are the machine; allowed: one of them")

@@ -26,7 +26,7 @@ from bls.policies.planning.planner import PCP20
 from traces.base.errors import InputError
 
 #: Those with a solver.
-SOLVED = tuple(one for one in SEARCHES if one != "list")
+SOLVED = tuple(one for one in SEARCHES if one not in ("list", "lns"))
 
 LONG = Parameters(which="all", limit_s=5.0)
 
@@ -73,7 +73,7 @@ def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str
 
 
 @settings(max_examples=80)
-@given(cases(), st.sampled_from(GOALS), st.sampled_from(SOLVED))
+@given(cases(), st.sampled_from(GOALS[:3]), st.sampled_from(SOLVED))
 def test_optima_of_other_goals_equal_exhaustive_search(case: Case, goal: str, search: str) -> None:
     # A second here is four, so that durations are on both sides of the 10 s of a bounded slowdown.
     slow = replace(
@@ -100,7 +100,7 @@ def test_optima_of_other_goals_equal_exhaustive_search(case: Case, goal: str, se
 def test_who_goes_first_by_what_is_minimised(wide_s: int, narrow_s: int, first: dict[str, list[int]]) -> None:
     case = Case(((1,), (1,)), (), (Waiting(0, wide_s, 2, (1,)), *(Waiting(0, narrow_s, 1, (1,)) for _ in range(2))))
     for model in MODELS:
-        plans = {goal: planned(instance_of(case), model, replace(LONG, goal=goal)) for goal in GOALS}
+        plans = {goal: planned(instance_of(case), model, replace(LONG, goal=goal)) for goal in GOALS[:3]}
         assert {goal: sorted(start.row for start in one.starts) for goal, one in plans.items()} == first
 
 
@@ -483,6 +483,7 @@ def test_weights_of_the_longest_durations_are_neither_nothing_nor_too_large() ->
         ({"queue": 2.5}, "queue: 2.5 is not a whole number"),
         ({"which": "some"}, "which: unknown choice of jobs 'some'; known: "),
         ({"search": "dfs"}, "search: unknown search 'dfs'; known: "),
+        ({"lists": 0}, "lists: 0 is out of range; allowed: 1 to 2147483647"),
         ({"limit_s": 0.0}, "limit_s: 0; allowed: above 0, up to 1e+09"),
         ({"limit_s": float("nan")}, "limit_s: nan; allowed: above 0, up to 1e+09"),
         ({"more_s": -1.0}, "more_s: -1; allowed: above 0, up to 1e+09"),

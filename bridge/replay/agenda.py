@@ -1,0 +1,78 @@
+"""What is to happen: of one instant first what ends, then what becomes of nodes, then what comes, then what leaves."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from bls.constraints.advance_reservations import Windows
+from bls.workloads.workload import Workload
+from bridge.replay.book import Book
+from traces.compiled import Array
+
+__all__ = ["END", "LOOK", "NODE", "SUBMIT", "WITHDRAWN", "Agenda"]
+
+#: A row ends; a host goes down or comes back; a job of the workload comes, or leaves; Slurm may find something by itself.
+END, NODE, SUBMIT, WITHDRAWN, LOOK = range(5)
+
+
+class Agenda:
+    """What is to happen: (instant, what, which).
+
+    Parameters
+    ----------
+    workload : Workload
+        Its jobs are submitted and withdrawn, but for those that run already.
+    windows : Windows or None
+        They begin and end, and who is in one of them is withdrawn then.
+    window : ndarray of int64
+        The window of each job, -1 for none.
+    """
+
+    def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:
+        submitted = np.flatnonzero(workload.preset == 0).tolist()
+        self._heap = [(int(workload.submit_ns[row]), SUBMIT, row) for row in submitted]
+        self._leaves: dict[int, list[int]] = {}
+        for row in np.flatnonzero(workload.cancel_ns >= 0).tolist():
+            self._leaves.setdefault(row, []).append(int(workload.cancel_ns[row]))
+        if windows is not None:
+            self._heap += [(instant, LOOK, -1) for instant in (*windows.begin_ns.tolist(), *windows.end_ns.tolist())]
+            for row in np.flatnonzero(window >= 0).tolist():
+                self._leaves.setdefault(row, []).append(int(windows.end_ns[window[row]]))
+        self._heap += [(instant, WITHDRAWN, row) for row, instants in self._leaves.items() for instant in instants]
+        heapq.heapify(self._heap)
+
+    def push(self, instant_ns: int, what: int, which: int = -1) -> None:
+        """Something more is to happen."""
+        heapq.heappush(self._heap, (instant_ns, what, which))
+
+    def first(self) -> tuple[int, int, int] | None:
+        """What is next."""
+        return self._heap[0] if self._heap else None
+
+    def pop(self) -> tuple[int, int, int]:
+        """What is next, and no longer to happen."""
+        return heapq.heappop(self._heap)
+
+    def leaves_again(self, job: int, now_ns: int) -> None:
+        """A job that was cut waits again: it may leave as it could have before."""
+        for instant in self._leaves.get(job, ()):
+            if instant >= now_ns:
+                self.push(instant, WITHDRAWN, job)
+
+    def forget_past(self, book: Book) -> None:
+        """What is next is not of a job that is over, nor the withdrawal of one that runs."""
+        state, start = book.columns.state, book.columns.start_ns
+        while self._heap:
+            _, what, which = self._heap[0]
+            if what in (SUBMIT, NODE, LOOK):
+                return
+            row = book.latest[which] if what == WITHDRAWN else which
+            if state[row] < 0 and not (what == WITHDRAWN and start[row] >= 0):
+                return
+            heapq.heappop(self._heap)
+
+    def only_nodes(self) -> bool:
+        """Whether nothing more will become of a job, but by Slurm or by nodes."""
+        return all(what in (NODE, LOOK) for _, what, _ in self._heap)

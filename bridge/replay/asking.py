@@ -1,0 +1,133 @@
+"""What Slurm is asked for, and what it means if it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridge.replay.book import Book
+from bridge.replay.controller import Controller, Refused
+from bridge.replay.messages import Launch
+from bridge.replay.trace.reservations import reservation_lines, reservation_name
+from bridge.replay.trace.submissions import Submissions
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError, PeerError
+from traces.base.time import NS_PER_S
+
+__all__ = ["Asking"]
+
+_MINUTE_NS = 60 * NS_PER_S
+
+
+class Asking:
+    """Requests of a replay (``native/requests.c``).
+
+    Parameters
+    ----------
+    scenario : Scenario
+    controller : Controller
+    book : Book
+    asked : Submissions
+        What jobs ask for.
+    """
+
+    def __init__(self, scenario: Scenario, controller: Controller, book: Book, asked: Submissions) -> None:
+        self._workload, self._around, self._platform = scenario.workload, scenario.circumstances, scenario.platform
+        self._requeue = int(scenario.options.rules.on_failure == "requeue")
+        self._controller, self._book, self._asked = controller, book, asked
+
+    def _fields(self, row: int, longer_ns: int = 0) -> list[str]:
+        minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // _MINUTE_NS))
+        fields = [*self._asked.fields[row], f"minutes={minutes}", f"requeue={self._requeue}"]
+        if (window := int(self._asked.window[row])) >= 0:
+            fields.append(f"reservation={reservation_name(window)}")
+        return fields
+
+    def submit(self, row: int, more: Sequence[str]) -> int:
+        """Submit a job of the workload, with further fields; returns Slurm's number of it.
+
+        Raises
+        ------
+        InputError
+            If Slurm does not take it.
+        """
+        fields = [*self._fields(row), *more]
+        try:
+            return self._controller.request("submit", *fields)
+        except Refused as why:
+            minutes = next(word[8:] for word in fields if word.startswith("minutes="))
+            cores = self._workload.cores[row]
+            raise InputError(
+                f"Slurm does not take job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
+            ) from None
+
+    def allocate(self, row: int, longer_ns: int) -> Launch:
+        """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is longer.
+
+        Raises
+        ------
+        InputError
+            If there are no cores for it.
+        """
+        fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
+        for choice in [[f"on={nodes}"], []] if nodes else [[]]:
+            try:
+                number, names, groups = self._controller.words("allocate", *fields, *choice)
+            except Refused as refused:
+                why = str(refused)
+                continue
+            counts = [group.split("x") for group in groups.split(",")]
+            return Launch(int(number), names, tuple(int(each) for each, times in counts for _ in range(int(times))))
+        cores = self._workload.cores[row]
+        raise InputError(
+            f"Slurm does not start job {self._book.job(row)}, which runs already by the log, on {cores} cores: {why}"
+        )
+
+    def of_job(self, what: str, row: int, *more: object) -> None:
+        """Ask for something that becomes of a job, which Slurm is to do.
+
+        Raises
+        ------
+        PeerError
+            If it does not.
+        """
+        try:
+            self._controller.request(what, self._book.number[row], *more)
+        except Refused as why:
+            raise PeerError(f"Slurm does not {what} job {self._book.job(row)}: {why}") from None
+
+    def why_not(self, row: int) -> str:
+        """Why a job does not start, in Slurm's words."""
+        try:
+            self._controller.request("why", self._book.number[row])
+        except Refused as why:
+            return str(why)
+        return "no reason"
+
+    def set_node(self, name: str, down: bool) -> None:
+        """A node goes down, or comes back.
+
+        Raises
+        ------
+        PeerError
+            If Slurm does not believe it.
+        """
+        try:
+            self._controller.request("node", name, "down" if down else "resume", "by the trace")
+        except Refused as why:
+            raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
+
+    def make_windows(self, nodes: Sequence[str], origin_ns: int) -> None:
+        """Make the reservations and maintenance of the scenario.
+
+        Raises
+        ------
+        InputError
+            If Slurm does not take one.
+        """
+        if self._around.windows is None:
+            return
+        for line in reservation_lines(self._around.windows, self._platform, nodes, origin_ns):
+            try:
+                self._controller.request(*line)
+            except Refused as why:
+                raise InputError(f"--windows: Slurm does not make the reservation of {line[4]}: {why}") from None

@@ -1,0 +1,149 @@
+"""What is known of the jobs of a replay: a row for each attempt, its cores, and Slurm's number of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from bls.seen.moment import JobColumns
+from bls.workloads.workload import Workload
+from bridge.replay.allocation import Cores
+from bridge.replay.messages import Launch
+from traces.compiled import Array
+from traces.ledger import STATES, WHY
+
+__all__ = ["CANCELLED", "COMPLETED", "FAILED", "KILLED", "REQUEUED", "Book"]
+
+COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED = (
+    STATES.index(name) for name in ("completed", "killed", "cancelled", "failed", "requeued")
+)
+_HEAD, _BACKFILL, _PRESET, _NEVER = (WHY.index(name) for name in ("head", "backfill", "preset", "never"))
+
+
+class Book:
+    """The rows of jobs; the first ones are those of the workload, and the others later attempts.
+
+    Parameters
+    ----------
+    workload : Workload
+    first_core : ndarray of int64
+        Host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
+    host : mapping of str to int
+        The host of a node's name.
+    """
+
+    def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
+        n = len(workload)
+        self._workload, self._host, self._first = workload, host, first_core
+        self._cores = Cores(first_core)
+        zeros = np.zeros(n, np.int64)
+        self.columns = JobColumns(
+            origin=np.arange(n),
+            start_ns=zeros - 1,
+            end_ns=zeros - 1,
+            eligible_ns=workload.submit_ns.copy(),
+            cancel_ns=zeros - 1,
+            estimate_ns=workload.estimate_ns.copy(),
+            attempt=zeros.copy(),
+            held_cores=zeros.copy(),
+            why=zeros + _NEVER,
+            state=zeros - 1,
+        )
+        self.held: dict[int, list[tuple[int, int]]] = {}
+        #: The row of Slurm's number of a job: that of its latest attempt.
+        self.row_of: dict[int, int] = {}
+        #: Slurm's number of a row's job.
+        self.number: dict[int, int] = {}
+        #: The row of the latest attempt of each job, by the workload's row.
+        self.latest = list(range(n))
+        self.running: set[int] = set()
+        self.ended = self.waiting = 0
+
+    def __len__(self) -> int:
+        return len(self.columns.origin)
+
+    def job(self, row: int) -> int:
+        """The log's number of a row's job."""
+        return int(self._workload.job_id[self.columns.origin[row]])
+
+    def waits(self, row: int) -> bool:
+        """Whether a row's job has not started, nor left."""
+        return bool(self.columns.start_ns[row] < 0 and self.columns.state[row] < 0)
+
+    def over_for_good(self, job: int) -> int:
+        """When a job of the workload has ended or left, and will not come back; -1 if it may."""
+        row = self.latest[job]
+        columns = self.columns
+        if columns.state[row] < 0:
+            return -1
+        return int(columns.end_ns[row] if columns.start_ns[row] >= 0 else columns.cancel_ns[row])
+
+    def submit(self, row: int, number: int) -> None:
+        """Slurm has taken a job."""
+        self.row_of[number], self.number[row] = row, number
+        self.waiting += 1
+
+    def start(self, row: int, launch: Launch, now_ns: int, *, preset: bool = False) -> None:
+        """Slurm has started a job.
+
+        Raises
+        ------
+        PeerError
+            If its cores are not free.
+        """
+        self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
+        self.columns.start_ns[row] = now_ns
+        self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])
+        if preset:
+            self.columns.why[row] = _PRESET
+        self.waiting -= 1
+        self.running.add(row)
+
+    def end(self, row: int, state: int, now_ns: int) -> None:
+        """A job that runs has ended."""
+        self.columns.end_ns[row] = now_ns
+        self.columns.state[row] = state
+        self._cores.free(self.held[row])
+        self.running.discard(row)
+        self.ended += state != REQUEUED
+
+    def withdraw(self, row: int, now_ns: int) -> None:
+        """A job that waits has left."""
+        self.columns.cancel_ns[row] = now_ns
+        self.columns.state[row] = CANCELLED
+        self.waiting -= row in self.number
+        self.ended += 1
+
+    def requeue(self, row: int, now_ns: int) -> int:
+        """A job that was cut waits again, under its number; returns its new row."""
+        values = {name: column[row] for name, column in self.columns._asdict().items()}
+        values |= {"start_ns": -1, "end_ns": -1, "eligible_ns": now_ns, "attempt": values["attempt"] + 1}
+        values |= {"cancel_ns": -1, "held_cores": 0, "why": _NEVER, "state": -1}
+        self.columns = JobColumns(*(np.append(column, values[name]) for name, column in self.columns._asdict().items()))
+        fresh = len(self) - 1
+        self.latest[int(self.columns.origin[row])] = fresh
+        self.submit(fresh, self.number[row])
+        return fresh
+
+    def on_host(self, host: int) -> list[int]:
+        """The rows of the jobs that run on a host."""
+        lo, hi = int(self._first[host]), int(self._first[host + 1])
+        return [row for row in sorted(self.running) if any(a < hi and lo < b for a, b in self.held[row])]
+
+    def allocations(self) -> tuple[Array, Array, Array]:
+        """The cores of all rows: ``allocation_first``, ``_lo`` and ``_hi`` of ``traces.ledger.JobRecords``."""
+        held = [self.held.get(row, []) for row in range(len(self))]
+        first = np.concatenate([[0], np.cumsum([len(one) for one in held])]).astype(np.int64)
+        flat = np.array([pair for one in held for pair in one], np.int64).reshape(-1, 2)
+        return first, flat[:, 0].copy(), flat[:, 1].copy()
+
+    def note_reasons(self, started: Iterable[tuple[int, bool]]) -> None:
+        """Who has started each job: Slurm's main scheduler, or its backfilling; of each number, one attempt after the other."""
+        how: dict[int, list[bool]] = {}
+        for number, backfilled in started:
+            how.setdefault(number, []).append(backfilled)
+        for row in range(len(self)):
+            if self.columns.start_ns[row] >= 0 and self.columns.why[row] != _PRESET:
+                said, attempt = how.get(self.number[row], []), int(self.columns.attempt[row])
+                self.columns.why[row] = _BACKFILL if attempt < len(said) and said[attempt] else _HEAD

@@ -1,0 +1,431 @@
+"""The course of a replay: what happens when, at Slurm's side and at ours.
+
+Instants are a workload's, ns since its time 0, if nothing else is said. Things happen one at a time: of one instant, first
+what ends, then what becomes of nodes, then what is submitted, then what is withdrawn, and only then what slurmctld does by
+itself.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bls.constraints.outages import NEVER as NEVER_UP
+from bridge.replay.agenda import END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
+from bridge.replay.answers import Answers
+from bridge.replay.asking import Asking
+from bridge.replay.book import COMPLETED, FAILED, KILLED, REQUEUED, Book
+from bridge.replay.clock import NEVER, Clock
+from bridge.replay.configuration import Node
+from bridge.replay.controller import Controller
+from bridge.replay.installed import Slurm
+from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
+from bridge.replay.nodes import Happenings, NodeController
+from bridge.replay.trace.dependents import Dependents
+from bridge.replay.trace.node_states import NodeStates
+from bridge.replay.trace.submissions import Submissions
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError, PeerError
+from traces.base.time import NS_PER_S, format_ns
+
+__all__ = ["Course", "Pace"]
+
+_MINUTE_NS = 60 * NS_PER_S
+
+#: If nothing runs and nothing comes for so long, and Slurm starts nothing, it never will: its longest cycle is an hour.
+_STALL_NS = 4 * 3600 * NS_PER_S
+
+#: A jump of the date ends so long before the next thing that happens.
+_BEFORE_NS = 60 * NS_PER_S
+
+#: A real pause while the clock runs at a rate.
+_PAUSE_S = 0.01
+
+#: A job that was requeued starts so much later at the earliest: its credential has to expire first.
+_REQUEUE_NS = 122 * NS_PER_S
+
+#: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
+_STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
+
+
+class Pace(NamedTuple):
+    """How the clock goes.
+
+    Attributes
+    ----------
+    origin_ns : int
+        The date of the workload's time 0.
+    settle_ns : int
+        When nothing has happened for so long the date jumps; 0: it never does.
+    cleanup_ns : int
+        How long nodes take to clean up after a job.
+    """
+
+    origin_ns: int
+    settle_ns: int
+    cleanup_ns: int = 0
+
+
+class Course:
+    """What is to happen, and what has.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its workload and what surrounds it, and its machine; nothing else of it is for Slurm.
+    controller : Controller
+        It has come up.
+    clock : Clock
+    nodes : NodeController
+    known : sequence of Node
+        What Slurm knows of the hosts, in the machine's order.
+    slurm : Slurm
+    pace : Pace
+    asked : Submissions
+        What jobs ask for.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        controller: Controller,
+        clock: Clock,
+        nodes: NodeController,
+        known: Sequence[Node],
+        slurm: Slurm,
+        pace: Pace,
+        asked: Submissions,
+    ) -> None:
+        workload, around = scenario.workload, scenario.circumstances
+        nodes.tell = Happenings(self.launched, self.stopped, self.wanted)
+        self._scenario, self._nodes, self._slurm = scenario, known, slurm
+        self._to_register: list[int] = list(range(len(known)))
+        self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
+        host = {node.name: at for at, node in enumerate(known)}
+        self.book = Book(workload, scenario.platform.first_core, host)
+        self.answers = Answers(recorded=scenario.technique is None)
+        self.states = NodeStates(around.outages)
+        self._dependents = Dependents(around.dependencies)
+        self._ask = Asking(scenario, controller, self.book, asked)
+        self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
+        self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
+        self._to_tell: deque[tuple[int, int, int]] = deque()  # when the last of these has cleaned up, the job, the node
+        self._put_off: deque[tuple[int, int]] = (
+            deque()
+        )  # jobs that may start only at an instant, which Slurm is to be told
+        self._last_ns = -pace.origin_ns  # when something has happened, or the date has jumped
+        self._moved_ns = 0  # when something has become of a job
+        self._beaten: set[int] = set()  # rows of jobs that have ended as Slurm has killed them
+        self._begun = False
+        self.jumps = 0
+        self._up_since_s = clock.now_ns // NS_PER_S
+        self._agenda = Agenda(workload, around.windows, asked.window)
+        for instant, at in self.states.first():
+            self._agenda.push(instant, NODE, at)
+
+    # ---- the time ----
+
+    @property
+    def now_ns(self) -> int:
+        """The instant."""
+        return self._clock.now_ns + self._clock.skipped_ns - self._pace.origin_ns
+
+    def _timer(self, instant_ns: int) -> int:
+        return instant_ns + self._pace.origin_ns - self._clock.skipped_ns
+
+    def _date_s(self, instant_ns: int) -> int:
+        # The first whole second of the date that is not before.
+        return -(-(instant_ns + self._pace.origin_ns) // NS_PER_S)
+
+    # ---- how it goes on ----
+
+    def go_on(self) -> None:
+        """Do the next thing, or let slurmctld do something.
+
+        Raises
+        ------
+        InputError
+            If Slurm does not take a job, or never starts it.
+        PeerError
+            If slurmctld has died, hangs, or does what is not understood.
+        """
+        if self._put_off:
+            self._tell_put_off()
+            return
+        if self._to_tell and self._to_tell[0][0] <= self.now_ns:
+            _, number, node = self._to_tell.popleft()
+            if self._pace.cleanup_ns:
+                self._last_ns = self.now_ns
+            self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
+            return
+        if self._to_register:
+            self._register(self._to_register.pop(0))
+            return
+        if not self._begun:
+            self._begin()
+            return
+        self._agenda.forget_past(self.book)
+        first, told = self._agenda.first(), self._to_tell
+        next_ns = min([one[0] for one in (first, told[0] if told else None) if one is not None], default=None)
+        until_ns = self._last_ns + _STALL_NS if next_ns is None else next_ns
+        settle_ns = self._pace.settle_ns
+        if settle_ns and next_ns is not None:
+            until_ns = min(until_ns, max(self._last_ns + settle_ns, self.now_ns + 1))
+        until = self._timer(until_ns)
+        if until > self._clock.now_ns:
+            if self._controller.step(until):
+                return
+            wake = self._clock.wake_ns
+            if wake < until:
+                self._clock_to(wake)
+                return
+            self._clock_to(until)
+            if self._clock.now_ns < until:  # it runs by itself, and somebody may wake before
+                return
+        if next_ns is None:
+            raise self._stall()
+        if next_ns > self.now_ns:
+            self._jump(next_ns)
+            return
+        if self._to_tell and self._to_tell[0][0] <= next_ns:
+            return  # a node first
+        self._happen(*self._agenda.pop()[1:])
+
+    def _happen(self, what: int, which: int) -> None:
+        if what == NODE and self._waits_in_vain():
+            raise self._stall()
+        self._last_ns = self.now_ns
+        if what not in (NODE, LOOK):
+            self._moved_ns = self.now_ns
+        if what == END:
+            self._end(which)
+        elif what == NODE:
+            self._change_node(which)
+        elif what == SUBMIT:
+            self._submit(which)
+        elif what == WITHDRAWN:
+            self._withdraw(self.book.latest[which])
+        self._controller.settle()
+
+    def _clock_to(self, instant: int) -> None:
+        # To an instant of the timer.
+        if instant == NEVER:
+            raise PeerError(f"slurmctld waits for nothing; its last words: {self._controller.last_words()}")
+        if self._clock.rate:
+            time.sleep(min(max(instant - self._clock.now_ns, 0) / NS_PER_S / self._clock.rate, _PAUSE_S))
+        else:
+            self._clock.move(max(instant, self._clock.now_ns))
+
+    def _jump(self, next_ns: int) -> None:
+        """Nothing has happened for long, and all passes were made: the date moves on by whole minutes, and no timer does."""
+        columns = self.book.columns
+        limits = (columns.start_ns[row] + columns.estimate_ns[row] for row in self.book.running)
+        nearest_ns = min(next_ns, min(limits, default=next_ns))
+        span_ns = (nearest_ns - self.now_ns - _BEFORE_NS) // _MINUTE_NS * _MINUTE_NS
+        if span_ns > 0:
+            self._clock.skip(int(span_ns))
+            self.jumps += 1
+        self._last_ns = self.now_ns
+
+    def _waits_in_vain(self) -> bool:
+        # Only nodes go down and come back any more, all are up, and nobody has started for long.
+        if self.book.running or self.states.any_down or not self._agenda.only_nodes():
+            return False
+        return self.now_ns - self._moved_ns > _STALL_NS
+
+    def _stall(self) -> InputError:
+        waiting = [row for row in range(len(self.book)) if self.book.columns.state[row] < 0]
+        reason = self._ask.why_not(waiting[0])
+        return InputError(
+            f"Slurm does not start {len(waiting)} job{'s' * (len(waiting) > 1)}, though nothing has run for "
+            f"{format_ns(_STALL_NS)}; job {self.book.job(waiting[0])}: {reason}"
+        )
+
+    # ---- what we do ----
+
+    def _begin(self) -> None:
+        """What there is before time 0: windows, nodes that are down, and jobs that run already. The clock stands."""
+        self._begun = True
+        self._ask.make_windows([node.name for node in self._nodes], self._pace.origin_ns)
+        while (first := self._agenda.first()) is not None and first[:2] <= (0, NODE):
+            self._change_node(self._agenda.pop()[2])
+        self._controller.settle()
+        for row in np.flatnonzero(self._workload.preset == 1).tolist():
+            launch = self._ask.allocate(row, max(0, -self.now_ns))
+            self.book.submit(row, launch.job)
+            self._note_start(row, launch, max(0, self.now_ns), preset=True)
+        self._controller.settle()
+
+    def _submit(self, row: int) -> None:
+        if not self.book.waits(row):  # it was held back, and has left
+            return
+        more: list[str] = []
+        parent = self._dependents.parent(row)
+        if parent >= 0:
+            ended_ns = self.book.over_for_good(parent)
+            if ended_ns < 0 and self.book.latest[parent] not in self.book.number:
+                self._dependents.hold_back(row)
+                return
+            if ended_ns < 0:
+                more.append(f"dependency=afterany:{self.book.number[self.book.latest[parent]]}")
+            else:
+                more += self._put_off_until(row, ended_ns + self._dependents.think_ns(row))
+        number = self._ask.submit(row, more)
+        self.book.submit(row, number)
+        self._look_when_switches_do_not_matter(row)
+        early, self._early = self._early, []
+        for launch in early:
+            self.launched(launch)
+        for child in self._dependents.let_go(row):
+            self._submit(child)
+
+    def _put_off_until(self, row: int, eligible_ns: int) -> list[str]:
+        # What a job that may start only then is submitted with; nothing if that has been.
+        columns = self.book.columns
+        columns.eligible_ns[row] = max(int(columns.eligible_ns[row]), eligible_ns)
+        if eligible_ns <= self.now_ns:
+            return []
+        self._agenda.push(self._date_s(eligible_ns) * NS_PER_S - self._pace.origin_ns, LOOK)
+        return [f"begin={self._date_s(eligible_ns)}"]
+
+    def _look_when_switches_do_not_matter(self, row: int) -> None:
+        wait_ns = self._scenario.options.rules.switch_wait_ns
+        asked = self._scenario.circumstances.requests
+        if wait_ns is not None and asked is not None and asked.switches[row]:
+            self._agenda.push(self.now_ns + wait_ns, LOOK)
+
+    def _end(self, row: int) -> None:
+        self.book.end(row, COMPLETED, self.now_ns)
+        self._left(row)
+        self._tell_put_off()
+        try:
+            self._ask.of_job("end", row, 0)
+        except PeerError:
+            if row not in self._beaten:  # Slurm has killed it at this very instant, before it heard
+                raise
+
+    def _withdraw(self, row: int) -> None:
+        self.book.withdraw(row, self.now_ns)
+        self._left(row)
+        self._tell_put_off()
+        if row in self.book.number:
+            self._ask.of_job("cancel", row)
+
+    def _left(self, row: int) -> None:
+        """A job is over for good: those that wait for it may start, or may only after a time."""
+        for child in self._dependents.children(int(self.book.columns.origin[row])):
+            if child in self.book.number and self.book.waits(child):
+                eligible_ns = self.now_ns + self._dependents.think_ns(child)
+                if self._put_off_until(child, eligible_ns):
+                    self._put_off.append((child, eligible_ns))
+
+    def _tell_put_off(self) -> None:
+        while self._put_off:
+            row, until_ns = self._put_off.popleft()
+            if self.book.waits(row):
+                self._ask.of_job("begin", row, self._date_s(until_ns))
+
+    def _change_node(self, host: int) -> None:
+        if (next_ns := self.states.change(host)) is not None and next_ns < NEVER_UP:
+            self._agenda.push(next_ns, NODE, host)
+        name, down = self._nodes[host].name, self.states.down(host)
+        requeues = self._scenario.options.rules.on_failure == "requeue"
+        cut = self.book.on_host(host) if down else []
+        for row in cut:
+            # A job that was allocated, and not submitted, has no script that could be run again.
+            again = requeues and self._workload.preset[self.book.columns.origin[row]] == 0
+            self.book.end(row, REQUEUED if again else FAILED, self.now_ns)
+            self._to_clean[self.book.number[row]] -= 1
+            self.answers.note_cut(row, self.now_ns)
+        self._ask.set_node(name, down)
+        for row in cut:
+            if self.book.columns.state[row] == REQUEUED:
+                self._requeue(row)
+            else:
+                self._left(row)
+
+    def _requeue(self, row: int) -> None:
+        columns, most = self.book.columns, self._scenario.options.rules.max_attempts
+        if columns.attempt[row] + 1 >= most:
+            raise InputError(f"job {self.book.job(row)} was cut {most} times by nodes that go down (--max-attempts)")
+        self.book.requeue(row, self.now_ns)
+        self._agenda.leaves_again(int(columns.origin[row]), self.now_ns)
+        self._agenda.push(self.now_ns + _REQUEUE_NS, LOOK)
+
+    def _register(self, node: int) -> None:
+        known, date_s = self._nodes[node], (self.now_ns + self._pace.origin_ns) // NS_PER_S
+        jobs = [self.book.number[row] for row in self.book.on_host(node)]
+        release, version = self._slurm.release, self._slurm.version
+        said = registration(version, known.name, known.cpus, release, date_s, self._up_since_s, jobs, known.resources)
+        code = answered_code(self._controller.ask(said), version)
+        if code:
+            words = self._controller.last_words()
+            raise PeerError(f"slurmctld does not register node {known.name}: code {code}; its last words: {words}")
+
+    # ---- what Slurm does ----
+
+    def wanted(self, node: int) -> None:
+        """Slurm wants a node to register."""
+        self._to_register.append(node)
+
+    def launched(self, launch: Launch) -> None:
+        """Slurm starts a job."""
+        row = self.book.row_of.get(launch.job)
+        if row is None:
+            self._early.append(launch)
+            return
+        if self.book.columns.start_ns[row] >= 0:
+            raise PeerError(f"Slurm starts job {self.book.job(row)} again; preemption is not known to a replay")
+        self._note_start(row, launch, self.now_ns)
+
+    def _note_start(self, row: int, launch: Launch, start_ns: int, *, preset: bool = False) -> None:
+        self.book.start(row, launch, start_ns, preset=preset)
+        self._last_ns = self.now_ns
+        self._to_clean[launch.job] = len(launch.cpus)
+        if self.answers.recorded:
+            self.ends(row, start_ns + int(self._workload.run_ns[self.book.columns.origin[row]]))
+        else:
+            self.answers.ask(row)
+
+    def ends(self, row: int, end_ns: int) -> None:
+        """It is known when a job that runs ends by itself."""
+        self._agenda.push(end_ns, END, row)
+
+    def stopped(self, number: int, kind: Kind, node: int) -> bool:
+        """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it.
+
+        A real node says so later, and after the last one Slurm looks for whom to start at once. So does it here: the last
+        one tells it by itself, and the others when they are asked.
+        """
+        self._note_stop(self.book.row_of.get(number), kind)
+        left = self._to_clean.get(number, 0) - 1
+        self._to_clean[number] = left
+        if left == 0:
+            self._to_tell.append((self.now_ns + self._pace.cleanup_ns, number, node))
+        # Slurm asks again after some minutes.
+        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
+
+    def _note_stop(self, row: int | None, kind: Kind) -> None:
+        if row is None:
+            return
+        if row not in self.book.running:
+            if kind == Kind.REQUEST_KILL_TIMELIMIT:
+                self._beaten.add(row)
+            return
+        self._last_ns = self.now_ns
+        if kind != Kind.REQUEST_KILL_TIMELIMIT:
+            raise PeerError(
+                f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); preemption is not known to a replay"
+            )
+        self.book.end(row, KILLED, self.now_ns)
+        self._left(row)
+        self.answers.note_cut(row, self.now_ns)
+
+    def note_reasons(self, log: str) -> None:
+        """Who has started each job, by slurmctld's log: its main scheduler, or its backfilling."""
+        self.book.note_reasons([(int(number), "backfill" in who) for who, number in _STARTED.findall(log)])

@@ -1,0 +1,154 @@
+"""A report as a command asks for it, and all that is done for one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bls.workloads.calendar import Calendar
+from bridge.couplings import Watch
+from bridge.options.declared import BESIDE, RATE, RATES, REPEATS, REPORT, SIZES
+from bridge.replay.chosen import SlurmChoice
+from bridge.replay.report.measures import median_side
+from bridge.replay.report.repeats import Attempt, Plan, attempts
+from bridge.replay.report.sides import SLURM, engines, of_result, parse_beside, recorded
+from bridge.replay.report.written import Report, write_report
+from bridge.replay.run import Replay
+from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError, shown
+from traces.base.option import Option
+from traces.compiled import Array
+
+__all__ = ["Asked", "given_plan"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a report is to have.
+
+    Attributes
+    ----------
+    ways : tuple of (str, str)
+        Policies and backfilling of our engine.
+    plan : Plan
+    """
+
+    ways: tuple[tuple[str, str], ...]
+    plan: Plan
+
+    def check(self, scenario: Scenario, known_jobs: Array) -> None:
+        """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's jobs.
+
+        Raises
+        ------
+        InputError
+            If our engine has no such policy, or there are not so many jobs.
+        """
+        if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
+            raise InputError(f"{SIZES.name}: there are {n} jobs; allowed: fewer")
+        engines(scenario, self.ways, known_jobs)
+
+    def write(
+        self,
+        scenario: Scenario,
+        choice: SlurmChoice,
+        done: Replay,
+        folder: Path,
+        known_jobs: Array,
+        watch: Watch,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Run what else is needed, and write the report of a replay into a folder that is not there.
+
+        Raises
+        ------
+        TwolevelError
+            If an exact repeat fails.
+        """
+        workload = scenario.workload
+        beside = engines(scenario, self.ways, known_jobs)
+        ours = [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
+        side = of_result(SLURM, done.result)
+        cost = done.cost
+        makespan_ns = int(side.end_ns.max() - side.start_ns.min())
+        first = Attempt(0.0, 0, len(workload), cost["start_s"] + cost["replay_s"], makespan_ns, side=side)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
+            found = attempts(
+                scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell
+            )
+        slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
+        log = recorded(workload)
+        start = Calendar.of(workload).start
+        report = Report(
+            name=Path(workload.source).name,
+            words=self._words(scenario, done, len(slurms)),
+            sides=(*([log] if log else []), median_side(slurms, SLURM) if len(slurms) > 1 else side, *ours),
+            slurms=tuple(slurms),
+            attempts=tuple(found),
+            n_cores=scenario.platform.n_cores,
+            of_day_ns=0 if start is None else (start.hour * 3600 + start.minute * 60 + start.second) * 10**9,
+        )
+        write_report(report, folder)
+
+    def _words(self, scenario: Scenario, done: Replay, repeats: int) -> tuple[str, ...]:
+        cores = scenario.platform.n_cores
+        hosts = len(scenario.platform.first_core) - 1
+        slurm = f"Slurm {done.cost['release']}, under a clock that stands still while it computes"
+        if repeats > 1:
+            slurm += f"; of {repeats} repeats each job has its median start and run time"
+        als = scenario.options.names()["als"]
+        level = "jobs last as recorded" if als == "recorded" else f"applications are simulated: {als}"
+        return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
+
+
+def _numbers(text: str | None, where: str) -> list[str]:
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    if len(set(words)) < len(words):
+        raise InputError(f"{where}: {shown(text)} has one twice; allowed: each once")
+    return words
+
+
+def given_plan(
+    report: bool, beside_: str, repeats: int, rates: str | None, sizes: str | None, rate: float
+) -> Asked | None:
+    """What is asked for; None without a report.
+
+    Raises
+    ------
+    InputError
+        If one is out of its range, or there without ``--report``, or two cannot be together.
+    """
+    if not report:
+        without: list[tuple[Option[Any], object]] = [
+            (BESIDE, beside_),
+            (REPEATS, repeats),
+            (RATES, rates),
+            (SIZES, sizes),
+        ]
+        for option, value in without:
+            if value != option.default:
+                raise InputError(f"{option.name}: needs {REPORT.name}")
+        return None
+    if rate:
+        raise InputError(f"{REPORT.name}: not with {RATE.name}: the replay of a report is exact; allowed: {RATES.name}")
+    if sizes and not rates:
+        raise InputError(f"{SIZES.name}: needs {RATES.name}")
+    found_rates = []
+    for word in _numbers(rates, RATES.name):
+        try:
+            found_rates.append(RATE.check(float(word), RATES.name))
+        except ValueError:
+            raise InputError(f"{RATES.name}: {shown(word)}; allowed: numbers, as 10,30,100") from None
+        if not found_rates[-1]:
+            raise InputError(f"{RATES.name}: 0 is no clock that runs; allowed: above 0")
+    found_sizes = []
+    for word in _numbers(sizes, SIZES.name):
+        if not word.isascii() or not word.isdigit() or not int(word):
+            raise InputError(f"{SIZES.name}: {shown(word)}; allowed: numbers of jobs, as 50,100")
+        found_sizes.append(int(word))
+    plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
+    return Asked(parse_beside(beside_, BESIDE.name), plan)

@@ -1,0 +1,121 @@
+"""The schedules that stand side by side: what the log has recorded, what Slurm has decided, what our engine decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from bls.options import BACKFILL, BLS
+from bls.workloads.workload import Workload
+from bridge.runs.result import Result
+from bridge.scenarios.scenario import Options, Scenario
+from traces.base.errors import InputError, shown
+from traces.compiled import Array
+from traces.figures.study.combinations import batch_label
+
+__all__ = ["engines", "Side", "of_result", "parse_beside", "recorded"]
+
+#: What the schedule of the log is called, and that of Slurm.
+LOG, SLURM = "log", "Slurm"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A schedule. Of jobs that ran, ascending by their number; times in ns since the workload's time 0.
+
+    Attributes
+    ----------
+    label : str
+    job_id, submit_ns, start_ns, end_ns, cores : ndarray of int64, shape (n,)
+    killed : int
+        How many of them were cut at their limit; -1 where it is not known.
+    not_run : int
+        Jobs that never started, or of which the log does not say when.
+    """
+
+    label: str
+    job_id: Array
+    submit_ns: Array
+    start_ns: Array
+    end_ns: Array
+    cores: Array
+    killed: int
+    not_run: int
+
+    @property
+    def wait_ns(self) -> Array:
+        """Start less submit: what the paper calls response time."""
+        return self.start_ns - self.submit_ns
+
+    @property
+    def run_ns(self) -> Array:
+        """End less start: the paper's execution time."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def slowdown(self) -> Array:
+        """(wait + run) / run, float64, of jobs that ran for some time."""
+        run = self.run_ns
+        some = run > 0
+        return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
+
+
+def _side(label: str, which: Array, columns: Sequence[Array], killed: int) -> Side:
+    rows = np.flatnonzero(which)
+    rows = rows[np.argsort(columns[0][rows], kind="stable")]
+    job_id, submit, start, end, cores = (column[rows] for column in columns)
+    return Side(label, job_id, submit, start, end, cores, killed, int(np.count_nonzero(~which)))
+
+
+def recorded(workload: Workload) -> Side | None:
+    """What the log has recorded; None if it says of no job when it has started."""
+    known = workload.wait_ns >= 0
+    if not known.any():
+        return None
+    start = workload.submit_ns + workload.wait_ns
+    return _side(LOG, known, (workload.job_id, workload.submit_ns, start, start + workload.run_ns, workload.cores), -1)
+
+
+def of_result(label: str, result: Result) -> Side:
+    """What has come of a run."""
+    jobs = result.ledger.jobs
+    ran = jobs.start_ns >= 0
+    columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
+    return _side(label, ran, columns, int(result.metrics.get("state_killed", 0)))
+
+
+def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
+    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each.
+
+    Raises
+    ------
+    InputError
+        If one is there twice or empty; whether there is such a policy is seen where it is used.
+    """
+    found = []
+    for word in filter(None, (one.strip() for one in text.split(","))):
+        bls, _, depth = word.rpartition("+")
+        found.append((bls, depth) if bls else (word, BACKFILL.default))
+    if len(set(found)) < len(found):
+        raise InputError(f"{where}: {shown(text)} has one twice; allowed: as {BLS.default}+easy, each once")
+    return tuple(found)
+
+
+def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, Scenario]:
+    """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does. ``known_jobs`` are
+    all numbers of the log's jobs.
+
+    Raises
+    ------
+    InputError
+        If there is no such policy or backfilling.
+    """
+    options = Options(**{one.name: getattr(scenario.options, one.name) for one in fields(Options)})
+    found = {}
+    for bls, depth in ways:
+        rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
+        own = replace(options, bls=bls, rules=rules)
+        found[batch_label(bls, depth)] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+    return found

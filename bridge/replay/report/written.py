@@ -1,0 +1,263 @@
+"""The report as files: ``report.md``, its tables as CSV, its figures as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridge.replay.report.measures import Interval, classes, differences, measures, submissions, submit_interval
+from bridge.replay.report.repeats import LATE, Attempt
+from bridge.replay.report.sides import LOG, Side
+from traces.base.time import format_ns
+from traces.figures.replay.makespans import rate_name
+from traces.tables import joined_frames, rows_frame
+
+__all__ = ["REPORT", "Report", "write_report"]
+
+REPORT = "report.md"
+
+#: Measures by their name in the tables: what they are called, and how they are written.
+_MEASURES = {
+    "jobs": "jobs that ran",
+    "makespan_ns": "makespan",
+    "utilisation": "utilisation over T",
+    "throughput": "throughput over T [jobs]",
+    "mean_wait_ns": "mean wait",
+    "median_wait_ns": "median wait",
+    "p95_wait_ns": "95 % wait at most",
+    "max_wait_ns": "longest wait",
+    "mean_slowdown": "mean slowdown",
+    "median_slowdown": "median slowdown",
+    "high_slowdown": "jobs with a slowdown above 5",
+    "high_slowdown_share": "their share",
+    "killed": "killed at their limit",
+}
+
+#: Differences are told to the ms.
+_MS = 1_000_000
+
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a report is made of.
+
+    Attributes
+    ----------
+    name : str
+        The workload's.
+    words : tuple of str
+        What is said of jobs, machine and Slurm, a line each.
+    sides : tuple of Side
+        The log's, if it says when jobs started, Slurm's, our engine's.
+    slurms : tuple of Side
+        Of all exact repeats.
+    attempts : tuple of Attempt
+        All repeats of all jobs, and of fewer.
+    n_cores : int
+    of_day_ns : int
+        The time of the day at the workload's time 0.
+    interval : Interval, optional
+        T; default from the first submit to the last.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    sides: tuple[Side, ...]
+    slurms: tuple[Side, ...]
+    attempts: tuple[Attempt, ...]
+    n_cores: int
+    of_day_ns: int
+    interval: Interval | None = None
+    reference: Side = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The log's schedule, or that of our engine.
+        at = next((k for k, one in enumerate(self.sides) if one.label == LOG), len(self.sides) - 1)
+        object.__setattr__(self, "reference", self.sides[at])
+        if self.interval is None:
+            submit_ns = np.concatenate([one.submit_ns for one in self.sides])
+            object.__setattr__(self, "interval", submit_interval(submit_ns))
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write a report into an empty folder; returns the files."""
+    folder.mkdir()
+    lines = [f"# Replay of {report.name}", "", *(f"- {line}" for line in report.words), ""]
+    for part in (_side_by_side, _differences, _submissions, _classes, _repeats):
+        lines += part(report, folder)
+    (folder / REPORT).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    return sorted(folder.iterdir())
+
+
+def _save(figure: Any, folder: Path, name: str, words: str) -> list[str]:
+    from traces.figures.drawing.canvas import save
+
+    save(figure, folder / f"{name}.png")
+    return [f"![{words}]({name}.png)", ""]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [_row(head), "|".join(["", *("---" for _ in head), ""]), *map(_row, rows), ""]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name.endswith("_ns"):
+        return format_ns(round(value))
+    if name in ("utilisation",):
+        return f"{value:.3f}"
+    if name.endswith("_share"):
+        return f"{value:.1%}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def _side_by_side(report: Report, folder: Path) -> list[str]:
+    interval = report.interval
+    assert interval is not None
+    found = {one.label: measures(one, report.n_cores, interval) for one in report.sides}
+    repeats = [measures(one, report.n_cores, interval) for one in report.slurms]
+    rows = [{"side": label, "repeat": 0, **one} for label, one in found.items()]
+    slurm = next(one.label for one in report.sides if one.label != LOG)
+    rows += [{"side": slurm, "repeat": k, **one} for k, one in enumerate(repeats) if k]
+    rows_frame(rows).to_csv(folder / "measures.csv", index=False)
+    several = len(repeats) > 1
+    table = []
+    for name, words in _MEASURES.items():
+        cells = [words, *(_written(name, one[name]) for one in found.values())]
+        if several:
+            values = [one[name] for one in repeats if one[name] is not None]
+            cells.append(f"{_written(name, min(values))} … {_written(name, max(values))}" if values else "")
+        table.append(cells)
+    span = f"{format_ns(interval.begin_ns)} to {format_ns(interval.end_ns)}"
+    said = [
+        f"T is from {span} of the workload. Makespan: the last end less the first start; throughput: jobs that start and "
+        "end within T; wait: start less submit; slowdown: (wait + run) / run."
+    ]
+    if LOG not in found:
+        said.append("The log does not say when its jobs started.")
+    missing = [
+        f"{one.label}: {one.not_run} jobs did not run, or it is not known when" for one in report.sides if one.not_run
+    ]
+    head = ["", *found, *([f"{slurm}, {len(repeats)} repeats"] if several else [])]
+    return ["## Side by side", "", *_table(head, table), *said, *missing, ""]
+
+
+def _differences(report: Report, folder: Path) -> list[str]:
+    from traces.figures.replay.differences import differences_figure
+
+    reference = report.reference
+    others = [one for one in report.sides if one is not reference]
+    if not others:
+        return []
+    frames = [differences(one, reference) for one in others]
+    whole = joined_frames(frames)
+    whole.to_csv(folder / "differences.csv", index=False)
+    rows = []
+    for one, frame in zip(others, frames, strict=True):
+        for column, words in (
+            ("delta_submit_ns", "submit"),
+            ("delta_start_ns", "start"),
+            ("delta_duration_ns", "duration"),
+        ):
+            values = frame[column]
+            quantiles = [_signed(float(values.quantile(share))) for share in _QUANTILES]
+            rows.append([one.label, words, *quantiles, _signed(float(values.abs().mean()))])
+    head = ["", "Δ", *(f"{share:.0%}" for share in _QUANTILES), "mean of the sizes"]
+    to = f"differences from {_named(reference)}"
+    figure = differences_figure(whole, reference=_named(reference), title=f"{report.name}: {to}")
+    words = "Curves of how much later each job was submitted and started, and how much longer it lasted"
+    return [f"## D{to[1:]}", "", *_save(figure, folder, "differences", words), *_table(head, rows)]
+
+
+def _named(side: Side) -> str:
+    return f"the {LOG}" if side.label == LOG else side.label
+
+
+def _signed(value_ns: float) -> str:
+    whole = round(value_ns / _MS) * _MS
+    return format_ns(whole) if whole >= 0 else f"−{format_ns(-whole)}"
+
+
+def _submissions(report: Report, folder: Path) -> list[str]:
+    from traces.figures.replay.submissions import submissions_figure
+
+    submit_ns = max(report.sides, key=lambda one: len(one.job_id)).submit_ns
+    found = submissions(submit_ns, report.of_day_ns)
+    found.to_csv(folder / "submissions.csv", index=False)
+    figure = submissions_figure(found, title=f"{report.name}: submissions")
+    return [
+        "## Submissions an hour",
+        "",
+        *_save(figure, folder, "submissions", "Bars of how many jobs were submitted in each hour"),
+    ]
+
+
+def _classes(report: Report, folder: Path) -> list[str]:
+    found = classes(report.reference)
+    found.to_csv(folder / "classes.csv", index=False)
+    rows = [[str(cell) if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in found.to_numpy().tolist()]
+    total = found.drop(columns="cores").sum().tolist()
+    rows.append(["total", *(f"{cell:,}" for cell in total)])
+    head = [str(name) for name in found.columns]
+    return ["## Jobs by cores and run time", "", f"As {_named(report.reference)} has them.", "", *_table(head, rows)]
+
+
+def _repeats(report: Report, folder: Path) -> list[str]:
+    from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
+    from traces.figures.replay.makespans import replay_makespans_figure
+
+    if len(report.attempts) < 2:
+        return []
+    names = ("rate", "repeat", "jobs", "elapsed_s", "makespan_ns", "failure")
+    found = rows_frame([{name: getattr(one, name) for name in names} for one in report.attempts])
+    found = found.astype({"makespan_ns": "Int64"})
+    found.to_csv(folder / "repeats.csv", index=False)
+    whole = found[found["jobs"] == found["jobs"].max()]
+    exact_ns = float(whole["makespan_ns"][whole["rate"] == 0].astype(float).median())
+    rows = []
+    for rate in whole["rate"].unique().tolist():
+        group = whole[whole["rate"] == rate]
+        ended = group["makespan_ns"].dropna().astype(float)
+        failed = int((group["failure"] != "").sum())
+        spans = (
+            [format_ns(round(value)) for value in (ended.min(), ended.median(), ended.max())]
+            if len(ended)
+            else [""] * 3
+        )
+        off = f"{100 * (ended.median() / exact_ns - 1):+.1f} %".replace("-", "−") if len(ended) else ""
+        elapsed = f"{group['elapsed_s'].mean():.1f} s"
+        rows.append([rate_name(rate), str(len(group)), *spans, off, elapsed, f"{failed} of {len(group)}"])
+    head = ["clock", "repeats", "shortest makespan", "median", "longest", "median from exact", "elapsed", "failed"]
+    others = [one for one in report.sides if one.label == LOG or one is not report.sides[_slurm_place(report)]]
+    references = {one.label: int(one.end_ns.max() - one.start_ns.min()) for one in others}
+    figure = replay_makespans_figure(whole, references=references, title=f"{report.name}: makespans of repeats")
+    lines = ["## Repeats", "", *_table(head, rows)]
+    lines += [
+        "Repeats have different phases of Slurm's cycles. Elapsed times depend on this computer and on what else it did; so do "
+        "the results under a clock that runs. Failed: with an error, or with a makespan more than "
+        f"{LATE:.0%} above the exact one.",
+        "",
+        *_save(figure, folder, "makespans", "Makespans of repeats by clock, beside those of the others"),
+    ]
+    if whole["rate"].nunique() > 1:
+        figure = replay_rates_figure(whole, title=f"{report.name}: elapsed time and failures")
+        lines += _save(figure, folder, "rates", "Elapsed time and share of failures by clock")
+    if found["jobs"].nunique() > 1:
+        figure = replay_sizes_figure(found, title=f"{report.name}: by the number of jobs")
+        lines += _save(figure, folder, "sizes", "Elapsed time and share of failures by the number of jobs")
+    return lines
+
+
+def _slurm_place(report: Report) -> int:
+    return next(k for k, one in enumerate(report.sides) if one.label != LOG)

@@ -1,0 +1,46 @@
+"""Jobs that wait for others to end: what they ask Slurm for, and when they may start."""
+
+from __future__ import annotations
+
+from bls.constraints.dependencies import Dependencies
+
+__all__ = ["Dependents"]
+
+
+class Dependents:
+    """Which job waits for which, by row of the workload.
+
+    Parameters
+    ----------
+    found : Dependencies or None
+        None: no job waits for another.
+    """
+
+    def __init__(self, found: Dependencies | None) -> None:
+        self._found = found
+        self._held_back: dict[int, list[int]] = {}
+
+    def parent(self, job: int) -> int:
+        """The job that one waits for; -1 for none."""
+        return -1 if self._found is None else int(self._found.depends_on[job])
+
+    def think_ns(self, job: int) -> int:
+        """How long after that one's end it may start."""
+        return 0 if self._found is None else int(self._found.think_ns[job])
+
+    def children(self, job: int) -> list[int]:
+        """The jobs that wait for one."""
+        if self._found is None:
+            return []
+        found: list[int] = self._found.child_row[
+            self._found.child_first[job] : self._found.child_first[job + 1]
+        ].tolist()
+        return found
+
+    def hold_back(self, job: int) -> None:
+        """A job is to be submitted, and the one that it waits for has not been yet."""
+        self._held_back.setdefault(self.parent(job), []).append(job)
+
+    def let_go(self, job: int) -> list[int]:
+        """A job is submitted: who was held back for it."""
+        return self._held_back.pop(job, [])

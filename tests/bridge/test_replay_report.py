@@ -1,0 +1,244 @@
+"""The report of a replay: what it measures, by hand; what it draws; and the command that writes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import twolevel
+from slurm_here import needs_slurm
+
+from bls.workloads.workload import Workload
+from bridge.replay.report.asked import Asked, given_plan
+from bridge.replay.report.measures import (
+    Interval,
+    classes,
+    differences,
+    measures,
+    median_side,
+    submissions,
+    submit_interval,
+)
+from bridge.replay.report.repeats import Attempt, Plan
+from bridge.replay.report.sides import Side, parse_beside, recorded
+from bridge.replay.report.written import Report, write_report
+from traces.base.errors import InputError
+from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
+from traces.figures.replay.differences import differences_figure
+from traces.figures.replay.makespans import replay_makespans_figure
+from traces.figures.replay.submissions import submissions_figure
+
+S = 10**9
+H = 3600 * S
+
+
+def _side(label: str, *rows: tuple[int, int, int, int, int]) -> Side:
+    """Of (number, submit s, start s, end s, cores)."""
+    job, submit, start, end, cores = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    return Side(label, job, submit * S, start * S, end * S, cores, 0, 0)
+
+
+#: On 4 cores: the second job waits for 90 s and runs for 10.
+BY_HAND = _side("a", (1, 0, 0, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1))
+
+
+def test_the_measures_of_the_papers_section_4_by_hand() -> None:
+    found = measures(BY_HAND, 4, Interval(50 * S, 210 * S))
+    assert found["makespan_ns"] == 310 * S
+    # Within 50 to 210 s: 4 cores for 50 s, 2 for 10 s, 1 for 100 s, of 4 × 160 s.
+    assert found["utilisation"] == pytest.approx((200 + 20 + 100) / 640)
+    assert found["throughput"] == 1  # the second
+    assert (found["mean_wait_ns"], found["median_wait_ns"], found["max_wait_ns"]) == (60 * S, 90 * S, 90 * S)
+    assert found["mean_slowdown"] == pytest.approx((1 + 10 + 290 / 200) / 3)
+    assert found["median_slowdown"] == pytest.approx(1.45)
+    assert (found["high_slowdown"], found["high_slowdown_share"]) == (1, pytest.approx(1 / 3))
+
+
+def test_the_interval_is_that_of_the_submits() -> None:
+    assert submit_interval(np.array([5, 2, 9]) * S) == (2 * S, 9 * S)
+    assert submit_interval(np.array([5]) * S) == (5 * S, 6 * S)
+
+
+def test_differences_are_of_the_jobs_that_ran_in_both() -> None:
+    other = _side("b", (2, 10, 90, 120, 2), (3, 21, 100, 300, 1), (4, 0, 0, 1, 1))
+    found = differences(other, BY_HAND)
+    assert found["side"].tolist() == ["b", "b"]
+    assert found["job_id"].tolist() == [2, 3]
+    assert (found["delta_submit_ns"] / S).tolist() == [0, 1]
+    assert (found["delta_start_ns"] / S).tolist() == [-10, -10]
+    assert (found["delta_duration_ns"] / S).tolist() == [20, 0]
+
+
+def test_the_median_schedule_has_each_jobs_median() -> None:
+    sides = [
+        _side("r", (1, 0, 5, 15, 1), (2, 0, 7, 9, 1)),
+        _side("r", (1, 0, 1, 9, 1), (2, 0, 9, 12, 1), (3, 0, 0, 1, 1)),
+        _side("r", (1, 0, 3, 23, 1), (2, 0, 8, 12, 1)),
+    ]
+    found = median_side(sides, "m")
+    assert found.job_id.tolist() == [1, 2]
+    assert (found.start_ns / S).tolist() == [3, 8]
+    assert (found.run_ns / S).tolist() == [10, 3]
+    assert (median_side(sides[:2], "m").start_ns / S).tolist() == [1, 7]  # the lower of two
+
+
+def test_submissions_are_counted_by_the_hour_of_the_day() -> None:
+    found = submissions(np.array([0, 1, 3599, 3600, 4 * 3600]) * S, of_day_ns=9 * H + 1800 * S)
+    assert found.to_numpy().tolist() == [[9, 2], [10, 2], [11, 0], [12, 0], [13, 1]]
+
+
+def test_classes_are_those_of_table_1() -> None:
+    rows = [(1, 1, 3600), (2, 1, 3601), (3, 2, 10), (4, 3, 4 * 3600), (5, 4, 16 * 3600 + 1), (6, 129, 1)]
+    found = classes(_side("a", *((job, 0, 0, run, cores) for job, cores, run in rows)))
+    lines = {row[0]: row[1:] for row in found.to_numpy().tolist()}
+    assert list(found.columns) == [
+        *("cores", "0 to 1 h", "1 to 2 h", "2 to 4 h", "4 to 8 h", "8 to 16 h", "> 16 h", "total")
+    ]
+    assert lines["1"] == [1, 1, 0, 0, 0, 0, 2]
+    assert lines["2"] == [1, 0, 0, 0, 0, 0, 1]
+    assert lines["3 to 4"] == [0, 0, 1, 0, 0, 1, 2]
+    assert lines["129 to 256"] == [1, 0, 0, 0, 0, 0, 1]
+    assert sum(line[-1] for line in lines.values()) == 6
+
+
+def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
+    jobs = [(number, number, 10, 1, 10) for number in (1, 2, 3)]
+    workload = replace(Workload.from_jobs(jobs), wait_ns=np.array([5 * S, -1, 0]))
+    found = recorded(workload)
+    assert found is not None
+    assert (found.job_id.tolist(), (found.start_ns / S).tolist(), found.not_run) == ([1, 3], [6, 3], 1)
+    assert recorded(Workload.from_jobs([(1, 0, 1, 1, 1)])) is None
+
+
+def test_what_may_be_asked_for() -> None:
+    assert given_plan(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
+    found = given_plan(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
+    assert found == Asked((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
+    assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
+    assert parse_beside("", "x") == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((False, "fcfs+easy,fcfs+conservative", 2, None, None, 0), "--repeats: needs --report"),
+        ((True, "fcfs,fcfs", 1, None, None, 0), "--beside: 'fcfs,fcfs' has one twice"),
+        ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
+        ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
+        ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
+        ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
+        ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
+        ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
+    ],
+)
+def test_what_may_not_be_asked_for(given: tuple[bool, str, int, str | None, str | None, float], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        given_plan(*given)
+
+
+def _attempts() -> tuple[Attempt, ...]:
+    exact = [Attempt(0.0, k, 3, 1.0 + k, 300 * S + k * S, side=BY_HAND) for k in range(2)]
+    others = [
+        Attempt(10.0, 0, 3, 30.0, 310 * S),
+        Attempt(100.0, 0, 3, 9.0, 400 * S, "33% longer than the exact replay"),
+        Attempt(100.0, 1, 3, 0.5, None, "has died"),
+        Attempt(0.0, 0, 2, 1.0, 9 * S),
+    ]
+    return (*exact, *others)
+
+
+def test_a_report_has_every_part_and_its_tables_say_the_same(tmp_path: Path) -> None:
+    rows = [(1, 0, 1, 101, 4), (2, 10, 101, 111, 2), (3, 20, 111, 311, 1)]
+    log, slurm = (_side(name, *rows) for name in ("log", "Slurm"))
+    report = Report("w.swf", ("3 jobs",), (log, slurm, BY_HAND), (slurm, slurm), _attempts(), 4, 0)
+    files = write_report(report, tmp_path / "report")
+    assert [path.name for path in files] == [
+        *("classes.csv", "differences.csv", "differences.png", "makespans.png", "measures.csv", "rates.png"),
+        *("repeats.csv", "report.md", "sizes.png", "submissions.csv", "submissions.png"),
+    ]
+    text = (tmp_path / "report/report.md").read_text()
+    for name in re.findall(r"\]\((\S+)\)", text):
+        assert (tmp_path / "report" / name).read_bytes().startswith(b"\x89PNG")
+    assert "| makespan | 5 min 10 s | 5 min 10 s | 5 min 10 s | 5 min 10 s … 5 min 10 s |" in text
+    assert "| a | start | −1 s | −1 s | −1 s | −1 s | −1 s | 1 s |" in text
+    assert "| Slurm | start | 0 s | 0 s | 0 s | 0 s | 0 s | 0 s |" in text
+    assert re.search(r"\| 100× \| 2 \|.*\| 2 of 2 \|", text)
+    assert re.search(r"\| 10× \| 1 \|.*\| \+3\.\d % \| 30\.0 s \| 0 of 1 \|", text)
+    table = pd.read_csv(tmp_path / "report/measures.csv")
+    assert table[["side", "repeat"]].to_numpy().tolist() == [["log", 0], ["Slurm", 0], ["a", 0], ["Slurm", 1]]
+    assert len(pd.read_csv(tmp_path / "report/repeats.csv")) == 6
+
+
+def test_figures_show_what_there_is() -> None:
+    frame = pd.DataFrame([{"hour": 9, "jobs": 2}, {"hour": 10, "jobs": 0}, {"hour": 11, "jobs": 5}])
+    (axes,) = submissions_figure(frame).axes
+    assert [bar.get_height() for bar in axes.patches] == [2, 0, 5]
+    rows = pd.DataFrame(
+        [
+            {
+                "rate": one.rate,
+                "repeat": one.repeat,
+                "jobs": one.jobs,
+                "elapsed_s": one.elapsed_s,
+                "failure": one.failure,
+            }
+            | {"makespan_ns": one.makespan_ns}
+            for one in _attempts()
+        ]
+    )
+    above, below = replay_rates_figure(rows[rows["jobs"] == 3]).axes
+    assert [bar.get_height() for bar in below.patches] == [0, 0, 100]
+    assert [text.get_text() for text in below.get_xticklabels()] == ["exact", "10×", "100×"]
+    assert len(above.containers) == 1
+    (axes,) = replay_makespans_figure(rows[rows["jobs"] == 3], references={"log": 305 * S}).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["exact (2)", "10× (1)", "100× (1)"]
+    left, right = replay_sizes_figure(rows).axes
+    assert [line.get_xdata().tolist() for line in left.get_lines()] == [[2, 3], [3], [3]]  # type: ignore[union-attr]
+    assert len(right.get_lines()) == 2  # an exact one does not fail
+    panels = differences_figure(differences(BY_HAND, BY_HAND), reference="the log").axes
+    assert [axes.get_xlabel() for axes in panels] == ["Δ submit", "Δ start", "Δ duration"]
+    for drawn in (submissions_figure, replay_rates_figure, replay_sizes_figure):
+        with pytest.raises(InputError, match="nothing to draw"):
+            drawn(frame.head(0))
+
+
+#: Four jobs on two hosts, with the starts that a log has recorded; the last one is backfilled.
+_LOG = """\
+; UnixStartTime: 1000000800
+; MaxProcs: 2
+1   0  10 600 2 -1 -1 2  900 -1 1 1 1 -1 1 1 -1 -1
+2  60 600 600 1 -1 -1 1  900 -1 1 1 1 -1 1 1 -1 -1
+3  90 1180 300 2 -1 -1 2 600 -1 1 1 1 -1 1 1 -1 -1
+4 120 540 300 1 -1 -1 1  360 -1 1 1 1 -1 1 1 -1 -1
+"""
+
+
+@needs_slurm
+def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("w.swf").write_text(_LOG)
+    words = ("--report", "--repeats", 2, "--rates", 3000, "--beside", "fcfs,fcfs+easy")
+    ran = twolevel("replay", "w.swf", "--out", "r", *words)
+    assert ran.code == 0, ran.err
+    text = Path("r/report/report.md").read_text()
+    assert "|  | log | Slurm | fcfs | fcfs+easy | Slurm, 2 repeats |" in text
+    assert "| makespan | 26 min 00 s |" in text  # of the log: from 10 s to 1570 s
+    assert "| submit | 0 s | 0 s | 0 s | 0 s | 0 s | 0 s |" in text
+    moved = pd.read_csv("r/report/differences.csv")
+    assert set(moved["side"]) == {"Slurm", "fcfs", "fcfs+easy"}
+    assert moved.query("side == 'fcfs'")["delta_start_ns"].tolist() == [-10 * S, -60 * S, -70 * S, 840 * S]
+    repeats = pd.read_csv("r/report/repeats.csv")
+    assert repeats[["rate", "repeat", "jobs"]].to_numpy().tolist() == [[0, 0, 4], [0, 1, 4], [3000, 0, 4], [3000, 1, 4]]
+    assert sorted(path.name for path in Path("r").iterdir()) == ["jobs.parquet", "report", "run.json", "slurm"]
+    assert twolevel("replay", "w.swf", "--out", "r", "--force").code == 0
+    assert not Path("r/report").exists()
+    bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--beside", "best")
+    assert (bad.code, len(bad.err.splitlines())) == (2, 1)
+    assert "unknown" in bad.err
+    bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--rates", 9, "--sizes", 4)
+    assert (bad.code, bad.err) == (2, "twolevel: --sizes: there are 4 jobs; allowed: fewer\n")
+    assert not Path("s").exists()

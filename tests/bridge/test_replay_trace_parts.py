@@ -1,0 +1,199 @@
+"""What a trace is made of, without Slurm: switches, words of a log, states of nodes, what a job asks for."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.outages import NEVER, OutageModel, modelled_outages, read_outages
+from bls.machine.partitions import Partition
+from bls.machine.platform import HostGroup, Platform
+from bls.machine.switches import Switch
+from bls.workloads import read_workload
+from bls.workloads.readers.sacct_words import sacct_words
+from bls.workloads.workload import Workload
+from bridge.replay.configuration import of_machine, partition_names
+from bridge.replay.messages import LAYOUTS, registration
+from bridge.replay.run import ReplayOptions
+from bridge.replay.site import of_site
+from bridge.replay.trace.log_words import log_words
+from bridge.replay.trace.node_states import NodeStates
+from bridge.replay.trace.submissions import FIRST_USER, submissions
+from bridge.replay.trace.switch_file import given_switches, read_switches, switches_of, switches_text
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError
+
+S = 10**9
+
+_NODES = ("n0", "n1", "n2", "n3")
+
+# ---- switches ----
+
+
+def test_a_topology_conf_is_read_and_written_and_is_a_platforms_switches(tmp_path: Path) -> None:
+    path = tmp_path / "topology.conf"
+    path.write_text(
+        "# a tree\nSwitchName=s0 Nodes=n[0-1] LinkSpeed=10\n\nswitchname=s1 nodes=n2,n3\nSwitchName=top Switches=s[0-1]\n"
+    )
+    found = read_switches(str(path), _NODES)
+    assert (
+        switches_text(found)
+        == "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+    )
+    ours = switches_of(found, _NODES)
+    assert ours == (Switch("s0", "0-1"), Switch("s1", "2-3"), Switch("top", switches=("s0", "s1")))
+    assert given_switches(ours, _NODES) == found
+
+
+def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -> None:
+    ours = (Switch("leaf 0", "0-1"), Switch("b", "2-3"), Switch("top", switches=("leaf 0", "b")))
+    text = "SwitchName=s0 Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\nSwitchName=top Switches=s0,b\n"
+    assert switches_text(given_switches(ours, _NODES)) == text
+    path = tmp_path / "switches.toml"
+    path.write_text(
+        '[[switches]]\nname = "leaf 0"\nhosts = "0-1"\n[[switches]]\nname = "b"\nhosts = "2-3"\n'
+        '[[switches]]\nname = "top"\nswitches = ["leaf 0", "b"]\n'
+    )
+    assert switches_text(read_switches(str(path), _NODES)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SwitchName=s0 Nodes=n[0-9]", "line 1: node 'n4' is not of the machine"),
+        ("SwitchName=s0 Nodes=n[0-", "line 1: brackets"),
+        ("SwitchName=s0 Switches=s1", "switch s0: there is no switch 's1' below it"),
+        ("\nSwitchName=s0", "line 2: .*allowed: SwitchName=NAME and either"),
+        ("SwitchName=s0 Nodes=n0 Colour=red", "Colour: is not known|colour: is not known"),
+        ("# nothing", "has no SwitchName"),
+        ('[[switches]]\nname = "a"\nhosts = "0-2"', "host 3"),
+    ],
+)
+def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_switches(str(tmp_path / "t"), _NODES)
+
+
+def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\n")
+    found = read_switches(str(tmp_path / "t"), _NODES)
+    with pytest.raises(InputError, match="switch a has nodes that are not one behind the other"):
+        switches_of(found, _NODES)
+
+
+# ---- a log's words ----
+
+_DUMP = (
+    "JobID|User|Partition|NCPUS|ReqNodes|Submit|Start|Elapsed|State|NodeList|Constraints|Priority\n"
+    "1|ann|day|2|2|100|150|00:01:00|COMPLETED|n[0-1]|fast&new|10\n"
+    "1.batch|||1||150|150|00:01:00|COMPLETED|n0||\n"
+    "2|bob|night|1|1|90|None|00:00:00|CANCELLED|None assigned||11\n"
+    "3|bob|night|1|1|80|160|00:01:00|COMPLETED|None assigned||\n"
+)
+
+
+def test_words_of_a_dump_are_read_again_by_line_and_job(tmp_path: Path) -> None:
+    path = tmp_path / "log.sacct"
+    path.write_text(_DUMP)
+    assert sacct_words(path, {2: 1, 3: 7, 5: 4})[1]["node_list"] == "n[0-1]"
+    assert list(sacct_words(path, {2: 1, 3: 7, 5: 4})) == [1]  # the others are of other jobs
+    workload = read_workload(path)
+    words = log_words(workload)
+    assert workload.job_id.tolist() == [3, 1]
+    assert words.nodes == ("", "n[0-1]")
+    assert words.features == ("", "fast&new")
+    assert words.priority == (-1, 10)
+    assert words.least_nodes == (1, 2)
+    assert words.partitions == {1: ("day",), 2: ("night",)}
+
+
+def test_words_of_a_header() -> None:
+    workload = Workload.from_lines(
+        [np.array([1])] * 6,
+        header=("; Queue: 2 name: night (all of it)", "; Partition: x y", "; Note: Queue: 3 no"),
+        rejects={},
+        source="a log",
+        n_lines=1,
+    )
+    assert log_words(workload).queues == {2: ("name", "night", "all", "of", "it")}
+    assert log_words(workload).partitions == {}
+
+
+def test_partitions_and_users_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    path.write_text(
+        "NodeName=n[0-3] CPUs=1\nPartitionName=night Nodes=ALL\nPartitionName=7 Nodes=ALL\n"
+        "PartitionName=day Nodes=ALL Default=YES\n"
+    )
+    found = of_site(str(path), {})
+    assert partition_names(found) == ["night", "7", "day"]
+    rows = [
+        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "user": 5 * k - 6, "queue": k, "partition": 6 + k}
+        for k in (1, 2, 3)
+    ]
+    workload = Workload.from_jobs(rows)
+    workload = workload.take(np.arange(3), header=("; Queue: 2 night", "; Queue: 3 gone"))
+    scenario = Scenario.of(workload, found.platform(), ReplayOptions(als="recorded"))
+    asked = submissions(scenario, found, log_words(workload), recorded_priorities=False)
+    partitions = [[word for word in fields if word.startswith("partition")] for fields in asked.fields]
+    assert partitions == [["partition=7"], ["partition=night"], []]
+    users = [next(word for word in fields if word.startswith("user")) for fields in asked.fields]
+    assert users[1:] == [f"user={FIRST_USER + 1}", f"user={FIRST_USER + 2}"]
+    assert asked.notes == ("1 job of partition gone, which slurm.conf does not have, go to the default one",)
+
+
+def test_partitions_with_limits_that_only_slurmdbd_keeps() -> None:
+    platform = Platform((HostGroup(2, 1, 46.875),), partitions=(Partition("a", default=True, max_running_jobs=3),))
+    with pytest.raises(InputError, match=r"partitions\[0\].max_running_jobs: is a QOS of Slurm, which needs slurmdbd"):
+        of_machine({}, platform)
+
+
+# ---- nodes ----
+
+
+def test_states_of_nodes_one_change_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "failures.csv"
+    path.write_text("host,down_s,up_s\n1,10,20\n1,30,\n0,5,50\n")
+    platform = Platform((HostGroup(3, 2, 93.75),))
+    states = NodeStates(read_outages(path, platform))
+    assert states.first() == [(5 * S, 0), (10 * S, 1)]
+    assert states.change(0) == 50 * S
+    assert states.change(1) == 20 * S
+    assert states.any_down
+    assert states.change(1) == 30 * S
+    assert states.change(1) is None  # for ever
+    assert (states.down(0), states.down(1), states.down(2)) == (True, True, False)
+    assert states.change(0) is None
+    assert not states.any_down
+    down = states.downtime(platform, JobConstraints(), 40 * S)
+    assert down.host.tolist() == [0, 1, 1]
+    assert (down.up_ns // S).tolist() == [40, 20, 40]
+    assert down.cores.tolist() == [2, 2, 2]
+
+
+def test_states_of_nodes_of_a_model_are_those_of_its_outages() -> None:
+    model = OutageModel(100 * S, 10 * S, 3)
+    states = NodeStates(modelled_outages(model, 2, 1))
+    instants = [states.first()[1][0]]
+    for _ in range(19):
+        following = states.change(1)
+        assert following is not None
+        instants.append(following)
+    down, up = model.draw(1, 10)
+    assert instants == np.stack([down, up], axis=1).ravel().tolist()
+    assert down[-1] < NEVER
+
+
+def test_a_registration_says_which_generic_resources_there_are() -> None:
+    version = LAYOUTS["22.05"]
+    plain = registration(version, "n", 4, "22.05.8", 9, 1, [])
+    said = registration(version, "n", 4, "22.05.8", 9, 1, [], [("gpu", 2)])
+    # A mark, how many, CPUs, flags, the number of the name (7696487 is gpu's), no CPUs and no links, the name, no type.
+    one = struct.pack(">IQIII", 0x438A34D4, 2, 4, 0, 7696487) + bytes(8) + struct.pack(">I", 4) + b"gpu\0" + bytes(8)
+    assert len(said) == len(plain) + len(one)
+    assert one in said

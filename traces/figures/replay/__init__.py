@@ -1,0 +1,1 @@
+"""Figures of a replay: those of the RM-Replay paper, of any schedules."""

@@ -1,0 +1,126 @@
+"""What replays take and how many fail, by the rate of their clock and by the number of jobs: RM-Replay's Figures 7 and 8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import legend_above, quiet, title_figure
+from traces.figures.drawing.styles import style
+from traces.figures.replay.makespans import rate_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["replay_rates_figure", "replay_sizes_figure"]
+
+_MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+
+
+def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
+    """Elapsed time, mean, shortest and longest, and the share of repeats that failed, for each rate; exact ones at the left.
+
+    Parameters
+    ----------
+    repeats : DataFrame
+        ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): a row a repeat of the same jobs.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there is no row.
+    """
+    if not len(repeats):
+        raise InputError("nothing to draw: no repeat")
+    groups = _by_rate(repeats)
+    at = np.arange(len(groups))
+    elapsed = [rows["elapsed_s"].to_numpy(np.float64) for _, rows in groups]
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 3.4)
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+        mean = np.array([one.mean() for one in elapsed])
+        ends = np.abs(np.array([[one.min(), one.max()] for one in elapsed]).T - mean)
+        above.errorbar(at, mean, ends, linestyle="none", marker="o", markersize=4.5, color=style(0).colour, capsize=2.5)
+        _seconds(above, repeats)
+        above.set_ylabel("elapsed [s]")
+        failed = [100 * _share(rows) for _, rows in groups]
+        below.bar(at, failed, 0.6, color=style(1).colour, zorder=2)
+        for x, value in zip(at.tolist(), failed, strict=True):
+            below.annotate(f"{value:.0f}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+        below.set_ylim(0, 118)
+        below.set_yticks((0, 50, 100))
+        below.set_ylabel("failed [%]")
+        below.set_xticks(at, labels=[rate_name(rate) for rate, _ in groups])
+        below.set_xlabel("clock, as many times as fast as real time")
+        for axes in (above, below):
+            quiet(axes, "y")
+        title_figure(figure, title)
+    return figure
+
+
+def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
+    """The share of repeats that failed, and what they took, against the number of jobs, a line for each rate.
+
+    Parameters
+    ----------
+    repeats : DataFrame
+        ``rate``, ``jobs``, ``elapsed_s``, ``failure``: a row a repeat.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there is no row.
+    """
+    if not len(repeats):
+        raise InputError("nothing to draw: no repeat")
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 3.0)
+        left, right = figure.subplots(1, 2)
+        for k, (rate, rows) in enumerate(_by_rate(repeats)):
+            sizes = sorted(set(rows["jobs"]))
+            parts = [rows[rows["jobs"] == size] for size in sizes]
+            _line(left, k, sizes, [float(one["elapsed_s"].mean()) for one in parts], rate_name(rate))
+            if rate:
+                _line(right, k, sizes, [100 * _share(one) for one in parts], rate_name(rate))
+        _seconds(left, repeats)
+        left.set_ylabel("elapsed, mean [s]")
+        right.set_ylim(-4, 104)
+        right.set_ylabel("failed [%]")
+        for axes in (left, right):
+            axes.set_xlim(0, 1.06 * float(repeats["jobs"].max()))
+            axes.set_xlabel("jobs")
+            quiet(axes, "both")
+        handles = left.get_legend_handles_labels()[0]
+        legend_above(figure, handles, min(len(handles), 6), handle=3.2, title=title)
+    return figure
+
+
+def _seconds(axes: Axes, repeats: pd.DataFrame) -> None:
+    # A logarithmic axis of what they took.
+    low, high = float(repeats["elapsed_s"].min()), float(repeats["elapsed_s"].max())
+    marks = [one for one in _MARKS_S if low / 2 <= one <= 2 * high]
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.set_yticks(marks, labels=[f"{mark:g}" for mark in marks])
+    axes.set_ylim(low / 1.6, high * 1.6)
+
+
+def _by_rate(repeats: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
+    return [(rate, repeats[repeats["rate"] == rate]) for rate in sorted(set(repeats["rate"].tolist()))]
+
+
+def _share(rows: pd.DataFrame) -> float:
+    return float((rows["failure"].fillna("") != "").mean())
+
+
+def _line(axes: Axes, place: int, x: list[int], y: list[float], label: str) -> None:
+    look = style(place)
+    axes.plot(x, y, color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5, label=label, zorder=3)

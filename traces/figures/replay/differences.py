@@ -1,0 +1,94 @@
+"""By how much each job's submit, start and duration differ from those of a reference: RM-Replay's Figure 6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.panels import counted, legend_above, quiet, short
+from traces.figures.drawing.styles import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["differences_figure"]
+
+_PANELS = (("delta_submit_ns", "Δ submit"), ("delta_start_ns", "Δ start"), ("delta_duration_ns", "Δ duration"))
+
+#: The axis is linear up to a minute, and logarithmic beyond it on both sides.
+_LINEAR_NS = 60 * NS_PER_S
+
+_MARKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (36_000, "10 h"), (4 * 86_400, "4 d"), (40 * 86_400, "40 d"))
+
+#: Panels as wide as this are never narrower, so that where nothing differs it is seen.
+_LEAST_NS = 90 * NS_PER_S
+
+
+def differences_figure(differences: pd.DataFrame, *, reference: str, title: str = "") -> Figure:
+    """For every x the share of the jobs whose submit, start or duration is at most x later or longer than in the reference.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: a row a job of each side.
+    reference : str
+        What it is that they differ from.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there is no row.
+    """
+    if not len(differences):
+        raise InputError("nothing to draw: no job ran in both")
+    sides = {str(name): rows for name, rows in differences.groupby("side", sort=False)}
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 3.1)
+        panels = figure.subplots(1, len(_PANELS), sharey=True, squeeze=False)[0]
+        for axes, (column, words) in zip(panels, _PANELS, strict=True):
+            for k, (name, rows) in enumerate(sides.items()):
+                _curve(axes, rows[column].to_numpy(np.int64), k, f"{short(name, 30)} ({counted(len(rows), 'job')})")
+            _axis(axes, float(differences[column].abs().max()))
+            axes.set_xlabel(words)
+            quiet(axes, "both")
+        panels[0].set_ylim(-0.02, 1.02)
+        panels[0].set_ylabel("share of jobs")
+        legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
+        figure.supxlabel(f"later or longer than in {reference} is to the right", fontsize=7, color=canvas.GREY)
+    return figure
+
+
+def _curve(axes: Axes, values: Array, place: int, label: str) -> None:
+    look = style(place)
+    values = np.sort(values).astype(np.float64)
+    share = np.arange(1, len(values) + 1) / len(values)
+    edge = 2.0 * max(abs(values[0]), abs(values[-1]), _LEAST_NS)
+    axes.step(
+        np.concatenate([[-edge, values[0]], values, [edge]]),
+        np.concatenate([[0.0, 0.0], share, [1.0]]),
+        where="post",
+        color=look.colour,
+        linestyle=look.dash,
+        linewidth=1.4,
+        label=label,
+        zorder=3,
+    )
+
+
+def _axis(axes: Axes, most_ns: float) -> None:
+    most_ns = max(1.25 * most_ns, _LEAST_NS)
+    axes.set_xscale("symlog", linthresh=_LINEAR_NS, linscale=0.7)
+    axes.minorticks_off()
+    kept = [(seconds * NS_PER_S, name) for seconds, name in _MARKS if seconds * NS_PER_S <= most_ns]
+    kept = kept[-1:] if len(kept) < 3 else kept[-1::-2]
+    marks = [*((-ns, f"−{name}") for ns, name in kept), (0, "0"), *kept]
+    axes.set_xticks([ns for ns, _ in marks], labels=[name for _, name in marks], fontsize=7, rotation=30)
+    axes.set_xlim(-most_ns, most_ns)

@@ -1,0 +1,79 @@
+"""The makespans of repeats by the rate of their clock: RM-Replay's Figure 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import counted, name_rows, short, small, title_figure
+from traces.figures.drawing.styles import style
+from traces.figures.drawing.time_axis import time_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["rate_name", "replay_makespans_figure"]
+
+#: Up to so many repeats are points, more are a box.
+_POINTS = 7
+
+
+def rate_name(rate: float) -> str:
+    """What a clock is called: ``exact``, ``100×``."""
+    return f"{rate:g}×" if rate else "exact"
+
+
+def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
+    """A row for each rate with the makespans of its repeats; lines at other makespans.
+
+    Parameters
+    ----------
+    repeats : DataFrame
+        ``rate`` (0: exact) and ``makespan_ns``, empty where a repeat has ended with an error: a row a repeat.
+    references : mapping of str to int
+        Other makespans, ns: of the log, of engines.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If no repeat has a makespan.
+    """
+    ended = repeats[repeats["makespan_ns"].notna()]
+    if not len(ended):
+        raise InputError("nothing to draw: no repeat has come to its end")
+    rates = list(dict.fromkeys(repeats["rate"]))
+    unit_ns, unit = time_unit(int(ended["makespan_ns"].max()))
+    values = [ended["makespan_ns"][ended["rate"] == rate].to_numpy(np.float64) / unit_ns for rate in rates]
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 1.5 + 0.36 * len(rates))
+        axes = figure.add_subplot()
+        for k, (name, makespan_ns) in enumerate(references.items()):
+            look = style(k + 1)
+            axes.axvline(makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=short(name, 30), zorder=1)
+        many = [len(one) > _POINTS for one in values]
+        boxes = [Box.of(one) if box else None for one, box in zip(values, many, strict=True)]
+        draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(values))
+        dots: dict[str, Any] = {"marker": "o", "markersize": 4.5, "alpha": 0.7, "color": canvas.PALETTE[0]}
+        for row, one in enumerate(values):
+            if not many[row]:
+                axes.plot(one, np.full(len(one), row), linestyle="none", zorder=3, **dots)
+        name_rows(axes, [f"{rate_name(rate)} ({len(one)})" for rate, one in zip(rates, values, strict=True)])
+        axes.margins(x=0.06)
+        axes.set_xlabel(f"makespan [{unit}]")
+        axes.set_ylabel("clock (repeats)")
+        said = "; ".join(["a point a repeat"] * (not all(many)) + [LEGEND] * any(many))
+        lost = len(repeats) - len(ended)
+        lost_words = f"; {counted(lost, 'repeat')} ended with an error" if lost else ""
+        axes.text(0, 1.02, said + lost_words, transform=axes.transAxes, va="bottom", **small())
+        if references:
+            figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=min(len(references), 4))
+        title_figure(figure, title)
+    return figure

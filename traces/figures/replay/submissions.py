@@ -1,0 +1,63 @@
+"""How many jobs were submitted in each hour: RM-Replay's Figure 4."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.panels import quiet, remark, title_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["submissions_figure"]
+
+_DAY_H = 24
+
+#: Of longer logs the days are marked, of shorter ones some hours.
+_FEW_HOURS = 72
+
+
+def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
+    """A bar for each hour.
+
+    Parameters
+    ----------
+    submissions : DataFrame
+        ``hour`` since a midnight, ascending, and ``jobs``.
+    title : str
+        Above the figure.
+
+    Raises
+    ------
+    InputError
+        If there is no row.
+    """
+    if not len(submissions):
+        raise InputError("nothing to draw: no job was submitted")
+    hour, jobs = (submissions[name].to_numpy(np.int64) for name in ("hour", "jobs"))
+    with canvas.styled():
+        figure = canvas.new_figure(7.2, 2.7)
+        axes = figure.add_subplot()
+        axes.bar(hour + 0.5, jobs, 1.0, color=canvas.PALETTE[0], edgecolor="white", linewidth=0.4, zorder=2)
+        first, last = int(hour[0]), int(hour[-1]) + 1
+        if last - first > _FEW_HOURS:
+            days = range(first - first % _DAY_H, last + 1, _DAY_H * max(1, (last - first) // (_DAY_H * 12)))
+            axes.set_xticks(list(days), labels=[str(day // _DAY_H) for day in days])
+            axes.set_xlabel("day")
+        else:
+            step = next(one for one in (1, 2, 3, 6) if (last - first) / one <= 14 or one == 6)
+            marks = range(first - first % step, last + 1, step)
+            axes.set_xticks(list(marks), labels=[f"{mark % _DAY_H}:00" for mark in marks])
+            axes.set_xlabel("time of the day")
+        axes.set_xlim(first, last)
+        axes.locator_params(axis="y", integer=True)
+        axes.set_ylabel("jobs submitted in an hour")
+        quiet(axes, "y")
+        remark(axes, f"{int(jobs.sum()):,} jobs; most in an hour: {int(jobs.max()):,}")
+        title_figure(figure, title)
+    return figure
