@@ -69,6 +69,7 @@ OTHERS = {
     ("als/graphs/generators/layered.py", "tasks"),
     ("als/lengths/__init__.py", "variation"),
     ("als/lengths/file.py", "unit"),
+    ("bls/policies/slurm/parameters.py", "select"),
 }
 
 
