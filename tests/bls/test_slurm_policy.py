@@ -92,6 +92,13 @@ def test_jobs_are_killed_at_the_first_look_behind_their_limit() -> None:
     assert found.state.tolist() == ["killed"] * 3 + ["completed"]
 
 
+def test_a_kill_while_nobody_waits_is_at_its_own_look_and_not_at_one_before() -> None:
+    # Nobody waits from 31.5 s on, and job 2 is killed at 104.5 s, when the whole queue is looked at, too: a cycle of
+    # backfilling falls there, so that none does one second later for job 3; the main scheduler looks 3 s after it last did.
+    jobs = [(1, 0, 5, 1, 60), (2, 31, 500, 1, 60), (3, 105, 50, 1, 60)]
+    assert starts(jobs, 4, 1) == {1: 500 * MS, 2: 31_500 * MS, 3: 107_500 * MS}
+
+
 def test_a_phase_moves_the_cycles() -> None:
     jobs = [(1, 0, 100, 1, 100), (2, 5, 100, 1, 100)]
     assert starts(jobs, 4, 1, "slurm:phase=12.25s") == {1: 250 * MS, 2: 5250 * MS}

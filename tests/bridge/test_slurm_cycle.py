@@ -27,6 +27,14 @@ def test_starts_are_those_of_slurm_to_the_nanosecond(kind: str, scheduler: str, 
     assert differing(few, tmp_path / "replay").empty
 
 
+def test_a_job_is_killed_while_nobody_waits(tmp_path: Path) -> None:
+    case = drawn("cores", 2023)
+    late = tuple(job for job in case.jobs if job[0] >= 38)  # job 41 is, in the minute of a look at the whole queue
+    assert differing(Case(late, case.hosts, case.cores, case.scheduler), tmp_path / "late").empty
+    few = Case(((1, 0, 5, 1, 60), (2, 31, 500, 1, 60), (3, 105, 50, 1, 60)), 4, 1)
+    assert differing(few, tmp_path / "few").empty
+
+
 @pytest.mark.parametrize(("hosts", "cores"), [(8, 1), (3, 4)])
 def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(hosts: int, cores: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)

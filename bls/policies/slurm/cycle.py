@@ -208,7 +208,9 @@ class Threads:
 
     def _look(self, instant_ns: int) -> None:
         tick = (instant_ns - self._up_ns) // NS_PER_S
-        killed, self._killed, self._kill_ns = self._killed, [], NEVER
+        killed: list[SlurmJob] = []
+        if instant_ns == self._kill_ns:  # a tick that fell while nobody was waiting is looked at only now, and kills nobody
+            killed, self._killed, self._kill_ns = self._killed, [], NEVER
         for place, job in enumerate(killed):
             self._end_killed(job, instant_ns, place)
         if tick % _FORGET_S == 0:
