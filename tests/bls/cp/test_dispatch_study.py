@@ -109,8 +109,9 @@ def test_a_list_by_the_ranking_plans_whom_the_best_of_the_lists_plans_and_no_bet
         assert one.value >= best.value
         worse += one.value > best.value
     assert worse > 0
-    none = Queue(*(getattr(instance.queue, entry.name)[:0] for entry in fields(Queue)))
-    nobody = replace(instance, queue=none)
+    columns = {entry.name: getattr(instance.queue, entry.name) for entry in fields(Queue)}
+    none = {name: column[:0] for name, column in columns.items() if column is not None}
+    nobody = replace(instance, queue=Queue(**none))
     assert RANKED.for_run().plan(nobody).status == "nothing"
 
 
