@@ -391,11 +391,21 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
     assert twolevel("story", tmp_path / "a", 5).code == 0
 
 
-def test_where_priorities_change_by_themselves_the_date_does_not_jump(tmp_path: Path) -> None:
-    words = ("--set", "PriorityType=priority/multifactor", "--set", "PriorityWeightAge=1000", "--select", "first:5")
-    assert twolevel("replay", "sample", "--out", tmp_path / "r", *words).code == 0
-    record = json.loads((tmp_path / "r/run.json").read_text())
-    assert (record["arguments"]["settle_s"], record["replay"]["jumps"]) == (0, 0)
+def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_path: Path) -> None:
+    words = (
+        "--set",
+        "PriorityType=priority/multifactor",
+        "--set",
+        "PriorityWeightJobSize=1000",
+        "--select",
+        "first:20",
+    )
+    for out, more in (("jumps", ()), ("all", ("--settle", "0"))):
+        assert twolevel("replay", "sample", "--out", tmp_path / out, *words, *more).code == 0
+    jumps = [json.loads((tmp_path / out / "run.json").read_text())["replay"]["jumps"] for out in ("jumps", "all")]
+    assert jumps[0] > jumps[1] == 0
+    starts = [_frame(tmp_path / out).start_ns for out in ("jumps", "all")]
+    assert starts[0].equals(starts[1])
 
 
 @pytest.mark.parametrize(
