@@ -11,7 +11,8 @@ import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
 
-from bridge.replay.chosen import phase_of
+from bls.machine.platform import HostGroup, Platform
+from bridge.replay.chosen import given_choice, phase_of
 from bridge.studies.comparing import compared
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import load_study, parse_study
@@ -60,6 +61,18 @@ def test_phases_fill_a_cycle_evenly_however_many_there_are() -> None:
         assert all(one % 10**6 == 0 for one in phases)
         gaps = np.diff([*phases, phases[0] + cycle_ns])
         assert 0 < gaps.min() <= gaps.max() < 2.7 * cycle_ns / n
+
+
+def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
+    machine = Platform((HostGroup(1, 1, 1.0),))
+    longer = ["SchedulerParameters=bf_interval=120"]
+    for keys, phase_s in (([], 0.0), ([], 29.999), (longer, 100.0)):
+        chosen = given_choice(None, keys, None, 0.0, phase_s)
+        assert chosen.phase(chosen.configuration(machine), 3) == round(phase_s * 1e9)
+    for keys, phase_s, said in (([], 30.0, "30 s"), ([], 100.0, "30 s"), (longer, 120.0, "2 min 00 s")):
+        chosen = given_choice(None, keys, None, 0.0, phase_s)
+        with pytest.raises(InputError, match=rf"^--phase: .*; allowed: 0 up to below {said}, the cycle"):
+            chosen.names(machine, 0)
 
 
 @needs_slurm
@@ -155,6 +168,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
     [
         ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
         ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
+        ('phase = "100s"', r"\[run\] phase: 100 s; allowed: 0 up to below 30 s"),
         ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
         ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),
     ],
