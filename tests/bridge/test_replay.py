@@ -412,6 +412,15 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
     ("words", "said"),
     [
         (("--set", "SchedulerType=sched/none"), "does not come up with this slurm.conf: .*fatal"),
+        (
+            ("--set", "SchedulerParameters=bf_interval=abc"),
+            "--set: slurmctld says: Invalid SchedulerParameters bf_interval",
+        ),
+        (
+            ("--set", "SchedulerParameters=default_queue_depth=-2"),
+            "says: ignoring SchedulerParameters: default_queue_depth",
+        ),
+        (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
         (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
         (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
         (("--tasks",), "--tasks: with --als recorded there are no tasks"),
