@@ -94,7 +94,8 @@ def written(instance: Instance, path: Path) -> None:
     """Write an instance."""
     columns = {"resources": np.array(instance.resources), "capacity": instance.capacity}
     for part, table in (("running", instance.running), ("queue", instance.queue)):
-        columns |= {f"{part}_{entry.name}": getattr(table, entry.name) for entry in fields(table)}
+        said = {entry.name: getattr(table, entry.name) for entry in fields(table)}
+        columns |= {f"{part}_{name}": column for name, column in said.items() if column is not None}
     np.savez(path, **columns)
 
 
@@ -102,7 +103,7 @@ def read_instance(path: Path) -> Instance:
     """Read what :func:`written` wrote."""
     with np.load(path) as columns:
         running = Running(*(columns[f"running_{entry.name}"] for entry in fields(Running)))
-        queue = Queue(*(columns[f"queue_{entry.name}"] for entry in fields(Queue)))
+        queue = Queue(*(columns.get(f"queue_{entry.name}") for entry in fields(Queue)))
         return Instance(tuple(map(str, columns["resources"])), columns["capacity"], running, queue)
 
 

@@ -259,6 +259,18 @@ def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: 
         bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine(2, 1), bls="slurm", als="recorded", **options)
 
 
+def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:
+    def run(preceding: int) -> None:
+        rows = [{"job_id": job, "submit_s": 20 * job, "run_s": 10, "cores": 1, "preceding": -1} for job in (1, 2)]
+        rows[1] |= {"preceding": preceding, "think_s": 5}
+        keeps = Surroundings(dependencies=True)
+        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", surroundings=keeps)
+
+    run(-1)  # that somebody could is nothing
+    with pytest.raises(InputError, match=r"slurm.*: job 2 waits for another: .*; allowed: no "):
+        run(1)
+
+
 def test_whole_hosts_have_to_have_one_core() -> None:
     with pytest.raises(InputError, match="select=linear: hosts of 4 cores"):
         starts([(1, 0, 10, 1, 10)], 2, 4, "slurm:select=linear")

@@ -105,6 +105,7 @@ def test_every_page_with_examples_is_known() -> None:
         "power",
         "schedulers",
         "simgrid",
+        "slurm-and-ours",
         "story",
         "studies",
         "techniques-answers",
