@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from bls.policies.slurm.run import SlurmRun
     from bls.view import View
 
-__all__ = ["SCHEDULERS", "SELECTS", "Slurm"]
+__all__ = ["LEAD_NS", "SCHEDULERS", "SELECTS", "Slurm"]
 
 SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
 
-#: How long before the first submit slurmctld comes up, as in a replay.
-_LEAD_NS = 75_500_000_000
+#: slurmctld comes up so long before the first submit, in a replay, too: then, and half a minute or a minute later, Slurm is in
+#: the middle of its cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
+LEAD_NS = 75_500_000_000
 
 #: The least and the most of each number.
 _RANGES = {
@@ -116,7 +117,7 @@ class Slurm:
     @property
     def lead_ns(self) -> int:
         """How long before the first submit slurmctld comes up."""
-        return _LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
+        return LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
 
     def for_run(self) -> SlurmRun:
         """The policy of one run."""
