@@ -78,6 +78,11 @@ class Calendar:
         """Time 0, ns since 1970 in UTC."""
         return int((self.start or _MONDAY).timestamp()) * NS_PER_S
 
+    @property
+    def of_day_ns(self) -> int:
+        """What clocks in the zone show at time 0, ns since midnight."""
+        return int(self._local_s(np.zeros(1, np.int64))[0]) % _DAY_S * NS_PER_S
+
     def date(self, ns: int) -> datetime:
         """One instant as a date in the log's zone, to the second below."""
         start = self.start or _MONDAY

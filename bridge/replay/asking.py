@@ -97,6 +97,8 @@ class Asking:
 
     def why_not(self, row: int) -> str:
         """Why a job does not start, in Slurm's words."""
+        if row not in self._book.number:
+            return "it was not submitted, as the job that it waits for was not"
         try:
             self._controller.request("why", self._book.number[row])
         except Refused as why:

@@ -315,6 +315,8 @@ class Course:
         self._tell_put_off()
         if row in self.book.number:
             self._ask.of_job("cancel", row)
+        for child in self._dependents.let_go(row):  # it was held back itself, and others for it
+            self._submit(child)
 
     def _left(self, row: int) -> None:
         """A job is over for good: those that wait for it may start, or may only after a time."""

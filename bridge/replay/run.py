@@ -35,8 +35,8 @@ __all__ = ["Replay", "ReplayOptions", "replay"]
 #: Under a clock that runs it has so much real time more to come up, and nodes to register.
 _STARTS_S = 5
 
-#: Where a log does not say its date: the first of January 2001, a Monday, 00:00 UTC.
-_MONDAY_S = 978_307_200
+#: slurmctld does not come up before this date: it takes 0 for none, and dates before 1970 cannot be said to it.
+_FIRST_DATE_NS = 86_400 * NS_PER_S
 
 #: So many jobs end between two looks of who watches.
 _PAUSE_JOBS = 100
@@ -128,9 +128,10 @@ def replay(
     workload = scenario.workload
     found = configured(found, scenario)
     asked = submissions(scenario, found, log_words(workload), recorded_priorities=recorded_priorities)
-    start = Calendar.of(workload).start
-    origin_ns = (_MONDAY_S if start is None else int(start.timestamp())) * NS_PER_S
-    begin_ns = origin_ns + int(workload.submit_ns.min()) - _lead_ns(found, phase_ns, rate)
+    before_ns = int(workload.submit_ns.min()) - _lead_ns(found, phase_ns, rate)
+    origin_ns, said = _origin(Calendar.of(workload), before_ns)
+    begin_ns = origin_ns + before_ns
+    mode = folder.stat().st_mode
     folder.chmod(0o700)
     (folder / "state").mkdir()
     for name, text in {"slurm.conf": found.text(len(workload)), **found.further_files()}.items():
@@ -159,7 +160,7 @@ def replay(
             }
         course.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
         untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
-        _tidy(folder)
+        _tidy(folder, mode)
     as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
     ledger = ledger_of(scenario, as_run, applications)
     names, depends = workload.names, scenario.circumstances.dependencies
@@ -174,7 +175,15 @@ def replay(
     )
     spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
     known = application_notes(scenario, origin, applications, ledger)
-    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, (*asked.notes, *untaken))
+    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, (*said, *asked.notes, *untaken))
+
+
+def _origin(calendar: Calendar, before_ns: int) -> tuple[int, tuple[str, ...]]:
+    # The date of time 0, and what is to be said of it; slurmctld comes up so much earlier, if that is negative.
+    if calendar.date_ns + before_ns >= _FIRST_DATE_NS:
+        return calendar.date_ns, ()
+    said = f"the log's date, {calendar.date(0):%Y-%m-%d}, is too early for Slurm; its time 0 is {Calendar().date(0):%Y-%m-%d}"
+    return Calendar().date_ns, (said,)
 
 
 def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
@@ -193,9 +202,11 @@ def _run(scenario: Scenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) 
     return nothing_done(scenario, as_run)
 
 
-def _tidy(folder: Path) -> None:
-    # What slurmctld and its clock have left.
+def _tidy(folder: Path, mode: int) -> None:
+    # What slurmctld and its clock have left; what stays may be read by whoever may read results.
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.name in KEPT and path.parent == folder:
             continue
         path.rmdir() if path.is_dir() else path.unlink()
+    (folder / "slurmctld.log").chmod((folder / "slurm.conf").stat().st_mode)
+    folder.chmod(mode)

@@ -34,6 +34,7 @@ def test_hours_that_daylight_saving_takes_and_repeats() -> None:
     assert calendar.start is not None
     assert calendar.start.isoformat() == "2003-03-30T01:30:00+01:00"
     assert str(calendar.zone) == "Europe/Stockholm"
+    assert calendar.of_day_ns == 90 * 60 * S
     hours, halves, weekdays, months = at(calendar, 0, 30 * 60 * S - 1, 30 * 60 * S, 22 * H, 2 * D)
     assert hours == [1, 1, 3, 0, 2]
     assert halves == [3, 3, 6, 1, 5]

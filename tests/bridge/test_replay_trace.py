@@ -51,6 +51,9 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
         _job(7, 31, 10, 1, 60, preceding=6, think_s=5.5),
         _job(8, 40, 10, 4, 60, preceding=9),  # which is submitted later, and withdrawn
         _job(9, 50, 10, 4, 60, cancel_s=60),
+        _job(10, 51, 10, 1, 60, preceding=12, cancel_s=70),  # leaves before that one comes
+        _job(11, 52, 10, 1, 60, preceding=10, think_s=5),  # and lets this one go
+        _job(12, 400, 10, 1, 60),
     ]
     done = replayed(
         Workload.from_jobs(jobs),
@@ -69,6 +72,9 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
     assert eligible[5, 0] == end[1, 0] + 1000
     assert eligible[7, 0] == end[6, 0] + 5.5
     assert eligible[8, 0] == 60
+    assert frame.state[10, 0] == "cancelled"
+    assert eligible[11, 0] == 75
+    assert 75 <= start[11, 0] < 400
     late = start - eligible
     assert (late[[2, 3, 5, 7]] >= 0).all()
     assert (late[[2, 3, 5, 7]] <= 61).all()  # at the latest when Slurm looks at all of the queue

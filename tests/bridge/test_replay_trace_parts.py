@@ -113,6 +113,27 @@ def test_words_of_a_dump_are_read_again_by_line_and_job(tmp_path: Path) -> None:
     assert words.partitions == {1: ("day",), 2: ("night",)}
 
 
+def test_which_priorities_are_used_and_what_a_dump_that_is_gone_does_not_say_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.sacct"
+
+    def told(dump: str, *, gone: bool = False, recorded: bool = True) -> tuple[str, ...]:
+        path.write_text(dump)
+        workload = read_workload(path)
+        if gone:
+            path.unlink()
+        scenario = Scenario.of(workload, Platform((HostGroup(4, 1, 46.875),)), ReplayOptions(als="recorded"))
+        found = of_machine({}, scenario.platform)
+        return submissions(scenario, found, log_words(workload), recorded_priorities=recorded).notes
+
+    plain = _DUMP.replace("|fast&new", "|")
+    by_starts = "priorities are by the order of the recorded starts: {} of 2 jobs have none in the log"
+    assert told(plain) == (by_starts.format(1),)
+    assert told(plain.replace("None assigned||\n", "None assigned||7\n")) == ("priorities are those of the log",)
+    assert told(plain, recorded=False) == ()
+    lost = f"{path}: is not there any more: what it says beside the usual columns is not known"
+    assert told(plain, gone=True) == (lost, by_starts.format(2))
+
+
 def test_words_of_a_header() -> None:
     workload = Workload.from_lines(
         [np.array([1])] * 6,

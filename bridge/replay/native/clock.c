@@ -598,7 +598,7 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int rc = real_setsockopt(fd, level, name, value, n);
     return rc && sockets && level == IPPROTO_TCP ? 0 : rc;
 }
-/* What is sent, or closed, is for the conductor to see; files are written, too, and that is no message. */
+/* What is sent is for the conductor to see; files are written, too, and that is no message. */
 ssize_t send(int fd, const void *data, size_t n, int flags) {
     if (!real_send) find();
     if (me) sent = 1;

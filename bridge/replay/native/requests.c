@@ -33,6 +33,11 @@ static void answer(int rc, unsigned number) {
     fflush(stdout);
 }
 
+static void refuse(const char *why) {
+    printf("error -1 %s\n", why);
+    fflush(stdout);
+}
+
 /* What the fields say of a job; NULL, or the key that is not known. */
 static char *describe(job_desc_msg_t *job, char **field, int n) {
     slurm_init_job_desc_msg(job);
@@ -151,11 +156,20 @@ int main(void) {
     slurm_conf.msg_timeout = UINT16_MAX;
     answer(0, SLURM_VERSION_NUMBER);
     while (fgets(line, sizeof line, stdin)) {
-        char *field[FIELDS], *unknown = 0;
+        char *field[FIELDS], *unknown = 0, *p;
         int n = 0, of_job;
         job_desc_msg_t job;
+        if (!strchr(line, '\n')) { /* the rest of it is no line of its own */
+            for (int c = 0; c != '\n' && c != EOF;) c = getchar();
+            refuse("a line is too long");
+            continue;
+        }
         line[strcspn(line, "\n")] = 0;
-        for (char *p = strtok(line, "\t"); p && n < FIELDS; p = strtok(0, "\t")) field[n++] = p;
+        for (p = strtok(line, "\t"); p && n < FIELDS; p = strtok(0, "\t")) field[n++] = p;
+        if (p) {
+            refuse("too many fields");
+            continue;
+        }
         of_job = n && (!strcmp(field[0], "submit") || !strcmp(field[0], "allocate"));
         if (of_job) unknown = describe(&job, field, n);
         if (of_job && !unknown) (*field[0] == 's' ? submit : allocate)(&job);

@@ -82,7 +82,6 @@ class Asked:
             )
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
         log = recorded(workload)
-        start = Calendar.of(workload).start
         report = Report(
             name=Path(workload.source).name,
             words=self._words(scenario, done, len(slurms)),
@@ -90,7 +89,7 @@ class Asked:
             slurms=tuple(slurms),
             attempts=tuple(found),
             n_cores=scenario.platform.n_cores,
-            of_day_ns=0 if start is None else (start.hour * 3600 + start.minute * 60 + start.second) * 10**9,
+            of_day_ns=Calendar.of(workload).of_day_ns,
         )
         write_report(report, folder)
 

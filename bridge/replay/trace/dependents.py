@@ -42,5 +42,5 @@ class Dependents:
         self._held_back.setdefault(self.parent(job), []).append(job)
 
     def let_go(self, job: int) -> list[int]:
-        """A job is submitted: who was held back for it."""
+        """A job is submitted, or has left before it was: who was held back for it."""
         return self._held_back.pop(job, [])

@@ -24,6 +24,8 @@ class LogWords:
         What the header says that a number of a queue or a partition stands for.
     account, features, reservation, nodes : tuple of str
     priority, least_nodes : tuple of int
+    missing : tuple of str
+        What is not known as its file is not there any more, in words.
     """
 
     queues: dict[int, tuple[str, ...]]
@@ -34,6 +36,7 @@ class LogWords:
     nodes: tuple[str, ...]
     priority: tuple[int, ...]
     least_nodes: tuple[int, ...]
+    missing: tuple[str, ...] = ()
 
 
 def _numbered(header: Iterable[str], title: str) -> dict[int, tuple[str, ...]]:
@@ -66,7 +69,11 @@ def log_words(workload: Workload) -> LogWords:
     """
     jobs: list[int] = workload.job_id.tolist()
     given: dict[int, dict[str, str]] = {}
-    if Path(workload.source).is_file() and format_of(workload.source) == "sacct":
+    missing: tuple[str, ...] = ()
+    if not Path(workload.source).is_file():
+        if workload.source.removesuffix(".gz").endswith(".sacct"):
+            missing = (f"{workload.source}: is not there any more: what it says beside the usual columns is not known",)
+    elif format_of(workload.source) == "sacct":
         given = sacct_words(workload.source, dict(zip(workload.line.tolist(), jobs, strict=True)))
 
     def words(use: str) -> tuple[str, ...]:
@@ -81,4 +88,5 @@ def log_words(workload: Workload) -> LogWords:
         tuple("" if word in _NO_NODES else word for word in words("node_list")),
         tuple(map(_whole, words("priority"))),
         tuple(map(_whole, words("least_nodes"))),
+        missing,
     )

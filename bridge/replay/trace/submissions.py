@@ -105,7 +105,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     own = os.geteuid()
     ids = [own if number < 0 else FIRST_USER + at for at, number in enumerate(users.tolist())]
     partitions = _partitions(scenario, found, words, notes)
-    priorities = _priorities(workload, words, notes) if recorded_priorities else None
+    priorities, ranked = _priorities(workload, words, notes) if recorded_priorities else (None, ())
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
@@ -131,7 +131,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
             one.append(f"priority={priorities[row]}")
         fields.append(tuple(one))
     told = tuple(f"{count} job{'s' * (count > 1)} {what}" for what, count in notes.items())
-    return Submissions(tuple(fields), window, _nodes(words, nodes), told)
+    return Submissions(tuple(fields), window, _nodes(words, nodes), (*words.missing, *ranked, *told))
 
 
 def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
@@ -189,10 +189,13 @@ def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
     return window
 
 
-def _priorities(workload: Workload, words: LogWords, notes: Counter[str]) -> list[int]:
-    # The log's, where it has any of all jobs; else by the order of the recorded starts: who has started first, first.
-    if all(0 < priority <= _MOST_PRIORITY for priority in words.priority):
-        return list(words.priority)
+def _priorities(workload: Workload, words: LogWords, notes: Counter[str]) -> tuple[list[int], tuple[str, ...]]:
+    # The log's, where it has any of all jobs; else by the order of the recorded starts: who has started first, first. And
+    # which of them it is.
+    lack = sum(not 0 < priority <= _MOST_PRIORITY for priority in words.priority)
+    if not lack:
+        return list(words.priority), ("priorities are those of the log",)
+    said = f"priorities are by the order of the recorded starts: {lack} of {len(workload)} jobs have none in the log"
     known = workload.wait_ns >= 0
     if not known.any():
         raise InputError(
@@ -204,7 +207,7 @@ def _priorities(workload: Workload, words: LogWords, notes: Counter[str]) -> lis
     order = np.lexsort((workload.submit_ns, start_ns))
     priority = np.empty(len(workload), np.int64)
     priority[order] = _MOST_PRIORITY - np.arange(len(workload))
-    return [int(value) for value in priority]
+    return [int(value) for value in priority], (said,)
 
 
 def _named(features: str) -> set[str]:
