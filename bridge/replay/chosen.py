@@ -126,7 +126,7 @@ class SlurmChoice:
         """What ``settle_s`` comes to."""
         if self.settle_s is not None:
             return self.settle_s
-        return 0.0 if self.rate or found.recalculates else _SETTLE_S
+        return 0.0 if self.rate else _SETTLE_S
 
     def phase(self, found: Configuration, repeat: int) -> int | None:
         """What ``phase_ns`` comes to, of a repeat or a seed.

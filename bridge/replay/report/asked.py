@@ -74,8 +74,8 @@ class Asked:
         ours = [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
         side = of_result(SLURM, done.result)
         cost = done.cost
-        makespan_ns = int(side.end_ns.max() - side.start_ns.min())
-        first = Attempt(0.0, 0, len(workload), cost["start_s"] + cost["replay_s"], makespan_ns, side=side)
+        elapsed_s = cost["start_s"] + cost["replay_s"]
+        first = Attempt(0.0, 0, len(workload), elapsed_s, side.makespan_ns, side=side)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
                 scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell

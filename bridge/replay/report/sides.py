@@ -39,6 +39,8 @@ class Side:
         How many of them were cut at their limit; -1 where it is not known.
     not_run : int
         Jobs that never started, or of which the log does not say when.
+    attempts : int
+        How often jobs have started, those included that were cut and put back; -1 where it is not known.
     """
 
     label: str
@@ -49,6 +51,12 @@ class Side:
     cores: Array
     killed: int
     not_run: int
+    attempts: int = -1
+
+    @property
+    def makespan_ns(self) -> int | None:
+        """Max end less min start; None if no job ran."""
+        return int(self.end_ns.max() - self.start_ns.min()) if len(self.job_id) else None
 
     @property
     def wait_ns(self) -> Array:
@@ -68,11 +76,12 @@ class Side:
         return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
 
 
-def _side(label: str, which: Array, columns: Sequence[Array], killed: int) -> Side:
+def _side(label: str, which: Array, columns: Sequence[Array], killed: int, attempts: int = -1) -> Side:
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(columns[0][rows], kind="stable")]
     job_id, submit, start, end, cores = (column[rows] for column in columns)
-    return Side(label, job_id, submit, start, end, cores, killed, int(np.count_nonzero(~which)))
+    not_run = len(np.setdiff1d(columns[0], job_id))
+    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts)
 
 
 def recorded(workload: Workload) -> Side | None:
@@ -85,11 +94,14 @@ def recorded(workload: Workload) -> Side | None:
 
 
 def of_result(label: str, result: Result) -> Side:
-    """What has come of a run."""
+    """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
     jobs = result.ledger.jobs
-    ran = jobs.start_ns >= 0
+    ran = np.flatnonzero(jobs.start_ns >= 0)
+    ran = ran[np.lexsort((jobs.attempt[ran], jobs.job_id[ran]))]
+    last = np.zeros(len(jobs.job_id), bool)
+    last[ran[np.diff(jobs.job_id[ran], append=jobs.job_id[ran[-1:]] + 1) != 0]] = True
     columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
-    return _side(label, ran, columns, int(result.metrics.get("state_killed", 0)))
+    return _side(label, last, columns, int(result.metrics.get("state_killed", 0)), len(ran))
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
