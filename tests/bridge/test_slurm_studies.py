@@ -13,7 +13,8 @@ from slurm_here import needs_slurm
 
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.chosen import given_choice, phase_of
-from bridge.studies.comparing import compared
+from bridge.studies.comparing import compare_study, compared
+from bridge.studies.drawing import draw_study_figures
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.repeat import repeat_study
@@ -107,28 +108,25 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
 
 @needs_slurm
 def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    path = _study(tmp_path, 5, jobs=8, als='["gss"]')
+    path = _study(tmp_path, "[0, 3]", jobs=5, als='["gss"]')
     (tmp_path / "out").mkdir()
-    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 2)
+    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 2, "--no-figures")
     assert ran.code == 0
     assert "slurm × gss" in ran.out
     assert "fcfs+easy × gss" in ran.out
     names = {entry.name for entry in (tmp_path / "out").iterdir()}
-    files = {"journal.jsonl", "results.parquet", "comparisons.parquet", "costs.parquet", "study.json", "figures"}
-    assert names == files
+    assert names == {"journal.jsonl", "results.parquet", "costs.parquet", "study.json"}
+    drawn = draw_study_figures(tmp_path / "out", ["makespan"], tmp_path / "drawn", ["svg"])
+    assert [path.name for path in drawn] == ["makespan.svg"]
     found = repeat_study(tmp_path / "out", None, lambda study: local_executor(1))
     assert found.equal, found.differences
-    told = pd.read_parquet(tmp_path / "out/comparisons.parquet")
-    assert told[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
-        ["fcfs", "easy", "gss", "slurm", 5],
-    ]
 
 
 def _parsed(text: str) -> Study:
     return parse_study('[[workload]]\nfile = "sample"\n' + text, [Path()], "study")
 
 
-def test_slurm_is_compared_with_every_way_of_the_engine() -> None:
+def test_slurm_is_compared_with_every_way_of_the_engine(tmp_path: Path) -> None:
     study = _parsed(
         '[study]\nseeds = 5\n[[grid]]\nbatch = "slurm"\nset = [["A=1"], ["A=2"]]\n'
         '[[grid]]\nbatch = "engine"\nbls = ["fcfs", "sjf"]\nbackfill = ["none", "easy"]\n'
@@ -142,7 +140,14 @@ def test_slurm_is_compared_with_every_way_of_the_engine() -> None:
         rows += [
             {"workload": "sample", **values, "seed": seed, "error": "", "makespan_ns": by + seed} for seed in range(5)
         ]
-    (found,), _ = compared(study, pd.DataFrame(rows))
+    (found,) = compare_study(study, pd.DataFrame(rows), tmp_path)
+    told = pd.read_parquet(tmp_path / "comparisons.parquet")
+    assert told[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
+        [bls, backfill, "static", "slurm", 5]
+        for _ in ("A=1", "A=2")
+        for bls in ("fcfs", "sjf")
+        for backfill in ("none", "easy")
+    ]
     assert found[["bls", "backfill", "set", "mean_base", "mean_value"]].to_numpy().tolist() == [
         [bls, backfill, keys, base + 2.0, 3002.0]
         for keys in ("A=1", "A=2")
