@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from bls.engine.status import BatchStatus
+from bls.policies.slurm.parameters import LEAD_NS
 from bls.simulator import BatchSimulator
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
 from bridge.couplings.contract import nothing_done
 from bridge.replay.clock import Clock
+from bridge.replay.complaints import check_taken
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
 from bridge.replay.course import Course, Pace
@@ -29,10 +31,6 @@ from bridge.scenarios.scenario import Options, Scenario
 from traces.base.time import NS_PER_S
 
 __all__ = ["Replay", "ReplayOptions", "replay"]
-
-#: slurmctld comes up so long before the first submit: then, and half a minute or a minute later, Slurm is in the middle of its
-#: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
-_LEAD_NS = 75_500_000_000
 
 #: Under a clock that runs it has so much real time more to come up, and nodes to register.
 _STARTS_S = 5
@@ -69,7 +67,7 @@ class Replay:
     found : Configuration
         What Slurm was configured with.
     notes : tuple of str
-        What of the log was not asked for, in words.
+        What of the log was not asked for, and which of a site's parameters Slurm has not taken, in words.
     """
 
     result: Result
@@ -121,7 +119,7 @@ def replay(
     Raises
     ------
     InputError
-        If Slurm does not take a job, or never starts it, or a part in C cannot be built.
+        If Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
     PeerError
         If slurmctld dies, hangs or does what is not understood.
     """
@@ -142,6 +140,7 @@ def replay(
     with closing(NodeController(folder, slurm.version)) as nodes:
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
+            check_taken(folder / "slurmctld.log", found)
             pace = Pace(origin_ns, settle_ns, cleanup_ns)
             course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
             level = SlurmLevel(scenario, course)
@@ -159,6 +158,7 @@ def replay(
                 "messages": sum(nodes.messages.values()),
             }
         course.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
+        untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
         _tidy(folder)
     as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
     ledger = ledger_of(scenario, as_run, applications)
@@ -174,12 +174,12 @@ def replay(
     )
     spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
     known = application_notes(scenario, origin, applications, ledger)
-    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, asked.notes)
+    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, (*asked.notes, *untaken))
 
 
 def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
     # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
-    lead_ns = _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    lead_ns = LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
     return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 
