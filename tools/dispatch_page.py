@@ -58,6 +58,7 @@ RULES: Final = {
 }
 PLANS: Final = {"CP, `all`": "hcp19-all", "CP, `fits`": "hcp19-fits"}
 WARM: Final = {"the lists alone, `warm`": "list-warm"}
+LISTS: Final = {"the lists alone": "list", "`lns`, 200 lists": "lns", "`lns`, 1,000 lists": "lns-1000"}
 TIMED: Final = {"the lists alone": "list", **PLANS}
 
 #: What the issue that asked for the study said of the mean slowdown of HPC2N's busiest 30 days, on 240 and 256 cores: one
@@ -184,6 +185,19 @@ def plans(rows: Rows) -> list[str]:
     )
 
 
+def neighbourhoods(rows: Rows) -> list[str]:
+    """Slowdowns of large neighbourhoods beside those of the lists, sample by sample."""
+    numbers = range(1, _SAMPLES + 1)
+    lines = []
+    for name, one in LISTS.items():
+        of = samples(rows, LONG["KTH-SP2-1996, busiest 3 days"], one)
+        cells = [f"{of[number].slowdown:.1f}" if number in of else "–" for number in numbers]
+        cells += [_mean(of, lambda row: row.slowdown), _mean(of, lambda row: row.wait_s / 60)]
+        lines.append(_line(name, [*cells, f"{median(row.deciding_ms for row in of.values()):.1f}" if of else "–"]))
+    heads = (f"sample {number}" for number in numbers)
+    return _table(["mean slowdown", *heads, "mean", "mean wait, min", "ms of a pass with something to plan"], lines)
+
+
 def charged(rows: Rows) -> list[str]:
     """How much longer jobs wait on the mean where decisions cost time, and how slowdowns change, sample by sample."""
     days = {"KTH": SHORT["KTH, 3 days"], "Curie": SHORT["Curie, 1 day (`window:11721h+1d`)"]}
@@ -262,6 +276,7 @@ def parts(rows: Rows) -> dict[str, list[str]]:
     return {
         "rules": rules(rows),
         "plans": plans(rows),
+        "lns": neighbourhoods(rows),
         "charged": charged(rows),
         "month": month(rows),
         "eurora": stand_in(rows, EURORA),

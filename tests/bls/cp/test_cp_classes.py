@@ -198,6 +198,16 @@ def test_a_heavy_job_beats_two_light_ones_and_the_solve_of_places_is_counted() -
     assert dispatch(instance_of(alike), "cp-classes", LONG).solves == 1
 
 
+def test_the_classes_of_nodes_are_found_once_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_problem, calls = NodeClasses.of, []
+    monkeypatch.setattr(NodeClasses, "of", lambda problem: calls.append(problem) or of_problem(problem))
+    case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
+    for search, times in (("hinted", 1), ("list", 0)):
+        calls.clear()
+        assert dispatch(instance_of(case), "cp-classes", replace(LONG, search=search)).starts
+        assert len(calls) == times
+
+
 def test_who_has_no_place_in_his_class_takes_what_is_left_of_others() -> None:
     case = Case(((4,), (5,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 3)))
     on_small = np.array([[1, 0]] * 3)

@@ -194,6 +194,23 @@ def test_a_solver_is_held_against_its_list_sample_by_sample() -> None:
     assert "| KTH, the lists alone | – | – | 3.00 ± 12.71 s; +0.0 % ± 0.0 (2) |" in shown
 
 
+def test_neighbourhoods_stand_beside_the_lists_sample_by_sample() -> None:
+    key = replace(KEY, log=dispatch_page.KTH, select="busiest:3d")
+    rows = {replace(key, sample=k, dispatcher="list"): replace(ROW, slowdown=10.0 + k) for k in range(1, 6)}
+    rows |= {replace(key, sample=k, dispatcher="lns"): replace(ROW, slowdown=2.0 * k, deciding_ms=5.0) for k in (1, 3)}
+    assert dispatch_page.neighbourhoods(rows)[2:] == [
+        "| the lists alone | 11.0 | 12.0 | 13.0 | 14.0 | 15.0 | 13.0 ± 2.0 | 1.0 ± 0.0 | 0.5 |",
+        "| `lns`, 200 lists | 2.0 | – | 6.0 | – | – | 4.0 ± 25.4 (2) | 1.0 ± 0.0 (2) | 5.0 |",
+    ]
+
+
+def test_a_line_that_is_empty_in_all_columns_is_left_out() -> None:
+    tables_of_nothing = parts({})
+    month = tables_of_nothing.pop("month")[2:]
+    assert all(lines[2:] == [] for lines in tables_of_nothing.values())
+    assert len(month) == len(dispatch_page.PROTOTYPE)  # what was said of others stays
+
+
 def test_a_month_stands_beside_the_prototype() -> None:
     month = replace(KEY, machine="pool of 256", log=dispatch_page.HPC2N, select="busiest:30d")
     rows = {replace(month, sample=sample): replace(ROW, slowdown=70.0 + sample) for sample in range(6)}
