@@ -186,7 +186,7 @@ def replay_command(
             planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
     _say(done, shared, slurm, replayed=recorded)
-    print(lined_up(done.result.summary() + replay_rows(done)))
+    print(lined_up(replay_rows(done)))
     say(f"results: {target}")
 
 

@@ -101,6 +101,7 @@ def test_runs_know_the_users() -> None:
         ({"wait": -1.0}, "wait: -1.0 is out of range; allowed: 0"),
         ({"fairness": 1.5}, "fairness: 1.5 is out of range; allowed: 0"),
         ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
+        ({"lists": 10}, "lists: 10 of them are made by no other search; allowed: with search=lns"),
         ({"goal": "wait", "fairness": 0.5}, "slowdown, wait and fairness are weights; allowed: with goal=weighted"),
     ],
 )
