@@ -22,6 +22,9 @@ WHICH: Final = ("all", "fits")
 #: What Z is: the sum of slowdowns, as in the papers, of slowdowns bounded at 10 s, of waits, or what weights say.
 GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
 
+#: How many lists ``lns`` makes by default.
+_LISTS: Final = 200
+
 #: The smallest weight but 0.
 _LEAST: Final = 1e-6
 
@@ -73,7 +76,7 @@ class Parameters:
         and put back elsewhere, ``lists`` times (:mod:`bls.cp.neighbourhoods`); ours. With ``list`` there
         is none, and the list's plan is the plan: what others have more is what the solver adds.
     lists : int
-        How many lists ``lns`` makes, 1 to 2**31 - 1: its effort.
+        How many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given.
     limit_s : float
         Of the first solve, deterministic s, above 0.
     more_s, tries : float, int
@@ -109,7 +112,7 @@ class Parameters:
     wait: float = 0.0
     fairness: float = 0.0
     search: str = "hinted"
-    lists: int = 200
+    lists: int = _LISTS
     limit_s: float = 0.005
     more_s: float = 0.5
     tries: int = 0
@@ -138,6 +141,10 @@ class Parameters:
             real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
         whole(f"{where}: lists", self.lists, 1, 2**31 - 1)
+        if self.search != "lns" and self.lists != _LISTS:
+            raise InputError(
+                f"{where}: lists: {self.lists} of them are made by no other search; allowed: with search=lns"
+            )
         whole(f"{where}: tries", self.tries, 0, 1000)
         for name in ("most_variables", "most_box_variables"):
             whole(f"{where}: {name}", getattr(self, name), 1, 2**31 - 1)

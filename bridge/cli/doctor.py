@@ -1,13 +1,16 @@
-"""What ``twolevel doctor`` looks at: versions, the kernel cache, the OTF2 library, and who else has our package names."""
+"""What ``twolevel doctor`` looks at: versions, kernels, the OTF2 library, our package names, and what is optional."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import shlex
+import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
-from bridge.runs.library_versions import versions
+from bridge.runs.library_versions import NOT_INSTALLED, versions, versions_of
 from bridge.standard_error import lined_up
 
 __all__ = ["Finding", "examine", "report", "versions"]
@@ -49,6 +52,32 @@ def _otf2_library() -> Finding:
     return "OTF2 library", f"otf2 {versions()['otf2']}, {len(functions)} C functions found", True
 
 
+def _slurm() -> str:
+    try:
+        from bridge.replay.installed import installed_slurm
+        from traces.base.errors import InputError
+    except ImportError as error:
+        return f"cannot be looked at: {error}"
+    try:
+        slurm = installed_slurm()
+    except InputError as error:
+        return f"none that `twolevel replay` can use: {error}"
+    return f"{slurm.release} in {slurm.slurmctld}: a release that `twolevel replay` knows"
+
+
+def _optional() -> list[Finding]:
+    # What only some commands need: that it is not there is no problem.
+    command = shlex.split(os.environ.get("CC", "cc")) or ["cc"]
+    compiler = shutil.which(command[0]) or f"no {command[0]}, which `twolevel replay` needs"
+    cp = versions_of(("ortools",))["ortools"]
+    without = "; --bls hcp19, pcp19, pcp20 and cp-classes need it but for search=lns and list (extra cp)"
+    return [
+        ("Slurm (optional)", _slurm(), True),
+        ("C compiler (optional)", compiler, True),
+        ("OR-Tools (optional)", cp + without * (cp == NOT_INSTALLED), True),
+    ]
+
+
 def _shadows() -> list[Finding]:
     # Our package names are short and others may have them: say whose code each name is.
     ours = Path(__file__).resolve().parents[2]
@@ -79,8 +108,8 @@ def _installation() -> Finding:
 def examine() -> list[Finding]:
     """Look at everything; the third of each finding is False where something is wrong."""
     findings = [_installation()]
-    findings += [(name, text, text != "not installed") for name, text in versions().items() if name != "twolevel"]
-    return [*findings, *_shadows(), _cache(), _otf2_library()]
+    findings += [(name, text, text != NOT_INSTALLED) for name, text in versions().items() if name != "twolevel"]
+    return [*findings, *_shadows(), _cache(), _otf2_library(), *_optional()]
 
 
 def report() -> int:

@@ -194,7 +194,7 @@ def replay_command(
                 shutil.rmtree(folder / "report", ignore_errors=True)
                 failed = error
     _say(done, shared, slurm, replayed=recorded)
-    print(lined_up(done.result.summary() + replay_rows(done)))
+    print(lined_up(replay_rows(done)))
     say(f"results: {target}" if failed is None else f"results: {target}, without a report")
     if failed is not None:
         raise failed

@@ -27,6 +27,9 @@ __all__ = ["METRICS", "RunFolder", "differing", "job_rows", "read_run", "write_c
 METRICS = ("makespan_ns", "mean_wait_ns")
 
 
+_NOT_GIVEN = "not given"
+
+
 class RunFolder(NamedTuple):
     """A result of ``twolevel run``: where it is, its record, its table of jobs; those of releases, hints, widths if there."""
 
@@ -59,7 +62,7 @@ def read_run(folder: Path) -> RunFolder:
 
 def _text(value: Any) -> str:
     if value is None or value in ("", []):
-        return "not given"
+        return _NOT_GIVEN
     if isinstance(value, list):
         return " ".join(map(str, value))
     if isinstance(value, bool):
@@ -81,8 +84,9 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     options = [run.record["arguments"] for run in (a, b)]
     for name in dict.fromkeys([*options[0], *options[1]]):
         pair = options[0].get(name), options[1].get(name)
-        if pair[0] != pair[1]:
-            found[name] = (_text(pair[0]), _text(pair[1]))
+        words = _text(pair[0]), _text(pair[1])
+        if pair[0] != pair[1] and words != (_NOT_GIVEN, _NOT_GIVEN):  # a record may say so, or nothing
+            found[name] = words
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
         found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")

@@ -8,6 +8,7 @@ from typing import Any
 
 from bridge.replay.run import Replay
 from bridge.runs.directory import read_record, write_record
+from bridge.runs.gantt import slurm_title
 from bridge.runs.record import write_run
 from traces.base.time import NS_PER_S, format_ns
 
@@ -26,6 +27,14 @@ def write_replay(
 
 def replay_rows(done: Replay) -> list[tuple[str, str]]:
     """The figures of a replay that a person looks at first: (name, text)."""
+    # As of a run; but Slurm is told from our own policy of this name, and backfills and places by its own rules.
+    title = slurm_title(done.cost["release"])
+    told = {"batch × application": f"{title} × {done.result.scenario.options.names()['als']}"}
+    as_run = [(name, told.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"]
+    return [*as_run, *_slurm_rows(done)]
+
+
+def _slurm_rows(done: Replay) -> list[tuple[str, str]]:
     cost = done.cost
     chosen = {key.lower(): value for key, value in done.found.keys.items()}
     plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]

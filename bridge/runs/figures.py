@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bridge.runs.directory import read_record
-from bridge.runs.gantt import hosts, run_title
+from bridge.runs.gantt import hosts, no_tasks, run_title
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -151,7 +151,6 @@ _READERS = {"jobs": read_jobs, "tasks": TASKS.read, "power": read_power}
 
 _HOW = {
     "jobs": "",
-    "tasks": "; simulate again with --tasks to keep one row per task",
     "power": "; simulate again with --power",
 }
 
@@ -249,7 +248,8 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame
         if path.is_file():
             tables[what] = _READERS[what](path)
         elif names is not None:
-            raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{_HOW[what]}")
+            how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
+            raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{how}")
     if not tables.keys() - {"power"} and names is None:
         raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
     return tables

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from bridge.runs.directory import read_record
+from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
 from traces.ledger_tables import TASKS
 
-__all__ = ["draw_results", "hosts", "run_title"]
+__all__ = ["draw_results", "hosts", "no_tasks", "run_title", "slurm_title"]
 
 
 def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str | None) -> Path:
@@ -45,7 +46,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     core_intervals = None if cores is None else parse_intervals(cores, "--cores")
     first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():
-        raise InputError(f"{folder} has no tasks.parquet; simulate again with --tasks to keep one row per task")
+        raise InputError(f"{folder} has no tasks.parquet{no_tasks(read_record(folder))}")
     if title is None:
         title = run_title(read_record(folder))
     tasks = TASKS.read(folder / "tasks.parquet")
@@ -55,12 +56,30 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     return save(figure, output)
 
 
+def no_tasks(record: Mapping[str, Any]) -> str:
+    """What is to be done where there are no records of tasks, behind that there are none."""
+    arguments = record.get("arguments")
+    if isinstance(arguments, Mapping) and arguments.get("als") == RECORDED:
+        return (
+            ": with --als recorded there are no tasks; `twolevel figures --only held` shows when cores were held, and a "
+            "technique as --als, with --tasks, keeps one row per task"
+        )
+    return "; simulate again with --tasks to keep one row per task"
+
+
+def slurm_title(release: str) -> str:
+    """How the real Slurm of a release, as ``22.05.8``, is called in titles: our engine has a policy ``slurm``."""
+    return f"Slurm {'.'.join(release.split('.')[:2])}"
+
+
 def run_title(record: Mapping[str, Any]) -> str:
     """What was run in one line, of what the record says: ``sample: fcfs × gss, Υ = 0.25``; with limits, the fallback, too."""
     arguments = record.get("arguments")
     if not isinstance(arguments, Mapping):
         return ""
     batch = batch_label(str(arguments["bls"]), str(arguments.get("backfill", "none"))) if "bls" in arguments else ""
+    if isinstance(replayed := record.get("replay"), Mapping) and "release" in replayed:
+        batch = slurm_title(str(replayed["release"]))
     levels = " × ".join(word for word in (batch, str(arguments.get("als") or "")) if word)
     varied = f"Υ = {arguments['variation']}" if arguments.get("variation") else ""
     limited = f"fallback {arguments.get('fallback')}" if arguments.get("limits") else ""

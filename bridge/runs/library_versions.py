@@ -6,8 +6,11 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterable
 
-__all__ = ["versions"]
+__all__ = ["NOT_INSTALLED", "versions", "versions_of"]
+
+NOT_INSTALLED = "not installed"
 
 _LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")
 
@@ -16,10 +19,13 @@ _INFO = ".dist-info"
 
 def versions() -> dict[str, str]:
     """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` where there is none."""
+    return {"python": platform.python_version()} | versions_of(("twolevel", *_LIBRARIES))
+
+
+def versions_of(names: Iterable[str]) -> dict[str, str]:
+    """The versions of some distributions, by name; ``not installed`` where there is none."""
     installed = _installed()
-    return {"python": platform.python_version()} | {
-        name: installed.get(name) or _looked_up(name) for name in ("twolevel", *_LIBRARIES)
-    }
+    return {name: installed.get(name) or _looked_up(name) for name in names}
 
 
 def _installed() -> dict[str, str]:
@@ -44,4 +50,4 @@ def _looked_up(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED

@@ -14,6 +14,7 @@ import numpy as np
 from als.engine.dag.metrics import GRAPH_METRICS, graph_distribution
 from als.engine.metrics import LOOP_METRICS, application_metrics
 from als.lengths import takes_variation
+from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bridge.scenarios.scenario import Scenario
@@ -172,7 +173,7 @@ def summary_rows(
 
     rows = [
         ("batch × application", f"{options['bls']} × {options['als']}"),
-        ("backfilling, allocator", f"{options['backfill']}, {options['allocator']}"),
+        *_places(scenario),
         _drawn(scenario),
         *_level(scenario),
         ("jobs on cores", f"{metrics['jobs']} on {n_cores}"),
@@ -191,6 +192,14 @@ def summary_rows(
         at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
         rows.insert(at + 1, ("how they ended", ", ".join(ends)))
     return rows
+
+
+def _places(scenario: Scenario) -> list[tuple[str, str]]:
+    # Nothing of a policy that places jobs itself: neither takes part.
+    if "allocator" in unaware_of(scenario.policy):
+        return []
+    options = scenario.options.names()
+    return [("backfilling, allocator", f"{options['backfill']}, {options['allocator']}")]
 
 
 def _policy_rows(totals: Mapping[str, Any]) -> list[tuple[str, str]]:

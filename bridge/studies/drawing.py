@@ -134,7 +134,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
-        if sizes.max() < 2:
+        if sizes.empty or sizes.max() < 2:  # of cells that have all failed there are none
             return []  # there is nothing to see it grow by
         costs = costs.assign(wall_s=costs["simulation_s"])
         return [Part("", "", costs.assign(group=_groups(costs)))]

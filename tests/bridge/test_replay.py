@@ -28,6 +28,7 @@ from bls.workloads.workload import Workload
 from bridge.replay import controller
 from bridge.replay.course import Course
 from bridge.replay.site import of_site
+from bridge.runs.gantt import run_title
 from bridge.runs.result import Result
 from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
@@ -385,7 +386,14 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
     assert record["replay"]["jumps"] > 0
     assert record["replay"]["release"].startswith("22.05.")
     assert record["replay"]["keys"]["SchedulerType"] == "sched/backfill"
-    assert "slurm × recorded" in said[0][0]
+    assert "Slurm 22.05 × recorded" in said[0][0]
+    assert "allocator" not in said[0][0]
+    drawn = twolevel("gantt", tmp_path / "a", "-o", tmp_path / "x.png")
+    assert (drawn.code, "with --als recorded there are no tasks; `twolevel figures --only held`" in drawn.err) == (
+        2,
+        True,
+    )
+    assert run_title(record) == "sample: Slurm 22.05 × recorded"
     compared = twolevel("compare", tmp_path / "a", tmp_path / "of b #1")
     assert compared.code == 0
     assert twolevel("story", tmp_path / "a", 5).code == 0
@@ -423,6 +431,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
         (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
         (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
         (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
+        (("--cleanup", "2d"), "--cleanup: 172800.0 is out of range; allowed: 0 to 86400 s$"),
         (("--tasks",), "--tasks: with --als recorded there are no tasks"),
         (("--slurm-conf", "nowhere.conf"), "--slurm-conf: nowhere.conf: No such file"),
         (("--select", "first:0"), "--select"),

@@ -65,7 +65,7 @@ def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SwitchName=s0 Nodes=n[0-9]", "line 1: node 'n4' is not of the machine"),
+        ("SwitchName=s0 Nodes=n[0-9]", r"line 1: node 'n4' is not of the machine; allowed: n\[0-3\]"),
         ("SwitchName=s0 Nodes=n[0-", "line 1: brackets"),
         ("SwitchName=s0 Switches=s1", "switch s0: there is no switch 's1' below it"),
         ("\nSwitchName=s0", "line 2: .*allowed: SwitchName=NAME and either"),

@@ -146,7 +146,7 @@ def test_a_chain_says_who_overtook(runs: Path) -> None:
 
 def test_what_differs_is_said_first(runs: Path) -> None:
     host = {"count": 8, "cores": 32, "speed_gflops": 1.5}
-    arguments = {"als": "static", "speeds": ["a", "b"], "seed": 4, "trace": True, "new": None, "extra": "x"}
+    arguments = {"als": "static", "speeds": ["a", "b"], "seed": 4, "trace": True, "new": None, "set": [], "extra": "x"}
     folder(
         "other", GSS[:3], arguments=arguments, platform={"hosts": [host, host]}, versions={"twolevel": "2"}, metrics={}
     )

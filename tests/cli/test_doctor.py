@@ -11,6 +11,7 @@ import pytest
 from command_line import twolevel
 
 from bridge.cli import doctor
+from bridge.replay import installed
 from traces.kernels import store
 
 #: Of the packages that are tested: a clone that is not installed, too, or what a source distribution unpacks to.
@@ -29,6 +30,7 @@ def test_a_sound_installation(here: Path) -> None:
     assert set(doctor.versions()) >= {"twolevel", "python", "numba", "otf2", "pandas", "pyarrow"}
     assert "not installed" not in doctor.versions().values()
     assert "C functions found" in ran.out
+    assert lines["OR-Tools"].split()[:2] == ["(optional)", doctor.versions_of(("ortools",))["ortools"].split()[0]]
     assert "PROBLEM" not in ran.out
 
 
@@ -66,6 +68,23 @@ def test_another_distribution_with_our_package_is_noticed(monkeypatch: pytest.Mo
     found = {name: (text, well) for name, text, well in doctor.examine()}
     assert found["package bridge"] == ("also installed by bridge-builder: uninstall one of them", False)
     assert found["package bls"][1]
+
+
+def test_what_is_optional_is_no_problem_where_it_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installed.shutil, "which", lambda *words, **options: None)
+    monkeypatch.setattr(doctor, "versions_of", lambda names: dict.fromkeys(names, "not installed"))
+    monkeypatch.setenv("CC", "nocc -m64")
+    found = {name: (text, well) for name, text, well in doctor.examine()}
+    assert found["Slurm (optional)"][0].startswith("none that `twolevel replay` can use: twolevel replay needs Slurm")
+    assert found["C compiler (optional)"] == ("no nocc, which `twolevel replay` needs", True)
+    assert found["OR-Tools (optional)"][0].startswith("not installed; --bls hcp19")
+    assert all(found[f"{name} (optional)"][1] for name in ("Slurm", "C compiler", "OR-Tools"))
+    program = tmp_path / "slurmctld"
+    program.write_text("#!/bin/sh\necho slurm 19.05.1\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(installed.shutil, "which", lambda name, **options: str(program))
+    text, well = next((text, well) for name, text, well in doctor.examine() if name == "Slurm (optional)")
+    assert (well, "is slurm 19.05.1; allowed: 22.05" in text) == (True, True)
 
 
 def test_a_cache_that_cannot_be_written_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

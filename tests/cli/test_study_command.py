@@ -183,6 +183,15 @@ def test_a_failed_cell_leaves_the_others(here: Path) -> None:
     assert "Mine ×" not in ran.out
 
 
+def test_of_a_study_whose_only_cell_fails_the_failure_is_the_error(here: Path) -> None:
+    Path("mine.py").write_text("class Mine:\n    name = 'mine'\n    def keys(self, jobs):\n        return []\n")
+    ran = study('[[workload]]\nfile = "sample"\nselect = "first:3"\n[run]\nals = "recorded"\nbls = "mine.py:Mine"\n')
+    assert ran.code == 1
+    assert "1 failed; results.parquet says of each why" in ran.err
+    assert "batch policy mine" in ran.err
+    assert not [line for line in ran.err.splitlines() if line.startswith("twolevel: ")]
+
+
 @pytest.mark.usefixtures("rendered")
 def test_figures_of_a_study(both: tuple[Path, Ran], here: Path) -> None:
     folder, _ = both

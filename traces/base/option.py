@@ -149,7 +149,7 @@ class Real(Option[T]):
         InputError
             If it is not allowed.
         """
-        return real(where or self.name, value, self.lowest, self.highest)
+        return real(where or self.name, value, self.lowest, self.highest, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,20 +26,21 @@ def whole(where: str, value: object, lowest: int, highest: int) -> int:
     return int(value)
 
 
-def real(where: str, value: object, lowest: float, highest: float) -> float:
-    """``value`` as a float.
+def real(where: str, value: object, lowest: float, highest: float, unit: str = "") -> float:
+    """``value`` as a float; messages say its ``unit``.
 
     Raises
     ------
     InputError
         If it is no number from ``lowest`` to ``highest``, as NaN is not; the message begins with ``where``.
     """
+    allowed = f"allowed: {lowest:g} to {highest:g}{' ' * bool(unit)}{unit}"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{where}: {shown(value)} is not a number; allowed: {lowest:g} to {highest:g}")
+        raise InputError(f"{where}: {shown(value)} is not a number; {allowed}")
     try:
         number = float(value)
     except OverflowError:  # an integer beyond every float
         number = float("inf")
     if not lowest <= number <= highest:
-        raise InputError(f"{where}: {shown(value)} is out of range; allowed: {lowest:g} to {highest:g}")
+        raise InputError(f"{where}: {shown(value)} is out of range; {allowed}")
     return number

@@ -55,7 +55,7 @@ def read_switches(path: str, nodes: Sequence[str], where: str = "--topology") ->
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].strip()
         if line:
-            found.append(_switch(line, f"{where}: {path}: line {number}", known))
+            found.append(_switch(line, f"{where}: {path}: line {number}", nodes, known))
     names = {one.name for one in found}
     for one in found:
         if lost := [name for name in one.switches if name not in names]:
@@ -65,7 +65,7 @@ def read_switches(path: str, nodes: Sequence[str], where: str = "--topology") ->
     return tuple(found)
 
 
-def _switch(line: str, where: str, known: set[str]) -> NamedSwitch:
+def _switch(line: str, where: str, nodes: Sequence[str], known: set[str]) -> NamedSwitch:
     words = {key.lower(): value for key, value in _WORD.findall(line)}
     for key in words:
         if key not in ("switchname", "nodes", "switches", "linkspeed"):
@@ -81,7 +81,7 @@ def _switch(line: str, where: str, known: set[str]) -> NamedSwitch:
     if "switches" in words:
         return NamedSwitch(words["switchname"], switches=below)
     if lost := [name for name in below if name not in known]:
-        raise InputError(f"{where}: node {shown(lost[0])} is not of the machine")
+        raise InputError(f"{where}: node {shown(lost[0])} is not of the machine; allowed: {compressed(nodes)}")
     return NamedSwitch(words["switchname"], nodes=below)
 
 

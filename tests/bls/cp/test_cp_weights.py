@@ -105,6 +105,7 @@ def test_runs_know_the_users() -> None:
         ({"slowdown": 9.9e-7, "wait": 1.0}, "slowdown: 9.9e-07; allowed: 0, or 1e-06 to 1e+06"),
         ({"fairness": 1e-9}, "fairness: 1e-09; allowed: 0, or 1e-06 to 1"),
         ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
+        ({"lists": 10}, "lists: 10 of them are made by no other search; allowed: with search=lns"),
         ({"goal": "wait", "fairness": 0.5}, "slowdown, wait and fairness are weights; allowed: with goal=weighted"),
     ],
 )
