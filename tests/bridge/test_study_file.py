@@ -103,7 +103,7 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
         "token_file",
         "certificate",
     }
-    of_replay = {"batch", "slurm_conf", "set", "settle", "phase", "topology", "priorities"}
+    of_replay = {"batch", "slurm_conf", "set", "settle", "phase", "topology", "priorities", "cleanup"}
     assert {column_name(name) for name in known_options()} == ours - not_cells | of_replay
 
 
