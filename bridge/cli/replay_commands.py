@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,7 +147,9 @@ def replay_command(
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
 
-    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
+    planned = given_plan(
+        report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate, slurm.phase
+    )
     target = named_folder(out)
     check_target(target, force)
     chosen = given_choice(
@@ -177,17 +180,24 @@ def replay_command(
     prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
+    failed: Exception | None = None
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
         keep = not recorded and (tables.tasks or tables.trace)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
-        if planned is not None:
-            planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
+        if planned is not None:
+            try:
+                planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
+            except Exception as error:  # what the replay itself has found stays
+                shutil.rmtree(folder / "report", ignore_errors=True)
+                failed = error
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(replay_rows(done)))
-    say(f"results: {target}")
+    say(f"results: {target}" if failed is None else f"results: {target}, without a report")
+    if failed is not None:
+        raise failed
 
 
 #: What of the application level is no option of a scenario.
@@ -207,7 +217,7 @@ def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, rep
         raise InputError("--platform: not with --slurm-conf, whose nodes are the machine; allowed: one of them")
     if machine is None:
         machine = platform_for(shared.platform, log, replayed=replayed)
-    chosen.configuration(machine)  # what it cannot be is said before jobs are selected
+    chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
     return machine if shared.switches is None else chosen.switched(machine)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bls.engine.status import BatchStatus
+from bls.policies.slurm.parameters import LEAD_NS
 from bls.simulator import BatchSimulator
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
@@ -30,10 +31,6 @@ from bridge.scenarios.scenario import Options, Scenario
 from traces.base.time import NS_PER_S
 
 __all__ = ["Replay", "ReplayOptions", "replay"]
-
-#: slurmctld comes up so long before the first submit: then, and half a minute or a minute later, Slurm is in the middle of its
-#: cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
-_LEAD_NS = 75_500_000_000
 
 #: Under a clock that runs it has so much real time more to come up, and nodes to register.
 _STARTS_S = 5
@@ -182,7 +179,7 @@ def replay(
 
 def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
     # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
-    lead_ns = _LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    lead_ns = LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
     return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
 
+from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.replay.report.asked import Asked, given_plan
 from bridge.replay.report.measures import (
@@ -24,8 +27,9 @@ from bridge.replay.report.measures import (
     submit_interval,
 )
 from bridge.replay.report.repeats import Attempt, Plan
-from bridge.replay.report.sides import Side, parse_beside, recorded
+from bridge.replay.report.sides import Side, engines, of_result, parse_beside, recorded
 from bridge.replay.report.written import Report, write_report
+from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
 from traces.figures.replay.differences import differences_figure
@@ -86,6 +90,28 @@ def test_the_median_schedule_has_each_jobs_median() -> None:
     assert (median_side(sides[:2], "m").start_ns / S).tolist() == [1, 7]  # the lower of two
 
 
+def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
+    rows = [(7, 0, 0, 50, 0), (3, 5, 60, 90, 0), (9, 6, -1, -1, 0), (7, 0, 100, 130, 1), (3, 5, -1, -1, 1)]
+    job, submit, start, end, attempt = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    jobs = SimpleNamespace(job_id=job, submit_ns=submit, start_ns=start, end_ns=end, attempt=attempt, cores=job)
+    found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
+    assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])
+    assert (found.attempts, found.not_run, found.killed) == (3, 1, 1)
+    assert measures(found, 10, Interval(0, 200))["attempts"] == 3
+
+
+def test_a_report_of_jobs_that_never_ran_has_no_measures(tmp_path: Path) -> None:
+    none = np.zeros(0, np.int64)
+    slurm, ours = (Side(name, none, none, none, none, none, 0, 2, 0) for name in ("Slurm", "a"))
+    attempts = (Attempt(0.0, 0, 2, 1.0, None, side=slurm), Attempt(10.0, 0, 2, 1.0, None))
+    files = write_report(Report("w", (), (slurm, ours), (slurm,), attempts, 4, 0), tmp_path / "r")
+    assert [path.name for path in files] == ["measures.csv", "rates.png", "repeats.csv", "report.md"]
+    text = (tmp_path / "r/report.md").read_text()
+    assert "| jobs that ran | 0 | 0 |\n" in text
+    assert "| makespan |  |  |\n" in text
+    assert median_side([slurm, slurm], "m").makespan_ns is None
+
+
 def test_submissions_are_counted_by_the_hour_of_the_day() -> None:
     found = submissions(np.array([0, 1, 3599, 3600, 4 * 3600]) * S, of_day_ns=9 * H + 1800 * S)
     assert found.to_numpy().tolist() == [[9, 2], [10, 2], [11, 0], [12, 0], [13, 1]]
@@ -115,11 +141,25 @@ def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
 
 
 def test_what_may_be_asked_for() -> None:
+    assert given_plan(True, "sjf", 1, None, None, 0, 3.0) == Asked((("sjf", "none"),), Plan(1, (), ()))
     assert given_plan(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
     found = given_plan(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
     assert found == Asked((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
     assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
+    assert parse_beside("slurm:bf_interval=60,tick=0, multifactor:age=1,size=2+easy,sjf", "x") == (
+        ("slurm:bf_interval=60,tick=0", "none"),
+        ("multifactor:age=1,size=2", "easy"),
+        ("sjf", "none"),
+    )
     assert parse_beside("", "x") == ()
+
+
+@pytest.mark.parametrize("way", ["best", "slurm:bf_interval=60,ticks=0", "fcfs+much"])
+def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str) -> None:
+    jobs = Workload.from_jobs([(1, 0, 10, 1, 10)])
+    scenario = Scenario.of(jobs, Platform((HostGroup(1, 1, 1.0),)), Options(als="recorded"))
+    with pytest.raises(InputError, match=rf"^--beside: {re.escape(way)}: (?!--)"):
+        engines(scenario, parse_beside(way, "--beside"), jobs.job_id)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +173,10 @@ def test_what_may_be_asked_for() -> None:
         ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
         ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
         ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
+        ((True, "fcfs", 3, None, None, 0, 3.0), "--phase: not with --repeats"),
     ],
 )
-def test_what_may_not_be_asked_for(given: tuple[bool, str, int, str | None, str | None, float], said: str) -> None:
+def test_what_may_not_be_asked_for(given: tuple[Any, ...], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         given_plan(*given)
 
@@ -242,3 +283,36 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
     bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--rates", 9, "--sizes", 4)
     assert (bad.code, bad.err) == (2, "twolevel: --sizes: there are 4 jobs; allowed: fewer\n")
     assert not Path("s").exists()
+
+
+@needs_slurm
+def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("w.swf").write_text("; MaxProcs: 2\n1 0 0 600 2 -1 -1 2 900 -1 1 1 1 -1 1 1 -1 -1\n")
+    Path("f.csv").write_text("host,down_s,up_s\n0,100,200\n")
+    words = (
+        "replay",
+        "w.swf",
+        "--report",
+        "--beside",
+        "fcfs",
+        "--failures",
+        "f.csv",
+        "--on-failure",
+        "requeue",
+        "--out",
+    )
+    ran = twolevel(*words, "r")
+    assert ran.code == 0, ran.err
+    assert "| attempts that ran |  | 2 | 2 |" in Path("r/report/report.md").read_text()
+
+    def fails(*_: object) -> None:
+        raise InputError("no report")
+
+    monkeypatch.setattr("bridge.replay.report.asked.write_report", fails)
+    ran = twolevel(*words, "s")
+    assert ran.code == 2
+    assert ran.err.endswith("results: s, without a report\ntwolevel: no report\n")
+    assert sorted(path.name for path in Path("s").iterdir()) == ["jobs.parquet", "run.json", "slurm"]

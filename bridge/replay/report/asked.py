@@ -10,7 +10,7 @@ from typing import Any
 
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, RATE, RATES, REPEATS, REPORT, SIZES
+from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, SIZES
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.measures import median_side
 from bridge.replay.report.repeats import Attempt, Plan, attempts
@@ -74,8 +74,8 @@ class Asked:
         ours = [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
         side = of_result(SLURM, done.result)
         cost = done.cost
-        makespan_ns = int(side.end_ns.max() - side.start_ns.min())
-        first = Attempt(0.0, 0, len(workload), cost["start_s"] + cost["replay_s"], makespan_ns, side=side)
+        elapsed_s = cost["start_s"] + cost["replay_s"]
+        first = Attempt(0.0, 0, len(workload), elapsed_s, side.makespan_ns, side=side)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
                 scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell
@@ -113,7 +113,13 @@ def _numbers(text: str | None, where: str) -> list[str]:
 
 
 def given_plan(
-    report: bool, beside_: str, repeats: int, rates: str | None, sizes: str | None, rate: float
+    report: bool,
+    beside_: str,
+    repeats: int,
+    rates: str | None,
+    sizes: str | None,
+    rate: float,
+    phase: float | None = None,
 ) -> Asked | None:
     """What is asked for; None without a report.
 
@@ -135,6 +141,8 @@ def given_plan(
         return None
     if rate:
         raise InputError(f"{REPORT.name}: not with {RATE.name}: the replay of a report is exact; allowed: {RATES.name}")
+    if phase is not None and repeats > 1:
+        raise InputError(f"{PHASE.name}: not with {REPEATS.name}, each of which has its own; allowed: one of them")
     if sizes and not rates:
         raise InputError(f"{SIZES.name}: needs {RATES.name}")
     found_rates = []

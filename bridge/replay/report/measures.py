@@ -46,8 +46,8 @@ class Interval(NamedTuple):
 
 
 def submit_interval(submit_ns: Array) -> Interval:
-    """From the first submit to the last, and a second more if they are one."""
-    first, last = int(submit_ns.min()), int(submit_ns.max())
+    """From the first submit to the last, and a second more if they are one; a second if there is none."""
+    first, last = (int(submit_ns.min()), int(submit_ns.max())) if len(submit_ns) else (0, 0)
     return Interval(first, max(last, first + NS_PER_S))
 
 
@@ -66,19 +66,21 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
     schedule = _schedule(side, n_cores)
     wait, slowdown = side.wait_ns, side.slowdown
     high = int(np.count_nonzero(slowdown > HIGH_SLOWDOWN))
+    ran = len(side.job_id) > 0
     return {
         "jobs": len(side.job_id),
-        "makespan_ns": int(side.end_ns.max() - side.start_ns.min()),
+        "attempts": None if side.attempts < 0 else side.attempts,
+        "makespan_ns": side.makespan_ns,
         "utilisation": utilisation_within(schedule, *interval),
         "throughput": started_and_finished(schedule, *interval),
-        "mean_wait_ns": float(wait.mean()),
-        "median_wait_ns": float(np.median(wait)),
-        "p95_wait_ns": float(np.quantile(wait, 0.95)),
-        "max_wait_ns": int(wait.max()),
+        "mean_wait_ns": float(wait.mean()) if ran else None,
+        "median_wait_ns": float(np.median(wait)) if ran else None,
+        "p95_wait_ns": float(np.quantile(wait, 0.95)) if ran else None,
+        "max_wait_ns": int(wait.max()) if ran else None,
         "mean_slowdown": float(slowdown.mean()) if len(slowdown) else None,
         "median_slowdown": float(np.median(slowdown)) if len(slowdown) else None,
         "high_slowdown": high,
-        "high_slowdown_share": high / len(side.job_id),
+        "high_slowdown_share": high / len(side.job_id) if ran else None,
         "killed": None if side.killed < 0 else side.killed,
     }
 
@@ -111,7 +113,8 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
     run = np.sort(np.stack([one.run_ns[rows] for one, rows in zip(sides, at, strict=True)]), axis=0)[middle]
     first, rows = sides[0], at[0]
     not_run = len(first.job_id) + first.not_run - len(common)
-    return Side(label, common, first.submit_ns[rows], start, start + run, first.cores[rows], first.killed, not_run)
+    submit, cores = first.submit_ns[rows], first.cores[rows]
+    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts)
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:

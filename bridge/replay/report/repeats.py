@@ -54,7 +54,7 @@ class Attempt:
     elapsed_s : float
         What it took.
     makespan_ns : int or None
-        Max end − min start; None if it has ended with an error.
+        Max end − min start; None if it has ended with an error, or no job ran.
     failure : str
         Why it is no good: its error, or how late it was; empty if it is.
     side : Side or None
@@ -140,12 +140,11 @@ def _attempt(scenario: Scenario, choice: SlurmChoice, repeat: int, folder: Path,
     finally:
         shutil.rmtree(own, ignore_errors=True)
     side = of_result(SLURM, done.result)
-    makespan_ns = int(side.end_ns.max() - side.start_ns.min())
-    return Attempt(choice.rate, repeat, n, time.monotonic() - began_s, makespan_ns, side=side)
+    return Attempt(choice.rate, repeat, n, time.monotonic() - began_s, side.makespan_ns, side=side)
 
 
 def _judged(one: Attempt, exact: Attempt) -> Attempt:
-    if one.makespan_ns is None or exact.makespan_ns is None:
-        return one
+    if one.makespan_ns is None or not exact.makespan_ns:
+        return replace(one, side=None)
     late = one.makespan_ns / exact.makespan_ns - 1
     return replace(one, side=None, failure=f"{late:.0%} longer than the exact replay" if late > LATE else "")

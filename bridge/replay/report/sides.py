@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from bls.options import BACKFILL, BLS
 from bls.workloads.workload import Workload
+from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError, shown
+from traces.base.naming import split_names
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 
@@ -19,6 +22,9 @@ __all__ = ["engines", "Side", "of_result", "parse_beside", "recorded"]
 
 #: What the schedule of the log is called, and that of Slurm.
 LOG, SLURM = "log", "Slurm"
+
+#: The option of a run that a policy or its backfilling comes from, which is here another one.
+_OF_RUN = re.compile(rf"^({BLS.name}|{BACKFILL.name})( \S+)?: ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,8 @@ class Side:
         How many of them were cut at their limit; -1 where it is not known.
     not_run : int
         Jobs that never started, or of which the log does not say when.
+    attempts : int
+        How often jobs have started, those included that were cut and put back; -1 where it is not known.
     """
 
     label: str
@@ -43,6 +51,12 @@ class Side:
     cores: Array
     killed: int
     not_run: int
+    attempts: int = -1
+
+    @property
+    def makespan_ns(self) -> int | None:
+        """Max end less min start; None if no job ran."""
+        return int(self.end_ns.max() - self.start_ns.min()) if len(self.job_id) else None
 
     @property
     def wait_ns(self) -> Array:
@@ -62,11 +76,12 @@ class Side:
         return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
 
 
-def _side(label: str, which: Array, columns: Sequence[Array], killed: int) -> Side:
+def _side(label: str, which: Array, columns: Sequence[Array], killed: int, attempts: int = -1) -> Side:
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(columns[0][rows], kind="stable")]
     job_id, submit, start, end, cores = (column[rows] for column in columns)
-    return Side(label, job_id, submit, start, end, cores, killed, int(np.count_nonzero(~which)))
+    not_run = len(np.setdiff1d(columns[0], job_id))
+    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts)
 
 
 def recorded(workload: Workload) -> Side | None:
@@ -79,15 +94,18 @@ def recorded(workload: Workload) -> Side | None:
 
 
 def of_result(label: str, result: Result) -> Side:
-    """What has come of a run."""
+    """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
     jobs = result.ledger.jobs
-    ran = jobs.start_ns >= 0
+    ran = np.flatnonzero(jobs.start_ns >= 0)
+    ran = ran[np.lexsort((jobs.attempt[ran], jobs.job_id[ran]))]
+    last = np.zeros(len(jobs.job_id), bool)
+    last[ran[np.diff(jobs.job_id[ran], append=jobs.job_id[ran[-1:]] + 1) != 0]] = True
     columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
-    return _side(label, ran, columns, int(result.metrics.get("state_killed", 0)))
+    return _side(label, last, columns, int(result.metrics.get("state_killed", 0)), len(ran))
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
-    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each.
+    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
 
     Raises
     ------
@@ -95,7 +113,7 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
         If one is there twice or empty; whether there is such a policy is seen where it is used.
     """
     found = []
-    for word in filter(None, (one.strip() for one in text.split(","))):
+    for word in split_names(text):
         bls, _, depth = word.rpartition("+")
         found.append((bls, depth) if bls else (word, BACKFILL.default))
     if len(set(found)) < len(found):
@@ -110,12 +128,16 @@ def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Arr
     Raises
     ------
     InputError
-        If there is no such policy or backfilling.
+        If there is no such policy or backfilling; the option that is named is ``--beside``.
     """
     options = Options(**{one.name: getattr(scenario.options, one.name) for one in fields(Options)})
     found = {}
     for bls, depth in ways:
-        rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
-        own = replace(options, bls=bls, rules=rules)
-        found[batch_label(bls, depth)] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+        label = batch_label(bls, depth)
+        try:
+            rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
+            own = replace(options, bls=bls, rules=rules)
+            found[label] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+        except InputError as error:
+            raise InputError(f"{BESIDE.name}: {label}: {_OF_RUN.sub('', str(error))}") from None
     return found

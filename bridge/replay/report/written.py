@@ -23,6 +23,7 @@ REPORT = "report.md"
 #: Measures by their name in the tables: what they are called, and how they are written.
 _MEASURES = {
     "jobs": "jobs that ran",
+    "attempts": "attempts that ran",
     "makespan_ns": "makespan",
     "utilisation": "utilisation over T",
     "throughput": "throughput over T [jobs]",
@@ -162,9 +163,13 @@ def _differences(report: Report, folder: Path) -> list[str]:
         return []
     frames = [differences(one, reference) for one in others]
     whole = joined_frames(frames)
+    if not len(whole):
+        return []
     whole.to_csv(folder / "differences.csv", index=False)
     rows = []
     for one, frame in zip(others, frames, strict=True):
+        if not len(frame):
+            continue
         for column, words in (
             ("delta_submit_ns", "submit"),
             ("delta_start_ns", "start"),
@@ -193,6 +198,8 @@ def _submissions(report: Report, folder: Path) -> list[str]:
     from traces.figures.replay.submissions import submissions_figure
 
     submit_ns = max(report.sides, key=lambda one: len(one.job_id)).submit_ns
+    if not len(submit_ns):
+        return []
     found = submissions(submit_ns, report.of_day_ns)
     found.to_csv(folder / "submissions.csv", index=False)
     figure = submissions_figure(found, title=f"{report.name}: submissions")
@@ -204,6 +211,8 @@ def _submissions(report: Report, folder: Path) -> list[str]:
 
 
 def _classes(report: Report, folder: Path) -> list[str]:
+    if not len(report.reference.job_id):
+        return []
     found = classes(report.reference)
     found.to_csv(folder / "classes.csv", index=False)
     rows = [[str(cell) if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in found.to_numpy().tolist()]
@@ -224,7 +233,7 @@ def _repeats(report: Report, folder: Path) -> list[str]:
     found = found.astype({"makespan_ns": "Int64"})
     found.to_csv(folder / "repeats.csv", index=False)
     whole = found[found["jobs"] == found["jobs"].max()]
-    exact_ns = float(whole["makespan_ns"][whole["rate"] == 0].astype(float).median())
+    exact_ns = float(whole["makespan_ns"][whole["rate"] == 0].dropna().astype(float).median())
     rows = []
     for rate in whole["rate"].unique().tolist():
         group = whole[whole["rate"] == rate]
@@ -235,21 +244,22 @@ def _repeats(report: Report, folder: Path) -> list[str]:
             if len(ended)
             else [""] * 3
         )
-        off = f"{100 * (ended.median() / exact_ns - 1):+.1f} %".replace("-", "−") if len(ended) else ""
+        off = f"{100 * (ended.median() / exact_ns - 1):+.1f} %".replace("-", "−") if len(ended) and exact_ns > 0 else ""
         elapsed = f"{group['elapsed_s'].mean():.1f} s"
         rows.append([rate_name(rate), str(len(group)), *spans, off, elapsed, f"{failed} of {len(group)}"])
     head = ["clock", "repeats", "shortest makespan", "median", "longest", "median from exact", "elapsed", "failed"]
     others = [one for one in report.sides if one.label == LOG or one is not report.sides[_slurm_place(report)]]
-    references = {one.label: int(one.end_ns.max() - one.start_ns.min()) for one in others}
-    figure = replay_makespans_figure(whole, references=references, title=f"{report.name}: makespans of repeats")
+    references = {one.label: one.makespan_ns for one in others if one.makespan_ns is not None}
     lines = ["## Repeats", "", *_table(head, rows)]
     lines += [
         "Repeats have different phases of Slurm's cycles. Elapsed times depend on this computer and on what else it did; so do "
         "the results under a clock that runs. Failed: with an error, or with a makespan more than "
         f"{LATE:.0%} above the exact one.",
         "",
-        *_save(figure, folder, "makespans", "Makespans of repeats by clock, beside those of the others"),
     ]
+    if whole["makespan_ns"].notna().any():
+        figure = replay_makespans_figure(whole, references=references, title=f"{report.name}: makespans of repeats")
+        lines += _save(figure, folder, "makespans", "Makespans of repeats by clock, beside those of the others")
     if whole["rate"].nunique() > 1:
         figure = replay_rates_figure(whole, title=f"{report.name}: elapsed time and failures")
         lines += _save(figure, folder, "rates", "Elapsed time and share of failures by clock")
