@@ -168,6 +168,7 @@ def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
     assert not totals["repeatable"]
     assert totals["stopped_passes"] == totals["fallback_passes"] > 0
     assert "fallback" in " ".join(result.jobs.started_because)
+    assert "backfilling, allocator" not in dict(result.summary())  # the plan says where jobs are
     assert "not repeatable" in dict(result.summary())["the policy's totals"]
     # After a pass that was not solved the next model has half as many jobs, until one is.
     passes = result.decisions[result.decisions.source.notna()]
