@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.cp import Instance
-from bls.cp.best_fit import best_fit
+from bls.cp.dispatch import fitted
 from bls.cp.objective import Objective
-from bls.cp.plan import Plan, Start
+from bls.cp.plan import Plan
 from bls.cp.problem import in_large_pieces, problem_of
 from bls.cp.ranking import holders, select
 from bls.cp.serial import POOL, SerialGeneration
@@ -30,10 +30,8 @@ class RankedRun(PlannedRun):
             return Plan(self.name, "nothing", place=place[:0])
         pieces = in_large_pieces(problem)
         schedule = SerialGeneration(pieces, POOL)(np.arange(len(pieces)))
-        value = Objective(pieces, self.parameters.goal).value(schedule.start_s)
-        on, without = best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0))
-        row = instance.queue.row
-        places = [(int(problem.place[job]), nodes) for job, nodes in on.items()]
+        value = Objective(pieces, self.parameters.goal, self.parameters.weights).value(schedule.start_s)
+        starts, unplaced = fitted(problem, schedule, instance.queue.row)
         return Plan(
             self.name,
             "feasible",
@@ -44,8 +42,8 @@ class RankedRun(PlannedRun):
             modelled=len(problem),
             place=problem.place,
             schedule=schedule,
-            starts=tuple(Start(one, int(row[one]), nodes, None) for one, nodes in places),
-            unplaced=tuple(int(row[problem.place[job]]) for job in without),
+            starts=starts,
+            unplaced=unplaced,
         )
 
 

@@ -14,6 +14,7 @@ import csv
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +22,8 @@ import numpy as np
 
 from bls import HostGroup, Platform, Workload
 from bls.cp import Ahead, plan_ahead
+from bls.cp.ahead import GOALS_AHEAD
 from bls.cp.instance import up_s
-from bls.cp.parameters import GOALS
 from bls.workloads.reshape import cut
 from tools.dispatch_study import DISPATCHERS, simulated
 from tools.dispatch_workloads import StandIn
@@ -37,35 +38,19 @@ POLICIES: Final = ("fcfs+easy", "slowdown+easy", "sjf+easy", "saf+easy", "list",
 
 def planned(jobs: Workload, n_cores: int, known_s: Sequence[Array], goal: str, lists: int, seed: int) -> Ahead:
     """The best plan that begins at one of the known schedules, or at the list."""
-    submit_s = -(jobs.submit_ns // -NS_PER_S)
-    found = None
-    for known in known_s or (None,):
-        begun = plan_ahead(
-            np.array([[n_cores]]),
-            submit_s=submit_s,
-            duration_s=up_s(jobs.run_ns),
-            units=jobs.cores,
-            per_unit=np.ones((len(jobs), 1), np.int64),
-            goal=goal,
-            pooled=True,
-            lists=0,
-            known_s=known,
-        )
-        if found is None or begun.value < found.value:
-            found = begun
-    assert found is not None
-    return plan_ahead(
+    ahead = partial(
+        plan_ahead,
         np.array([[n_cores]]),
-        submit_s=submit_s,
+        submit_s=-(jobs.submit_ns // -NS_PER_S),
         duration_s=up_s(jobs.run_ns),
         units=jobs.cores,
         per_unit=np.ones((len(jobs), 1), np.int64),
         goal=goal,
         pooled=True,
-        lists=lists,
-        seed=seed,
-        known_s=found.start_s,
     )
+    begun = [ahead(lists=0, known_s=known) for known in known_s or (None,)]
+    best = min(begun, key=lambda one: one.value)
+    return ahead(lists=lists, seed=seed, known_s=best.start_s)
 
 
 def write(path: Path, jobs: Workload, plan: Ahead) -> None:
@@ -89,7 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("log", type=Path, metavar="LOG", help="a log in SWF")
     parser.add_argument("--select", default="busiest:3d", help="which days (default %(default)s)")
     parser.add_argument("--load", type=float, default=1.0, help="how many times as densely jobs come (default 1)")
-    parser.add_argument("--goal", choices=GOALS[:3], default="slowdown", help="what is minimised (default %(default)s)")
+    parser.add_argument(
+        "--goal", choices=GOALS_AHEAD, default="slowdown", help="what is minimised (default %(default)s)"
+    )
     parser.add_argument("--lists", type=int, default=3000, help="the effort of the search (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the search (default 0)")
     parser.add_argument(

@@ -3,9 +3,12 @@
     python -m tools.slurm_and_ours sample --machine 4x64
     python -m tools.slurm_and_ours KTH-SP2-1996-2.1-cln.swf.gz --machine 100x1 --select busiest:7d --jobs moved.csv
 
+    python -m tools.slurm_and_ours KTH-SP2-1996-2.1-cln.swf.gz --machine 100x1 --multifactor weight_job_size=1000
+
 A step changes one thing, and keeps what those before it have changed; it is told how many starts it moves, what that does to
 the mean wait, and whose start is the first that it moves: all that it moves later may follow from that. ``--replay`` begins
 with Slurm itself. ``--jobs FILE`` writes every start in every step, a line a job, and which step has moved it most.
+``--multifactor`` has Slurm order jobs by size, and ends with our ``multifactor`` of the same weight.
 """
 
 from __future__ import annotations
@@ -23,13 +26,16 @@ import numpy as np
 
 from bls import Platform, Workload, sample_path
 from bls.machine.platform import HostGroup
+from bls.policies import policy
+from bls.policies.slurm import Slurm
 from bls.scheduler_options import Rules
 from bridge import simulate
 from bridge.scenarios.scenario import load_workload
+from tools.slurm_soak import keys_of
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["STEPS", "Step", "first_moved", "main", "table"]
+__all__ = ["STEPS", "Step", "first_moved", "main", "steps_of", "table"]
 
 #: A start that moves by less is not counted: what is told in microseconds.
 _LEAST_NS: Final = 10**6
@@ -64,10 +70,29 @@ STEPS: Final = (
 #: Of ``sched/builtin``.
 BUILTIN: Final = (*STEPS[:6], STEPS[-1])
 
+#: Of ``priority/multifactor``, before its order is ours.
+_FINE: Final = Step("priorities to the last digit, not cut to whole numbers", f"weight_job_size={2**32 - 1}")
 
-def starts(workload: Workload, machine: Platform, scheduler: str, steps: Sequence[Step]) -> Iterator[Array]:
-    """When each job starts, in each of the steps, ns."""
-    parameters = [f"scheduler={scheduler}"]
+
+def steps_of(how: Slurm) -> list[Step]:
+    """The steps from it to ours, by its scheduler and its priorities."""
+    steps = list(STEPS if how.scheduler == "backfill" else BUILTIN)
+    if how.priority == "basic":
+        return steps
+    order = f"multifactor:size={how.weight_job_size}"
+    order += f",favor_small={how.favor_small},small_relative_to_time={how.small_relative_to_time}"
+    found = [step if step.ours is None else Step(_renamed(step.name), ours=(order, *step.ours[1:])) for step in steps]
+    found.insert(next(place for place, step in enumerate(found) if step.ours), _FINE)
+    return found
+
+
+def _renamed(name: str) -> str:
+    return "`multifactor`: no backfilling" if name.startswith("`fcfs`") else f"`multifactor` and {name}"
+
+
+def starts(workload: Workload, machine: Platform, given: str, steps: Sequence[Step]) -> Iterator[Array]:
+    """When each job starts, in each of the steps, ns; the first has these parameters of the policy ``slurm``."""
+    parameters = [given]
     for step in steps:
         parameters += [step.parameters] if step.parameters else []
         bls, backfill, conservative = step.ours or (f"slurm:{_last_of(parameters)}", "none", "keep")
@@ -82,14 +107,14 @@ def _last_of(parameters: Sequence[str]) -> str:
     return ",".join(f"{key}={value}" for key, value in last.items())
 
 
-def replayed(workload: Workload, machine: Platform, scheduler: str) -> Array:
+def replayed(workload: Workload, machine: Platform, how: Slurm) -> Array:
     """When each job starts in Slurm."""
     from bridge.replay.configuration import of_machine
     from bridge.replay.installed import installed_slurm
     from bridge.replay.run import ReplayOptions, replay
     from bridge.scenarios.scenario import Scenario
 
-    found = of_machine({"SchedulerType": f"sched/{scheduler}"}, machine)
+    found = of_machine(keys_of(how), machine)
     scenario = Scenario.of(workload, machine, ReplayOptions(als="recorded"))
     with tempfile.TemporaryDirectory() as scratch:
         done = replay(scenario, found, installed_slurm(), Path(scratch), watch=lambda ended, now_ns: None)
@@ -149,18 +174,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader.add_argument("--select", default="all")
     reader.add_argument("--machine", required=True, metavar="HxC", help="H hosts of C cores")
     reader.add_argument("--scheduler", choices=("backfill", "builtin"), default="backfill")
+    reader.add_argument(
+        "--multifactor", metavar="WEIGHTS", help="of priority/multifactor: parameters of the policy slurm"
+    )
     reader.add_argument("--replay", action="store_true", help="begin with Slurm itself")
     reader.add_argument("--jobs", metavar="FILE", help="write every start, a line a job, as CSV")
     chosen = reader.parse_args(arguments)
     machine = _machine(chosen.machine)
     path = sample_path() if chosen.workload == "sample" else chosen.workload
     workload = load_workload(path, machine, selection=chosen.select)
-    steps = STEPS if chosen.scheduler == "backfill" else BUILTIN
+    given = f"scheduler={chosen.scheduler}"
+    if chosen.multifactor:
+        given += f",priority=multifactor,{chosen.multifactor}"
+    how = policy(f"slurm:{given}")
+    assert isinstance(how, Slurm)
+    steps = steps_of(how)
     names = [step.name for step in steps]
-    columns = list(starts(workload, machine, chosen.scheduler, steps))
+    columns = list(starts(workload, machine, given, steps))
     if chosen.replay:
         names.insert(0, "Slurm")
-        columns.insert(0, replayed(workload, machine, chosen.scheduler))
+        columns.insert(0, replayed(workload, machine, how))
     print("| step | starts moved | by a minute or more | mean wait, s | the first one |")
     print("|---|---|---|---|---|")
     for row in table(workload, names, columns):

@@ -2,7 +2,8 @@
 
     python -m tools.slurm_soak --cases 200
 
-A workload is of one of several kinds, on hosts of one core or of several, under ``sched/builtin`` or ``sched/backfill``.
+A workload is of one of several kinds, on hosts of one core or of several, under ``sched/builtin`` or ``sched/backfill``, and
+with ``--multifactor`` under ``priority/multifactor`` with a weight of sizes.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from bls.machine.platform import HostGroup, Platform
+from bls.policies import policy
+from bls.policies.slurm import Slurm
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge import simulate
@@ -26,7 +29,7 @@ from bridge.replay.installed import installed_slurm
 from bridge.replay.run import ReplayOptions, replay
 from bridge.scenarios.scenario import Scenario
 
-__all__ = ["KINDS", "Case", "differing", "drawn"]
+__all__ = ["KINDS", "Case", "by_size", "differing", "drawn", "keys_of"]
 
 #: Jobs of all kinds on hosts of one core, and of several; more at once than a pass looks at; limits beyond the window in which
 #: Slurm plans; hours without a job; hosts of many cores.
@@ -36,19 +39,49 @@ KINDS = ("hosts", "cores", "bursts", "long", "idle", "wide")
 _TOLD_NS = 100_000
 
 
+def keys_of(how: Slurm) -> dict[str, str]:
+    """Which scheduler and which priorities, as keys of slurm.conf."""
+    found = {"SchedulerType": f"sched/{how.scheduler}", "PriorityType": f"priority/{how.priority}"}
+    if how.priority == "multifactor":
+        found["PriorityWeightJobSize"] = str(how.weight_job_size)
+        found["PriorityFavorSmall"] = "YES" if how.favor_small else "NO"
+        if how.small_relative_to_time:
+            found["PriorityFlags"] = "SMALL_RELATIVE_TO_TIME"
+    return found
+
+
 @dataclass(frozen=True)
 class Case:
-    """Jobs (number, submit s, run s, cores, estimate s) on equal hosts."""
+    """Jobs (number, submit s, run s, cores, estimate s) on equal hosts; with a weight by priority/multifactor."""
 
     jobs: tuple[tuple[int, int, int, int, int], ...]
     hosts: int
     cores: int
     scheduler: str = "backfill"
+    weight_job_size: int = 0
+    favor_small: bool = False
+    small_relative_to_time: bool = False
 
     @property
     def platform(self) -> Platform:
         """The machine."""
         return Platform((HostGroup(self.hosts, self.cores, 46.875 * self.cores),))
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Of slurm.conf."""
+        found = policy(self.policy)
+        assert isinstance(found, Slurm)
+        return keys_of(found)
+
+    @property
+    def policy(self) -> str:
+        """The same of the policy ``slurm``."""
+        found = f"slurm:scheduler={self.scheduler}"
+        if self.weight_job_size:
+            found += f",priority=multifactor,weight_job_size={self.weight_job_size}"
+            found += f",favor_small={self.favor_small},small_relative_to_time={self.small_relative_to_time}"
+        return found
 
 
 def drawn(kind: str, seed: int) -> Case:
@@ -82,17 +115,28 @@ def drawn(kind: str, seed: int) -> Case:
     return Case(tuple(jobs), hosts, cores, str(rng.choice(["builtin", "backfill"])))
 
 
+def by_size(case: Case, seed: int) -> Case:
+    """The same workload with priorities by size: weights that tell jobs well apart, and such that many are equal."""
+    rng = np.random.default_rng([len(KINDS), seed])
+    return replace(
+        case,
+        weight_job_size=int(rng.choice([3, 10, 100, 1000, 10**6, 4 * 10**9])),
+        favor_small=bool(rng.random() < 0.5),
+        small_relative_to_time=bool(rng.random() < 0.5),
+    )
+
+
 def differing(case: Case, folder: Path) -> pd.DataFrame:
     """The jobs that do not start at the same instant in both, or do not end likewise; slurmctld's files are in the folder."""
     workload = Workload.from_jobs(case.jobs)
-    found = of_machine({"SchedulerType": f"sched/{case.scheduler}"}, case.platform)
+    found = of_machine(case.keys, case.platform)
     folder.mkdir(parents=True)
     scenario = Scenario.of(workload, case.platform, ReplayOptions(als="recorded"))
     slurm = replay(scenario, found, installed_slurm(), folder, watch=_unwatched).result.jobs
     ours = simulate(
         workload,
         platform=case.platform,
-        bls=f"slurm:scheduler={case.scheduler}",
+        bls=case.policy,
         als="recorded",
         rules=Rules(kill_at_walltime=True),
     ).jobs
@@ -112,16 +156,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--cases", type=int, default=100)
     reader.add_argument("--first", type=int, default=0, help="the seed of the first")
+    reader.add_argument("--multifactor", action="store_true", help="priorities by size, not by submit")
     chosen = reader.parse_args(arguments)
     wrong = 0
     for seed in range(chosen.first, chosen.first + chosen.cases):
         kind = KINDS[seed % len(KINDS)]
         with tempfile.TemporaryDirectory() as scratch:
-            case = drawn(kind, seed)
+            case = by_size(drawn(kind, seed), seed) if chosen.multifactor else drawn(kind, seed)
             rows = differing(case, Path(scratch) / "replay")
         if len(rows):
             wrong += 1
-            print(f"{kind} {seed}, sched/{case.scheduler}: {len(rows)} of {len(case.jobs)} jobs differ", flush=True)
+            print(f"{kind} {seed}, {case.policy}: {len(rows)} of {len(case.jobs)} jobs differ", flush=True)
             print(rows.head(3).to_string(index=False), flush=True)
     print(f"{chosen.cases} workloads, {wrong} of them with differences")
     return int(wrong > 0)

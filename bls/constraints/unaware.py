@@ -27,6 +27,7 @@ UNAWARE: Final[Mapping[str, str]] = {
     "licences": "cores and resources of hosts",
     "switches": "cores and resources of hosts",
     "power": "no --limits, or --fallback none",
+    "dependencies": "no --dependencies",
 }
 
 #: Those of a partition.
@@ -83,6 +84,7 @@ def check_aware(
         "licences": None if asked is None else _first(workload, np.asarray(asked.licences.any(axis=1)), "licences"),
         "switches": None if asked is None else _first(workload, np.asarray(asked.switches > 0), "few switches"),
         "power": "a limit to power" if limits_power else None,
+        "dependencies": _waits(workload, around),
     }
     name = getattr(policy, "name", type(policy).__name__)
     for what, words in found.items():
@@ -96,6 +98,12 @@ def _whole(platform: Platform) -> bool:
     if len(table) > 1 or int(table.n_cores[0]) != platform.n_cores:
         return False
     return not any(getattr(one, limit) is not None for one in named for limit in _LIMITS)
+
+
+def _waits(workload: Workload, around: JobConstraints) -> str | None:
+    known = around.dependencies
+    waits = np.zeros(0, bool) if known is None else np.asarray(known.depends_on >= 0)
+    return f"job {workload.job_id[int(np.argmax(waits))]} waits for another" if waits.any() else None
 
 
 def _first(workload: Workload, asks: Array, what: str) -> str | None:

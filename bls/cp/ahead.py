@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from bls.cp.instance import Instance, Queue, Running
+from bls.cp.instance import FAULT, Instance, Queue, Running
 from bls.cp.neighbourhoods import bettered
 from bls.cp.objective import Objective
 from bls.cp.parameters import GOALS
@@ -21,15 +21,16 @@ from bls.cp.problem import in_large_pieces, problem_of
 from bls.cp.ranking import holders
 from bls.cp.serial import NODES, POOL, SerialGeneration, best_list
 from traces.base.columns import Columns
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, PluginError, one_of
 from traces.base.ranges import whole
 from traces.compiled import Array, own
 
-__all__ = ["Ahead", "plan_ahead"]
+__all__ = ["GOALS_AHEAD", "Ahead", "plan_ahead"]
 
+#: What a plan may minimise: users are no part of it.
+GOALS_AHEAD: Final = tuple(goal for goal in GOALS if goal != "weighted")
 
-#: Users are no part of it.
-_GOALS: Final = tuple(goal for goal in GOALS if goal != "weighted")
+_WHERE: Final = "plan ahead"
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,28 @@ def plan_ahead(
     InputError
         If a job fits no empty machine, there is no such goal, or a number is out of its range.
     PluginError
-        If columns do not belong together.
+        If columns do not belong together, or are not of whole numbers.
     """
-    where = "plan ahead"
+    where = _WHERE
     whole(f"{where}: lists", lists, 0, 2**31 - 1)
     whole(f"{where}: seed", seed, 0, 2**31 - 1)
-    if goal not in _GOALS:
-        raise one_of("goal", goal, _GOALS, f"{where}: goal")
-    submit_s = np.asarray(submit_s, np.int64)
-    n, kinds = len(submit_s), np.asarray(capacity).shape[1]
-    columns = (np.zeros(n, np.int64), duration_s, units, per_unit)
-    queue = Queue(np.arange(n), *(own(np.asarray(one, np.int64).copy(), np.int64) for one in columns))
+    if goal not in GOALS_AHEAD:
+        raise one_of("goal", goal, GOALS_AHEAD, f"{where}: goal")
+    capacity = _whole("capacity", capacity, (None, None))
+    submit_s = _whole("submit_s", submit_s, (None,))
+    n, kinds = len(submit_s), capacity.shape[1]
+    columns = (
+        _whole("duration_s", duration_s, (n,)),
+        _whole("units", units, (n,)),
+        _whole("per_unit", per_unit, (n, kinds)),
+    )
+    known_s = None if known_s is None else _whole("known_s", known_s, (n,))
+    queue = Queue(np.arange(n), np.zeros(n, np.int64), *columns)
     names = tuple(f"resource {kind}" for kind in range(kinds))
-    instance = Instance(names, own(np.asarray(capacity).copy(), np.int64), Running.none(kinds), queue)
+    try:
+        instance = Instance(names, capacity, Running.none(kinds), queue)
+    except PluginError as error:  # shapes are right: a number is not
+        raise InputError(f"{where}: {str(error).removeprefix(FAULT).removeprefix('queue: ')}") from None
     fits = holders(instance.capacity, queue)
     if not fits.all():
         raise InputError(
@@ -121,7 +131,7 @@ def plan_ahead(
     problem = in_large_pieces(problem_of(instance, np.arange(n)))
     objective = Objective(problem, goal)
     generation = SerialGeneration(problem, POOL if pooled else NODES, release_s)
-    last = None if known_s is None else np.asarray(known_s, np.int64) - begin
+    last = None if known_s is None else known_s - begin
     listed, _ = best_list(problem, objective, generation, last)
     found = bettered(problem, objective, generation, listed, lists=lists, seed=seed)
     before = sum((Fraction(int(r), int(e)) for r, e in zip(release_s, objective.per_s, strict=True)), Fraction(0))
@@ -132,3 +142,18 @@ def plan_ahead(
         objective.value(found.start_s) - before,
         objective.value(listed.start_s) - before,
     )
+
+
+def _whole(name: str, given: Array, shape: tuple[int | None, ...]) -> Array:
+    """A copy of a column as int64, of a shape in which None is any length; fractions are not cut off, but refused."""
+    column = np.asarray(given)
+    fits = column.ndim == len(shape) and all(
+        wanted in (None, has) for wanted, has in zip(shape, column.shape, strict=True)
+    )
+    if not fits or (column.size and not (column.dtype.kind in "iu" and np.can_cast(column.dtype, np.int64))):
+        allowed = ", ".join("any" if wanted is None else str(wanted) for wanted in shape)
+        raise PluginError(
+            f"{_WHERE}: {name}: {column.dtype} of shape {column.shape}; allowed: whole numbers (int64) of shape "
+            f"({allowed}{',' if len(shape) == 1 else ''})"
+        )
+    return own(column.astype(np.int64, order="C"), np.int64)

@@ -31,11 +31,14 @@ class Places(NamedTuple):
         Jobs that have no place.
     was_stopped : bool
         Whether the clock ended the search for places.
+    solves : int
+        How often CP-SAT looked for them: 0 or 1.
     """
 
     placed: dict[int, Array]
     without: list[int]
     was_stopped: bool
+    solves: int
 
 
 def class_places(
@@ -55,20 +58,20 @@ def class_places(
     parameters : Parameters
         Limits of the search.
     """
-    problem, was_stopped = classes.problem, False
+    problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)
     if len(placed) < len(starting):
         largest = starting[np.argsort(-problem.per_unit[starting].sum(axis=1), kind="stable")]
         other = _greedy(classes, largest, class_units)
         placed = max(placed, other, key=lambda one: sum(weights[job] for job in one))
     if len(placed) < len(starting):
-        placed, was_stopped = _solved(classes, starting, class_units, weights, parameters, placed)
+        placed, was_stopped, solves = _solved(classes, starting, class_units, weights, parameters, placed)
     free = problem.free.copy()
     for job, nodes in placed.items():
         np.subtract.at(free, nodes, problem.per_unit[job])
     left = np.array([job for job in starting.tolist() if job not in placed], np.int64)
     elsewhere, without = best_fit(problem, free, left)
-    return Places(dict(sorted((placed | elsewhere).items())), without, was_stopped)
+    return Places(dict(sorted((placed | elsewhere).items())), without, was_stopped, solves)
 
 
 def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:
@@ -97,14 +100,17 @@ def _solved(
     weights: list[int],
     parameters: Parameters,
     hint: dict[int, Array],
-) -> tuple[dict[int, Array], bool]:
-    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time."""
+) -> tuple[dict[int, Array], bool, int]:
+    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time.
+
+    With it whether the clock stopped the solver, and how often it ran.
+    """
     problem, nodes = classes.problem, _nodes(classes, starting)
     room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}
     able = {job: [k for k in np.flatnonzero(on).tolist() if class_units[job, classes.of_node[nodes[k]]]]
             for job, on in room.items()}  # fmt: skip
     if sum(map(len, able.values())) > parameters.most_variables:
-        return hint, False
+        return hint, False, 0
     model = cp_model().CpModel()
     is_placed = {job: model.new_bool_var("") for job in able}
     on_node: list[list[tuple[int, Any]]] = [[] for _ in nodes]
@@ -138,15 +144,15 @@ def _solved(
         fixed=False,
     )
     if found.was_stopped or not found.values:
-        return hint, found.was_stopped
+        return hint, found.was_stopped, 1
     chosen = [job for job, value in zip(able, found.values, strict=False) if value]
     if sum(weights[job] for job in chosen) <= sum(weights[job] for job in hint):
-        return hint, False
+        return hint, False, 1
     places: dict[int, list[int]] = {job: [] for job in chosen}
     for (job, node, _), value in zip(counts, found.values[len(able) :], strict=True):
         if job in places:
             places[job] += [node] * value
-    return {job: np.array(on, np.int64) for job, on in places.items()}, False
+    return {job: np.array(on, np.int64) for job, on in places.items()}, False, 1
 
 
 def _nodes(classes: NodeClasses, starting: Array) -> Array:

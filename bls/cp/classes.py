@@ -25,7 +25,7 @@ from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Schedule
 from traces.compiled import Array
 
-__all__ = ["ClassesModel", "NodeClasses", "count_variables"]
+__all__ = ["ClassesModel", "NodeClasses"]
 
 #: By so many kinds of units, beside single pieces, a class is measured: those that fill it most. Each is a constraint.
 _MOST_MEASURES: Final = 24
@@ -142,13 +142,15 @@ class NodeClasses:
             yield node_class, _Measure(int(table[node_class, -1]), table[node_class, :-1], taken)
 
 
-def count_variables(problem: Problem) -> int:
-    """How many variables the model has."""
-    return NodeClasses.of(problem).n_variables
-
-
 class ClassesModel:
     """The model of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    objective : Objective
+    classes : NodeClasses, optional
+        The problem's, where they have been found already.
 
     Attributes
     ----------
@@ -158,9 +160,9 @@ class ClassesModel:
         Starts, and then how many units are on nodes of a class, where there is a choice.
     """
 
-    def __init__(self, problem: Problem, objective: Objective) -> None:
+    def __init__(self, problem: Problem, objective: Objective, classes: NodeClasses | None = None) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
-        self.classes = NodeClasses.of(problem)
+        self.classes = classes or NodeClasses.of(problem)
         self._problem, self._model = problem, self.scheduling.model
         counts: list[Any] = []
         #: By job and class, how many units: a variable, what is left by one, or a number.

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from bls.cp import boxes, by_node, classes
+from bls.cp import boxes, by_node
 from bls.cp.best_fit import best_fit
 from bls.cp.boxes import BoxesModel
 from bls.cp.by_node import ByNodeModel
@@ -35,7 +36,7 @@ from bls.cp.solver import cp_model, solve
 from traces.base.errors import one_of
 from traces.compiled import Array
 
-__all__ = ["dispatch", "plan"]
+__all__ = ["dispatch", "fitted", "plan"]
 
 _Model: TypeAlias = PooledModel | ClassesModel | ByNodeModel | BoxesModel
 
@@ -135,7 +136,7 @@ def plan(
         place=problem.place,
         list_ns=clock_ns() - began,
     )
-    chosen = listed
+    chosen, solving = listed, _Solving(problem, objective, generation, parameters, clock_ns)
     if not listed.start_s.any():  # nothing is better than to start all
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
@@ -144,10 +145,9 @@ def plan(
         began, lists, seed = clock_ns(), parameters.lists, parameters.seed
         chosen = bettered(problem, objective, generation, listed, lists=lists, seed=seed)
         found = replace(found, status="feasible", source="planned", solve_ns=clock_ns() - began)
-    elif _is_too_large(problem, kind, parameters):
+    elif solving.is_too_large(kind):
         found = replace(found, status="too-large")
     else:
-        solving = _Solving(problem, objective, generation, parameters, clock_ns)
         hint = listed
         if parameters.search == "guided" and kind is not PooledModel:
             found, hint = solving.guided(whole, listed, found)
@@ -160,8 +160,9 @@ def plan(
     if not len(whole.held) and chosen.start_s.all():  # the machine is empty, and would stay so
         chosen, found = listed, replace(found, source="fallback")
     if chosen.class_units is not None:
-        now = np.flatnonzero(chosen.start_s == 0)
-        places = class_places(NodeClasses.of(problem), now, chosen.class_units, objective.weights, parameters)
+        began, now = clock_ns(), np.flatnonzero(chosen.start_s == 0)
+        places = class_places(solving.classes, now, chosen.class_units, objective.weights, parameters)
+        found = replace(found, solves=found.solves + places.solves, solve_ns=found.solve_ns + clock_ns() - began)
         if not places.was_stopped:
             starts, unplaced = _starts(problem, places.placed, places.without, row)
             return replace(
@@ -173,7 +174,7 @@ def plan(
         node, per_unit = where[chosen.unit_node], np.repeat(given.per_unit, given.units, axis=0)
         low = placed(chosen.unit_low, node, per_unit, followers)
         chosen = replace(chosen, unit_node=node, unit_low=low * problem.piece)
-    starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else _placed(given, chosen, row)
+    starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else fitted(given, chosen, row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
@@ -181,19 +182,6 @@ def _places_never_matter(problem: Problem) -> bool:
     """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
     where there are pieces enough there are places, and the pooled model has the plans of all."""
     return bool((problem.per_unit.sum(axis=1) == 1).all())
-
-
-def _is_too_large(problem: Problem, kind: type[_Model], parameters: Parameters) -> bool:
-    """Whether a model is not made: it would have too many variables, or areas of pieces × seconds that int64 hardly bears."""
-    if float(problem.total.max()) * problem.horizon_s > _LARGEST_AREA:
-        return True
-    if kind is ByNodeModel:
-        return by_node.count_variables(problem) > parameters.most_variables
-    if kind is ClassesModel:
-        return classes.count_variables(problem) > parameters.most_variables
-    if kind is BoxesModel:
-        return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
-    return len(problem) > parameters.most_variables
 
 
 @dataclass(frozen=True)
@@ -205,6 +193,29 @@ class _Solving:
     generation: SerialGeneration
     parameters: Parameters
     clock_ns: Callable[[], int]
+
+    @cached_property
+    def classes(self) -> NodeClasses:
+        """Of the problem's nodes."""
+        return NodeClasses.of(self.problem)
+
+    def is_too_large(self, kind: type[_Model]) -> bool:
+        """Whether a model is not made: too many variables, or areas of pieces × seconds that int64 hardly bears."""
+        problem, parameters = self.problem, self.parameters
+        if float(problem.total.max()) * problem.horizon_s > _LARGEST_AREA:
+            return True
+        if kind is ByNodeModel:
+            return by_node.count_variables(problem) > parameters.most_variables
+        if kind is ClassesModel:
+            return self.classes.n_variables > parameters.most_variables
+        if kind is BoxesModel:
+            return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
+        return len(problem) > parameters.most_variables
+
+    def _made(self, kind: type[_Model]) -> _Model:
+        if kind is ClassesModel:
+            return ClassesModel(self.problem, self.objective, self.classes)
+        return kind(self.problem, self.objective)
 
     def guided(self, whole: Problem, listed: Schedule, found: Plan) -> tuple[Plan, Schedule]:
         """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment.
@@ -236,7 +247,7 @@ class _Solving:
         the hint. The paper's search is taken as it is.
         """
         began, parameters = self.clock_ns(), self.parameters
-        made = kind(self.problem, self.objective)
+        made = self._made(kind)
         if parameters.search == "paper":
             made.scheduling.search_as_paper()
         else:
@@ -266,8 +277,8 @@ class _Solving:
         return min(schedules, key=lambda schedule: self.objective.sum_of(schedule.start_s))
 
 
-def _placed(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
-    """HCP'19: who starts now; and, by row, who would if there were nodes that can hold it."""
+def fitted(problem: Problem, schedule: Schedule, row: Array) -> tuple[tuple[Start, ...], tuple[int, ...]]:
+    """HCP'19's best fit of who starts now by a schedule: the starts; and, by row, who would if there were nodes for it."""
     return _starts(problem, *best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0)), row)
 
 

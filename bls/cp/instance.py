@@ -21,7 +21,10 @@ from traces.base.errors import PluginError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, own
 
-__all__ = ["Instance", "Queue", "Running", "up_s"]
+__all__ = ["FAULT", "Instance", "Queue", "Running", "up_s"]
+
+#: How a message of what is wrong with an instance begins.
+FAULT: Final = "constraint programming: the policy's instance: "
 
 #: What all nodes together may have of a kind of resource, so that sums of it are int64.
 _MOST: Final = 2.0**60
@@ -219,4 +222,4 @@ class Instance(Columns):
 
 
 def _fault(name: str, value: object, allowed: str) -> PluginError:
-    return PluginError(f"constraint programming: the policy's instance: {name}: {value}; allowed: {allowed}")
+    return PluginError(f"{FAULT}{name}: {value}; allowed: {allowed}")

@@ -30,18 +30,18 @@ __all__ = ["BOUND_S", "Objective"]
 #: What counts as the duration of shorter jobs where slowdowns are bounded, as Feitelson and others have it.
 BOUND_S: Final = 10
 
+#: A wait is weighed in hours.
+_HOUR_S: Final = 3600
+
+#: Weights are whole numbers of this part; smaller ones are refused where they are given.
+_PART: Final = 10**6
+
 #: What the weighted sum of the latest starts may be: below 2**63 with room for what the solver adds and subtracts.
 _LARGEST: Final = 2**58
 
 
-#: A wait is weighed in hours.
-_HOUR_S: Final = 3600
-
-#: Weights are whole numbers of this part.
-_PART: Final = 10**6
-
-
 def _weighted(problem: Problem, weights: Weights) -> list[Fraction]:
+    """What a second of each job's wait costs by weights: 1 / e where the goal is ``weighted``."""
     of_slowdown, of_wait, fair = (Fraction(round(value * _PART), _PART) for value in weights)
     n = len(problem)
     users = np.zeros(n, np.int64) if problem.user is None else problem.user

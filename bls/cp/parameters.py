@@ -61,7 +61,8 @@ class Parameters:
         less than 10 s no higher than one of 10 s; s - q + d; or what the next three say. Who is modelled, and the priority,
         is by slowdown in any case.
     slowdown, wait : float
-        Where the goal is ``weighted``: what slowdowns count, and what waits in hours do; one of them above 0.
+        Where the goal is ``weighted``: what slowdowns count, and what waits in hours do; 0 or from 1e-6 on, of which they
+        are rounded to whole multiples, and one of them not 0.
     fairness : float
         Likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between.
     search : {"hinted", "guided", "paper", "lns", "list"}
@@ -149,6 +150,8 @@ class Parameters:
         given = (self.slowdown, self.wait, self.fairness)
         for name, value, most in zip(("slowdown", "wait", "fairness"), given, (1e6, 1e6, 1.0), strict=True):
             real(f"{where}: {name}", value, 0.0, most)
+            if 0.0 < value < _LEAST:
+                raise InputError(f"{where}: {name}: {value:g}; allowed: 0, or {_LEAST:g} to {most:g}")
         if self.goal != "weighted" and given != (1.0, 0.0, 0.0):
             raise InputError(f"{where}: slowdown, wait and fairness are weights; allowed: with goal=weighted")
         if max(self.slowdown, self.wait) < _LEAST:

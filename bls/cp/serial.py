@@ -136,6 +136,7 @@ class SerialGeneration:
     def __call__(self, order: Array) -> Schedule:
         """The schedule of the jobs in an order, int64 (k,): a permutation of their places."""
         room = self._room
+        assert len(order) == len(room.order), "an order has every job"
         room.order[:] = order
         room.n_slices[0] = len(self._slice_s)
         room.slice_s[: len(self._slice_s)] = self._slice_s

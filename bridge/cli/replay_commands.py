@@ -147,7 +147,9 @@ def replay_command(
     from bridge.scenarios.scenario import Scenario, load_workload
     from traces.base.errors import InputError
 
-    planned = given_plan(report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate)
+    planned = given_plan(
+        report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate, slurm.phase
+    )
     target = named_folder(out)
     check_target(target, force)
     chosen = given_choice(
@@ -215,7 +217,7 @@ def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, rep
         raise InputError("--platform: not with --slurm-conf, whose nodes are the machine; allowed: one of them")
     if machine is None:
         machine = platform_for(shared.platform, log, replayed=replayed)
-    chosen.configuration(machine)  # what it cannot be is said before jobs are selected
+    chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
     return machine if shared.switches is None else chosen.switched(machine)
 
 

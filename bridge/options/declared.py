@@ -335,7 +335,7 @@ SETTLE = Real[float | None](
     unit="s",
     metavar="TIME",
     help="When nothing has happened for so long, as 70s, the date jumps by whole minutes; 0: never",
-    rule="70s; 0 with priority/multifactor, and with --rate",
+    rule="70s; 0 with --rate",
 )
 CLEANUP = Real(
     name="--cleanup",

@@ -16,7 +16,7 @@ from bridge.replay.run import Replay, ReplayOptions, replay
 from bridge.replay.site import of_site
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
-from traces.base.time import NS_PER_S
+from traces.base.time import NS_PER_S, format_ns
 
 __all__ = ["SlurmChoice", "given_choice", "phase_of", "replay_options"]
 
@@ -126,11 +126,24 @@ class SlurmChoice:
         """What ``settle_s`` comes to."""
         if self.settle_s is not None:
             return self.settle_s
-        return 0.0 if self.rate or found.recalculates else _SETTLE_S
+        return 0.0 if self.rate else _SETTLE_S
 
     def phase(self, found: Configuration, repeat: int) -> int | None:
-        """What ``phase_ns`` comes to, of a repeat or a seed."""
-        return phase_of(repeat, found.backfills_ns) if self.phase_ns is None else self.phase_ns
+        """What ``phase_ns`` comes to, of a repeat or a seed.
+
+        Raises
+        ------
+        InputError
+            If it is not within Slurm's cycle.
+        """
+        if self.phase_ns is None:
+            return phase_of(repeat, found.backfills_ns)
+        if not self.phase_ns < found.backfills_ns:
+            cycle = format_ns(found.backfills_ns)
+            raise InputError(
+                f"{PHASE.name}: {format_ns(self.phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
+            )
+        return self.phase_ns
 
     def check(self, machine: Platform) -> None:
         """See that it can be replayed, as far as this is known before.
@@ -138,10 +151,10 @@ class SlurmChoice:
         Raises
         ------
         InputError
-            If there is no Slurm, or as :meth:`configuration`.
+            If there is no Slurm, or as :meth:`configuration` and :meth:`phase`.
         """
         installed_slurm()
-        self.configuration(machine)
+        self.phase(self.configuration(machine), 0)
 
     def replay(self, scenario: Scenario, folder: Path, *, repeat: int, keep_tasks: bool, watch: Watch) -> Replay:
         """Run a scenario, with the phase of a repeat; ``folder`` is an empty one. Errors as ``bridge.replay.run.replay``."""

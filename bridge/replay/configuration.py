@@ -92,11 +92,6 @@ class Configuration:
     site: bool = False
 
     @property
-    def recalculates(self) -> bool:
-        """Whether priorities change by themselves, now and then."""
-        return "multifactor" in self.key("PriorityType")
-
-    @property
     def backfills_ns(self) -> int:
         """How long after a pass of backfilling the next one is."""
         found = _INTERVAL.search(self.key("SchedulerParameters"))

@@ -35,6 +35,8 @@ _SHOWN_LINES = 3
 
 _STOP_S = 5.0
 
+_DAMAGED = "the program that speaks through libslurm has ended, or does not listen; Slurm may be damaged"
+
 
 class Refused(Exception):
     """Slurm does not do what it was asked for, and says why."""
@@ -42,6 +44,15 @@ class Refused(Exception):
 
 class _Ended(PeerError):
     """slurmctld has ended, though nobody has asked it to."""
+
+
+@contextlib.contextmanager
+def _heard(error: PeerError) -> Iterator[None]:
+    """Whoever does not listen any more is an error; a broken pipe means elsewhere that nobody reads what the command prints."""
+    try:
+        yield
+    except ConnectionError:
+        raise error from None
 
 
 class Controller:
@@ -209,8 +220,9 @@ class Controller:
 
     def words(self, *fields: object) -> list[str]:
         """The same; returns all words of the answer."""
-        self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
-        self._pipe(0).flush()
+        with _heard(PeerError(_DAMAGED)):
+            self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
+            self._pipe(0).flush()
         return self._answer()
 
     def last_words(self) -> str:
@@ -261,7 +273,7 @@ class Controller:
                 if kind == "ok":
                     return rest.split()
                 if kind != "error":
-                    raise PeerError("the program that speaks through libslurm has ended; Slurm may be damaged")
+                    raise PeerError(_DAMAGED)
                 raise Refused(rest.partition(" ")[2])
             if self._listener.fileno() in ready:
                 connection, _ = self._listener.accept()
@@ -274,7 +286,9 @@ class Controller:
                             break
                         received += part
                     for raw in messages:
-                        connection.sendall(self.ask(len(raw).to_bytes(4, "big") + raw))
+                        answer = self.ask(len(raw).to_bytes(4, "big") + raw)
+                        with _heard(PeerError(_DAMAGED)):
+                            connection.sendall(answer)
 
     def _await(self, come: bool) -> None:
         # slurmctld computes, however long that takes, as long as it does.

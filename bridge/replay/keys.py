@@ -95,6 +95,7 @@ LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "i
 #: Keys that ask for what a replay has not: what that is, and what is allowed instead.
 _REFUSED = {
     "accountingstorageenforce": ("slurmdbd, which is not here", ("none", "0", "")),
+    "priorityweightage": ("slurmdbd, which is not here", ("0", "")),
     "priorityweightfairshare": ("slurmdbd, which is not here", ("0", "")),
     "priorityweightqos": ("slurmdbd, which is not here", ("0", "")),
     "priorityweightassoc": ("slurmdbd, which is not here", ("0", "")),

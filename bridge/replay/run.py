@@ -15,6 +15,7 @@ from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, PeerOptions, Watch, coupling
 from bridge.couplings.contract import nothing_done
 from bridge.replay.clock import Clock
+from bridge.replay.complaints import check_taken
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
 from bridge.replay.course import Course
@@ -67,7 +68,7 @@ class Replay:
     found : Configuration
         What Slurm was configured with.
     notes : tuple of str
-        What of the log was not asked for, in words.
+        What of the log was not asked for, and which of a site's parameters Slurm has not taken, in words.
     """
 
     result: Result
@@ -119,7 +120,7 @@ def replay(
     Raises
     ------
     InputError
-        If Slurm does not take a job, or never starts it, or a part in C cannot be built.
+        If Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
     PeerError
         If slurmctld dies, hangs or does what is not understood.
     """
@@ -141,6 +142,7 @@ def replay(
     with closing(NodeController(folder, slurm.version)) as nodes:
         with Controller(folder, slurm, clock, libraries, nodes) as controller:
             controller.begin()
+            check_taken(folder / "slurmctld.log", found)
             pace = Pace(origin_ns, settle_ns, cleanup_ns)
             course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
             level = SlurmLevel(scenario, course)
@@ -158,6 +160,7 @@ def replay(
                 "messages": sum(nodes.messages.values()),
             }
         course.book.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
+        untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
         _tidy(folder, mode)
     as_run = cast(BatchSimulator, level)  # which has all that is asked of one here
     ledger = ledger_of(scenario, as_run, applications)
@@ -173,7 +176,7 @@ def replay(
     )
     spent = {"name": "slurm", "simulation_s": cost["replay_s"], **applications.cost}
     known = application_notes(scenario, origin, applications, ledger)
-    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, (*said, *asked.notes))
+    return Replay(Result(scenario, ledger, spent, notes, known), cost, found, (*said, *asked.notes, *untaken))
 
 
 def _origin(calendar: Calendar, before_ns: int) -> tuple[int, tuple[str, ...]]:

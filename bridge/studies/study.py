@@ -272,10 +272,18 @@ class Study:
         return any(cell.given.get(BATCH_OPTION) == SLURM for cell in self.cells)
 
     @cached_property
+    def policy_says_batch(self) -> bool:
+        """Whether the policy tells Slurm's cells from ours: not if ours have one that is called so, too."""
+        ours = [cell for cell in self.cells if cell.given.get(BATCH_OPTION) != SLURM]
+        labels = {batch_label(str(cell.value(BLS_OPTION)), str(cell.value("backfill"))) for cell in ours}
+        return SLURM not in labels
+
+    @cached_property
     def names(self) -> list[str]:
         """What each cell's folder is called: ``sjf+easy-gss-0.25``, in front the workload where there are several, behind
         what else varies."""
-        further = [name for name in self.varied if name not in (*ALWAYS, BATCH_OPTION, *self._of_workloads)]
+        without = (*ALWAYS, *self._of_workloads, *[BATCH_OPTION] * self.policy_says_batch)
+        further = [name for name in self.varied if name not in without]
         return [self._cell_name(cell, further) for cell in self.cells]
 
     @cached_property

@@ -36,7 +36,7 @@ class Subset:
 def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
     """The parts, in the order of the results."""
     several = len(study.workloads) > 1
-    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the policy says, too
+    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
     columns = {column_name(name): name for name in further}
     for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
         values = dict(zip(columns, key[1:], strict=True))

@@ -14,8 +14,10 @@ import bridge
 from bls import HostGroup, Platform, Workload
 from bls.constraints.options import Surroundings
 from bls.policies import policy
+from bls.policies.slurm import Slurm
 from bls.policies.slurm.backfill import NodeSpace
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob, nodes_of
+from bls.policies.slurm.priority import priority
 from bls.scheduler_options import Rules
 from traces.base.errors import InputError
 
@@ -90,6 +92,47 @@ def test_jobs_are_killed_at_the_first_look_behind_their_limit() -> None:
     # Looks are at 14.5 s, 44.5 s … of the minutes behind the first submit; a limit of 61 s is one of 2 min.
     assert found.end_ns.tolist() == [134_500 * MS, 74_500 * MS, 74_500 * MS, 90_500 * MS]
     assert found.state.tolist() == ["killed"] * 3 + ["completed"]
+
+
+def test_a_kill_while_nobody_waits_is_at_its_own_look_and_not_at_one_before() -> None:
+    # Nobody waits from 31.5 s on, and job 2 is killed at 104.5 s, when the whole queue is looked at, too: a cycle of
+    # backfilling falls there, so that none does one second later for job 3; the main scheduler looks 3 s after it last did.
+    jobs = [(1, 0, 5, 1, 60), (2, 31, 500, 1, 60), (3, 105, 50, 1, 60)]
+    assert starts(jobs, 4, 1) == {1: 500 * MS, 2: 31_500 * MS, 3: 107_500 * MS}
+
+
+@pytest.mark.parametrize(
+    ("cores", "hosts", "each", "found"),
+    [(8, 2, 8, 500), (7, 2, 8, 468), (1, 2, 8, 281), (2, 16, 1, 93), (1, 16, 1, 62)],
+)
+def test_priorities_by_size_are_those_of_slurmctlds_log(cores: int, hosts: int, each: int, found: int) -> None:
+    # A weight of 1000; however many cores a job asks for, it asks for one node.
+    assert priority(Slurm(priority="multifactor", weight_job_size=1000), cores, 600, hosts, hosts * each) == found
+
+
+def test_priorities_by_size_by_hand() -> None:
+    def by(weight: int, cores: int, limit_s: int, **how: bool) -> int:
+        return priority(Slurm(priority="multifactor", weight_job_size=weight, **how), cores, limit_s, 4, 32)
+
+    assert by(1000, 8, 600, favor_small=True) == 750  # (3/4 + 24/32) / 2
+    assert by(1000, 8, 600, small_relative_to_time=True) == 25  # 8 cores of 32 in 10 min, as of a node of 8
+    assert by(1000, 1, 600, small_relative_to_time=True) == 25
+    assert by(1000, 16, 600, small_relative_to_time=True) == 50
+    assert by(1000, 16, 600, small_relative_to_time=True, favor_small=True) == 950
+    assert by(0, 16, 600) == by(1, 16, 600) == 1  # never less
+    assert by(2**32 - 1, 32, 60, small_relative_to_time=True) == 2**32 - 1
+    assert priority(Slurm(), 16, 600, 4, 32) == priority(Slurm(), 1, 60, 4, 32)
+
+
+def test_the_highest_priority_is_first_and_then_the_first_submit() -> None:
+    # Job 1 fills the machine until 50.5 s; of those that wait the widest is first, then those of four cores, as they came.
+    jobs = [(1, 0, 50, 8, 60), (2, 1, 50, 4, 60), (3, 2, 50, 2, 60), (4, 3, 50, 8, 60), (5, 4, 50, 4, 60)]
+    by_size = starts(jobs, 8, 1, "slurm:scheduler=builtin,priority=multifactor,weight_job_size=1000")
+    assert sorted(by_size, key=lambda number: by_size[number]) == [1, 4, 2, 5, 3]
+    assert by_size[2] == by_size[5] > by_size[4] + 50 * S
+    by_submit = starts(jobs, 8, 1, "slurm:scheduler=builtin,priority=multifactor")
+    assert by_submit == starts(jobs, 8, 1, "slurm:scheduler=builtin")
+    assert sorted(by_submit, key=lambda number: by_submit[number]) == [1, 2, 3, 4, 5]
 
 
 def test_a_phase_moves_the_cycles() -> None:
@@ -191,6 +234,10 @@ def test_first_come_first_served_is_ours_where_all_is_looked_at_at_once(seed: in
         ("slurm:select=serial", "select"),
         ("slurm:phase=31s", "phase"),
         ("slurm:bf_max=3", "bf_max"),
+        ("slurm:priority=fairshare", "priority"),
+        ("slurm:priority=multifactor,weight_job_size=-1", "weight_job_size"),
+        ("slurm:weight_job_size=10", "weight_job_size: not with priority=basic"),
+        ("slurm:favor_small=true", "favor_small: not with priority=basic"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) -> None:
@@ -210,6 +257,18 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
 def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine(2, 1), bls="slurm", als="recorded", **options)
+
+
+def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:
+    def run(preceding: int) -> None:
+        rows = [{"job_id": job, "submit_s": 20 * job, "run_s": 10, "cores": 1, "preceding": -1} for job in (1, 2)]
+        rows[1] |= {"preceding": preceding, "think_s": 5}
+        keeps = Surroundings(dependencies=True)
+        bridge.simulate(Workload.from_jobs(rows), machine(2, 1), bls="slurm", als="recorded", surroundings=keeps)
+
+    run(-1)  # that somebody could is nothing
+    with pytest.raises(InputError, match=r"slurm.*: job 2 waits for another: .*; allowed: no "):
+        run(1)
 
 
 def test_whole_hosts_have_to_have_one_core() -> None:

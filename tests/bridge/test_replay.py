@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -250,6 +251,42 @@ def test_a_slurmctld_that_dies_or_hangs_is_reported(
     assert not _of_parent(os.getpid())
 
 
+def test_an_answer_may_take_any_real_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy computer slurmctld computes for longer than MessageTimeout, after which libslurm would have given up.
+    submit, later = Course._submit, []
+
+    def stop_and_submit(course: Course, row: int) -> None:
+        slurmctld = course._controller._slurmctld.pid
+        os.kill(slurmctld, signal.SIGSTOP)
+        later.append(threading.Timer(2.5, os.kill, (slurmctld, signal.SIGCONT)))
+        later[-1].start()
+        submit(course, row)
+
+    monkeypatch.setattr(Course, "_submit", stop_and_submit)
+    try:
+        jobs = replayed([(1, 0, 100, 1, 200)], machine(1, 1), tmp_path / "r", keys={"MessageTimeout": "1"}).result.jobs
+    finally:
+        for timer in later:
+            timer.join()
+    assert len(later) == 1
+    assert list(jobs.state) == ["completed"]
+
+
+def test_a_program_that_has_ended_is_no_reader_that_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = Course._submit
+
+    def end_and_submit(course: Course, row: int) -> None:
+        requests = course._controller._requests
+        assert requests is not None
+        requests.kill()
+        requests.wait()
+        submit(course, row)
+
+    monkeypatch.setattr(Course, "_submit", end_and_submit)
+    with pytest.raises(PeerError, match="the program that speaks through libslurm has ended"):
+        replayed([(1, 0, 100, 1, 200)], machine(1, 1), tmp_path / "r")
+
+
 def test_a_full_disk_is_one_line_and_half_a_log_explains_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,17 +391,36 @@ def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tm
     assert twolevel("story", tmp_path / "a", 5).code == 0
 
 
-def test_where_priorities_change_by_themselves_the_date_does_not_jump(tmp_path: Path) -> None:
-    words = ("--set", "PriorityType=priority/multifactor", "--set", "PriorityWeightAge=1000", "--select", "first:5")
-    assert twolevel("replay", "sample", "--out", tmp_path / "r", *words).code == 0
-    record = json.loads((tmp_path / "r/run.json").read_text())
-    assert (record["arguments"]["settle_s"], record["replay"]["jumps"]) == (0, 0)
+def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_path: Path) -> None:
+    words = (
+        "--set",
+        "PriorityType=priority/multifactor",
+        "--set",
+        "PriorityWeightJobSize=1000",
+        "--select",
+        "first:20",
+    )
+    for out, more in (("jumps", ()), ("all", ("--settle", "0"))):
+        assert twolevel("replay", "sample", "--out", tmp_path / out, *words, *more).code == 0
+    jumps = [json.loads((tmp_path / out / "run.json").read_text())["replay"]["jumps"] for out in ("jumps", "all")]
+    assert jumps[0] > jumps[1] == 0
+    starts = [_frame(tmp_path / out).start_ns for out in ("jumps", "all")]
+    assert starts[0].equals(starts[1])
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--set", "SchedulerType=sched/none"), "does not come up with this slurm.conf: .*fatal"),
+        (
+            ("--set", "SchedulerParameters=bf_interval=abc"),
+            "--set: slurmctld says: Invalid SchedulerParameters bf_interval",
+        ),
+        (
+            ("--set", "SchedulerParameters=default_queue_depth=-2"),
+            "says: ignoring SchedulerParameters: default_queue_depth",
+        ),
+        (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
         (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
         (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
         (("--tasks",), "--tasks: with --als recorded there are no tasks"),

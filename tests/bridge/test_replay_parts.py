@@ -296,7 +296,7 @@ SlurmctldHost=head
 AuthType=auth/munge
 Prolog=/etc/slurm/prolog.sh
 SchedulerType=sched/builtin
-PriorityWeightAge=100   # with a remark
+PriorityWeightJobSize=100   # with a remark
 NodeName=DEFAULT CPUs=4 RealMemory=1000
 NodeName=n[01-03] NodeAddr=10.1.0.[1-3] Feature=fast \\
    Weight=2
@@ -307,8 +307,8 @@ PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 AllowAccounts=a,b 
 
 def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(_SITE)
-    found = of_site(str(tmp_path / "slurm.conf"), {"priorityweightage": "5"})
-    assert found.keys == {"SchedulerType": "sched/builtin", "priorityweightage": "5"}
+    found = of_site(str(tmp_path / "slurm.conf"), {"priorityweightjobsize": "5"})
+    assert found.keys == {"SchedulerType": "sched/builtin", "priorityweightjobsize": "5"}
     assert [(node.name, node.cpus) for node in found.nodes] == [("n01", 4), ("n02", 4), ("n03", 4), ("fat", 32)]
     assert [group.count for group in found.platform().hosts] == [3, 1]
     assert found.partitions == ("PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 State=UP",)
@@ -375,6 +375,7 @@ def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> 
         ("slurmctldport=7", "slurmctldport: is the replay's own"),
         ("NodeName=x", "given by --slurm-conf"),
         ("PreemptType=preempt/qos", "allowed: PreemptType=preempt/none"),
+        ("PriorityWeightAge=1000", "needs slurmdbd, which is not here; allowed: PriorityWeightAge=0"),
     ],
 )
 def test_what_may_not_be_set(text: str, said: str) -> None:

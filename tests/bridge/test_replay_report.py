@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
 
+from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.replay.report.asked import Asked, given_plan
 from bridge.replay.report.measures import (
@@ -25,8 +27,9 @@ from bridge.replay.report.measures import (
     submit_interval,
 )
 from bridge.replay.report.repeats import Attempt, Plan
-from bridge.replay.report.sides import Side, of_result, parse_beside, recorded
+from bridge.replay.report.sides import Side, engines, of_result, parse_beside, recorded
 from bridge.replay.report.written import Report, write_report
+from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
 from traces.figures.replay.differences import differences_figure
@@ -138,11 +141,25 @@ def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
 
 
 def test_what_may_be_asked_for() -> None:
+    assert given_plan(True, "sjf", 1, None, None, 0, 3.0) == Asked((("sjf", "none"),), Plan(1, (), ()))
     assert given_plan(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
     found = given_plan(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
     assert found == Asked((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
     assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
+    assert parse_beside("slurm:bf_interval=60,tick=0, multifactor:age=1,size=2+easy,sjf", "x") == (
+        ("slurm:bf_interval=60,tick=0", "none"),
+        ("multifactor:age=1,size=2", "easy"),
+        ("sjf", "none"),
+    )
     assert parse_beside("", "x") == ()
+
+
+@pytest.mark.parametrize("way", ["best", "slurm:bf_interval=60,ticks=0", "fcfs+much"])
+def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str) -> None:
+    jobs = Workload.from_jobs([(1, 0, 10, 1, 10)])
+    scenario = Scenario.of(jobs, Platform((HostGroup(1, 1, 1.0),)), Options(als="recorded"))
+    with pytest.raises(InputError, match=rf"^--beside: {re.escape(way)}: (?!--)"):
+        engines(scenario, parse_beside(way, "--beside"), jobs.job_id)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +173,10 @@ def test_what_may_be_asked_for() -> None:
         ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
         ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
         ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
+        ((True, "fcfs", 3, None, None, 0, 3.0), "--phase: not with --repeats"),
     ],
 )
-def test_what_may_not_be_asked_for(given: tuple[bool, str, int, str | None, str | None, float], said: str) -> None:
+def test_what_may_not_be_asked_for(given: tuple[Any, ...], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         given_plan(*given)
 

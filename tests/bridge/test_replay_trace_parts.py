@@ -16,6 +16,7 @@ from bls.machine.switches import Switch
 from bls.workloads import read_workload
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
+from bridge.replay.complaints import check_taken, complaints
 from bridge.replay.configuration import of_machine, partition_names
 from bridge.replay.messages import LAYOUTS, registration
 from bridge.replay.run import ReplayOptions
@@ -166,6 +167,55 @@ def test_partitions_and_users_of_a_log(tmp_path: Path) -> None:
     users = [next(word for word in fields if word.startswith("user")) for fields in asked.fields]
     assert users[1:] == [f"user={FIRST_USER + 1}", f"user={FIRST_USER + 2}"]
     assert asked.notes == ("1 job of partition gone, which slurm.conf does not have, go to the default one",)
+
+
+def _recorded(*waits_s: float | None) -> tuple[list[str], tuple[str, ...]]:
+    # The priorities of jobs of one host that have waited so long, or nobody knows how long; and what is said.
+    rows = [
+        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, **({} if wait is None else {"wait_s": wait})}
+        for k, wait in enumerate(waits_s, 1)
+    ]
+    workload, platform = Workload.from_jobs(rows), Platform((HostGroup(1, 1, 46.875),))
+    scenario = Scenario.of(workload, platform, ReplayOptions(als="recorded"))
+    asked = submissions(scenario, of_machine({}, platform), log_words(workload), recorded_priorities=True)
+    given = {fields[0]: int(fields[-1].removeprefix("priority=")) for fields in asked.fields}
+    return sorted(given, key=lambda name: -given[name]), asked.notes
+
+
+def test_recorded_priorities_of_jobs_whose_start_nobody_knows() -> None:
+    said = "priorities are by the order of the recorded starts: {0} of {0} jobs have none in the log"
+    assert _recorded(9, 2, 5) == (["name=2", "name=3", "name=1"], (said.format(3),))
+    order, notes = _recorded(9, None, 5, None)
+    assert order == ["name=3", "name=1", "name=2", "name=4"]
+    lowest = "2 jobs without a recorded start, and with --priorities recorded the lowest priorities"
+    assert notes == (said.format(4), lowest)
+    with pytest.raises(InputError, match=r"--priorities recorded: the log says neither .* allowed: slurm"):
+        _recorded(None, None)
+
+
+def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path) -> None:
+    log = tmp_path / "slurmctld.log"
+    assert check_taken(log, of_machine({}, Platform())) == ()
+    log.write_text(
+        "[2024-01-01T00:04:07.500] error: Invalid SchedulerParameters bf_interval: 0\n"
+        "[2024-01-01T00:04:07.500] error: Could not open job state file /proc/self/cwd/state/job_state\n"
+        "[2024-01-01T00:04:10.500] error: ignoring SchedulerParameters: default_queue_depth value of -2\n"
+        "[2024-01-01T00:04:10.500] SchedulerParameters=default_queue_depth=100,max_rpc_cnt=0\n"
+        "[2024-01-01T00:04:37.500] error: Invalid SchedulerParameters bf_interval: 0\n"
+    )
+    said = (
+        "Invalid SchedulerParameters bf_interval: 0",
+        "ignoring SchedulerParameters: default_queue_depth value of -2",
+    )
+    assert complaints(log.read_text()) == said
+    with pytest.raises(
+        InputError, match="--set: slurmctld says: Invalid SchedulerParameters bf_interval: 0; allowed: "
+    ):
+        check_taken(log, of_machine({}, Platform()))
+    site = tmp_path / "slurm.conf"
+    site.write_text("NodeName=n[0-3] CPUs=1\nPartitionName=all Nodes=ALL Default=YES\n")
+    words = tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)
+    assert check_taken(log, of_site(str(site), {})) == words
 
 
 def test_partitions_with_limits_that_only_slurmdbd_keeps() -> None:

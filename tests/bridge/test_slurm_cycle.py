@@ -5,6 +5,7 @@ Slurm is the reference, so that there is no slower one. ``python -m tools.slurm_
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,38 @@ def test_starts_are_those_of_slurm_to_the_nanosecond(kind: str, scheduler: str, 
     found = drawn(kind, 11)
     few = Case(found.jobs[: 130 if kind == "bursts" else 30], found.hosts, found.cores, scheduler)
     assert differing(few, tmp_path / "replay").empty
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "weight", "favor_small", "small_relative_to_time"),
+    [
+        ("hosts", 6, 1000, False, False),
+        ("hosts", 6, 30, True, False),  # many are equal
+        ("cores", 7, 1000, True, True),
+        ("cores", 7, 4 * 10**9, False, True),
+        ("cores", 1, 100, True, False),
+    ],
+)
+def test_priorities_by_size_are_those_of_slurm(
+    kind: str, seed: int, weight: int, favor_small: bool, small_relative_to_time: bool, tmp_path: Path
+) -> None:
+    found = drawn(kind, seed)
+    few = Case(found.jobs[:100], found.hosts, found.cores, "backfill", weight, favor_small, small_relative_to_time)
+    assert differing(few, tmp_path / "replay").empty
+    workload, rules = Workload.from_jobs(few.jobs), Rules(kill_at_walltime=True)
+    by_size, by_submit = (
+        simulate(workload, platform=few.platform, bls=one.policy, als="recorded", rules=rules).jobs.start_ns.to_numpy()
+        for one in (few, replace(few, weight_job_size=0))
+    )
+    assert (by_size != by_submit).sum() > 3
+
+
+def test_a_job_is_killed_while_nobody_waits(tmp_path: Path) -> None:
+    case = drawn("cores", 2023)
+    late = tuple(job for job in case.jobs if job[0] >= 38)  # job 41 is, in the minute of a look at the whole queue
+    assert differing(Case(late, case.hosts, case.cores, case.scheduler), tmp_path / "late").empty
+    few = Case(((1, 0, 5, 1, 60), (2, 31, 500, 1, 60), (3, 105, 50, 1, 60)), 4, 1)
+    assert differing(few, tmp_path / "few").empty
 
 
 @pytest.mark.parametrize(("hosts", "cores"), [(8, 1), (3, 4)])

@@ -11,14 +11,17 @@ import pytest
 from command_line import twolevel
 from slurm_here import needs_slurm
 
-from bridge.replay.chosen import phase_of
+from bls.machine.platform import HostGroup, Platform
+from bridge.replay.chosen import given_choice, phase_of
 from bridge.studies.comparing import compared
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.repeat import repeat_study
 from bridge.studies.run_study import run_study
 from bridge.studies.study import Study
+from bridge.studies.summary import study_text
 from traces.base.errors import InputError
+from traces.figures.study.combinations import Combinations
 
 _STUDY = """
 [study]
@@ -60,6 +63,18 @@ def test_phases_fill_a_cycle_evenly_however_many_there_are() -> None:
         assert all(one % 10**6 == 0 for one in phases)
         gaps = np.diff([*phases, phases[0] + cycle_ns])
         assert 0 < gaps.min() <= gaps.max() < 2.7 * cycle_ns / n
+
+
+def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
+    machine = Platform((HostGroup(1, 1, 1.0),))
+    longer = ["SchedulerParameters=bf_interval=120"]
+    for keys, phase_s in (([], 0.0), ([], 29.999), (longer, 100.0)):
+        chosen = given_choice(None, keys, None, 0.0, phase_s)
+        assert chosen.phase(chosen.configuration(machine), 3) == round(phase_s * 1e9)
+    for keys, phase_s, said in (([], 30.0, "30 s"), ([], 100.0, "30 s"), (longer, 120.0, "2 min 00 s")):
+        chosen = given_choice(None, keys, None, 0.0, phase_s)
+        with pytest.raises(InputError, match=rf"^--phase: .*; allowed: 0 up to below {said}, the cycle"):
+            chosen.names(machine, 0)
 
 
 @needs_slurm
@@ -136,6 +151,60 @@ def test_slurm_is_compared_with_every_way_of_the_engine() -> None:
     ]
 
 
+def test_a_grid_over_both_levels_has_each_option_for_the_level_that_it_is_for() -> None:
+    study = _parsed(
+        '[grid]\nbatch = ["slurm", "engine"]\nbls = ["fcfs", "sjf"]\nbackfill = ["easy", "conservative"]\n'
+        'als = ["static", "gss"]\nphase = [1, 2]\n'
+    )
+    found = [[cell.value(name) for name in ("batch", "bls", "backfill", "als", "phase")] for cell in study.cells]
+    slurms = [["slurm", "slurm", "slurm", als, phase] for als in ("static", "gss") for phase in (1.0, 2.0)]
+    ways = [(bls, depth) for bls in ("fcfs", "sjf") for depth in ("easy", "conservative")]
+    assert found == slurms + [["engine", bls, depth, als, None] for bls, depth in ways for als in ("static", "gss")]
+
+
+def test_our_policy_of_slurms_name_stands_beside_slurm_under_another_one() -> None:
+    study = _parsed(
+        '[study]\nseeds = 5\nkeep = ["jobs"]\n[[cell]]\nbatch = "slurm"\n[[cell]]\nbls = "slurm"\n[[cell]]\nbls = "fcfs"\n'
+        '[[compare]]\noption = "batch"\nbase = "engine"\nmetrics = ["makespan_ns"]\n'
+    )
+    assert study.names == [
+        f"{one}-static-0-batch={by}" for one, by in (("slurm", "slurm"), ("slurm", "engine"), ("fcfs", "engine"))
+    ]
+    rows = [
+        {"workload": "sample", **{name: cell.value(name) for name in ("bls", "backfill", "als", "variation", "batch")}}
+        | {"seed": seed, "error": "", "makespan_ns": (k + 1) * 10**9}
+        for k, cell in enumerate(study.cells)
+        for seed in range(5)
+    ]
+    results = pd.DataFrame(rows)
+    found = Combinations.of(results, "makespan_ns")
+    assert found.batches == ("slurm", "slurm (engine)", "fcfs")
+    assert found.values[:, 0, 0, 0].tolist() == [1e9, 2e9, 3e9]
+    assert Combinations.of(results[results["batch"] == "engine"], "makespan_ns").batches == ("slurm", "fcfs")
+    comparisons, _ = compared(study, results)
+    text = study_text(study, results, comparisons)
+    assert "slurm (engine) × static" in text
+    assert comparisons[0][["bls", "mean_base", "mean_value"]].to_numpy().tolist() == [
+        ["slurm", 2e9, 1e9],
+        ["fcfs", 3e9, 1e9],
+    ]
+
+
+@needs_slurm
+def test_with_a_phase_given_to_both_our_policy_of_slurms_name_starts_jobs_as_slurm_does(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        '[study]\nseeds = [0, 3]\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:20"\n'
+        "[run]\ntasks-per-core = 2\nvariation = 0.25\nkill-at-walltime = true\n"
+        '[[cell]]\nbatch = "slurm"\nphase = 12\n[[cell]]\nbls = "slurm:phase=12s"\n'
+    )
+    assert run_study(load_study(tmp_path / "study.toml"), tmp_path / "out").failed == 0
+    for seed in (0, 3):
+        ours, theirs = (
+            pd.read_parquet(path) for path in sorted(tmp_path.glob(f"out/cells/*/seed-{seed}/jobs.parquet"))
+        )
+        assert ours["start_ns"].tolist() == theirs["start_ns"].tolist()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -155,6 +224,7 @@ def test_what_is_wrong_with_a_study_is_said(text: str, said: str) -> None:
     [
         ('limits = "x.csv"', r"\[run\] limits: .*not with batch slurm: a replay knows nothing of it"),
         ('set = ["colour"]', r"\[run\] set: 'colour'; allowed: KEY=VALUE"),
+        ('phase = "100s"', r"\[run\] phase: 100 s; allowed: 0 up to below 30 s"),
         ("phase = 4000", r"\[run\] phase: 4000\.0 is out of range"),
         ('slurm-conf = "nowhere.conf"', "slurm-conf: .*nowhere.conf: No such file"),
     ],

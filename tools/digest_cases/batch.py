@@ -110,7 +110,8 @@ def _orders() -> Iterator[Case]:
     yield run("reject", workload="busy", bls="reject", around={"dependencies": True})
     for name in ("hcp19", "cp-classes", "pcp19", "pcp20"):  # a solver's plans are those of its version
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")
-    for name in ("slurm", "slurm:scheduler=builtin", "slurm:bf_interval=0,tick=0,minute=1"):
+    by_size = "slurm:priority=multifactor,weight_job_size=1000,favor_small=true,small_relative_to_time=true"
+    for name in ("slurm", "slurm:scheduler=builtin", "slurm:bf_interval=0,tick=0,minute=1", by_size):
         yield run(name, workload="busy", bls=name, rules={"kill_at_walltime": True})
     yield run("cp-classes × lns", workload="busy", bls="cp-classes:search=lns,which=all")
     yield run("backfill as a number", workload="busy", platform="plain.toml", backfill=12, bls="saf")

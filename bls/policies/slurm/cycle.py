@@ -51,7 +51,7 @@ class Threads:
     Attributes
     ----------
     waiting : dict of int to SlurmJob
-        By number.
+        By number, in the order in which they are looked at.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Threads:
 
         def comes(instant_ns: int) -> None:
             self._coming -= 1
-            self.waiting[job.number] = job
+            self._line_up(job)
             self._change(instant_ns, 1)
             if not self._how.tick:
                 self._ask(instant_ns, False)
@@ -117,6 +117,12 @@ class Threads:
                 self._asked = (instant_ns - self._up_ns) // NS_PER_S + 1
 
         self._tell(now_ns, comes)
+
+    def _line_up(self, job: SlurmJob) -> None:
+        last = next(reversed(self.waiting.values()), job)
+        self.waiting[job.number] = job
+        if last.priority < job.priority:
+            self.waiting = dict(sorted(self.waiting.items(), key=lambda one: (-one[1].priority, one[0])))
 
     def ended(self, job: SlurmJob, now_ns: int) -> None:
         """A job ends by itself."""
@@ -208,7 +214,11 @@ class Threads:
 
     def _look(self, instant_ns: int) -> None:
         tick = (instant_ns - self._up_ns) // NS_PER_S
-        killed, self._killed, self._kill_ns = self._killed, [], NEVER
+        killed: list[SlurmJob] = []
+        if (
+            instant_ns == self._kill_ns
+        ):  # a tick that fell while nobody was waiting is looked at only now, and kills nobody
+            killed, self._killed, self._kill_ns = self._killed, [], NEVER
         for place, job in enumerate(killed):
             self._end_killed(job, instant_ns, place)
         if tick % _FORGET_S == 0:

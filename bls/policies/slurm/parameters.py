@@ -1,7 +1,7 @@
 """What may be chosen of Slurm's cycle, in Slurm's names and units. What decides is made for a run.
 
-The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill`` and
-``select`` of ``src/plugins``), which was read, and is written anew here; replays are its reference
+The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill``,
+``select`` and ``priority`` of ``src/plugins``), which was read, and is written anew here; replays are its reference
 (``docs/slurm-and-ours.md``).
 """
 
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from bls.policies.slurm.run import SlurmRun
     from bls.view import View
 
-__all__ = ["LEAD_NS", "SCHEDULERS", "SELECTS", "Slurm"]
+__all__ = ["LEAD_NS", "PRIORITIES", "SCHEDULERS", "SELECTS", "Slurm"]
 
 SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
+PRIORITIES = ("basic", "multifactor")
 
-#: slurmctld comes up so long before the first submit, in a replay, too: then, and half a minute or a minute later, Slurm is in
+#: slurmctld comes up so long before the first submit, here and in a replay: then, and half a minute or a minute later, it is in
 #: the middle of its cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
 LEAD_NS = 75_500_000_000
 
 #: The least and the most of each number.
 _RANGES = {
+    "weight_job_size": (0, 2**32 - 1),
     "bf_interval": (0, 10_800),
     "bf_resolution": (1, 3600),
     "bf_window": (1, 43_200),
@@ -55,6 +57,14 @@ class Slurm:
         ``SchedulerType``.
     select : {"auto", "linear", "cons_tres"}
         ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear where all hosts have one core.
+    priority : {"basic", "multifactor"}
+        ``PriorityType``: by submit; or by size, as ``priority/multifactor`` without slurmdbd.
+    weight_job_size : int
+        ``PriorityWeightJobSize``, of multifactor.
+    favor_small : bool
+        ``PriorityFavorSmall``.
+    small_relative_to_time : bool
+        ``SMALL_RELATIVE_TO_TIME`` of ``PriorityFlags``: sizes are cores by minutes of the limit.
     bf_interval : int
         Seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler.
     bf_resolution : int
@@ -86,6 +96,10 @@ class Slurm:
 
     scheduler: str = "backfill"
     select: str = "auto"
+    priority: str = "basic"
+    weight_job_size: int = 0
+    favor_small: bool = False
+    small_relative_to_time: bool = False
     bf_interval: int = 30
     bf_resolution: int = 60
     bf_window: int = 1440
@@ -101,14 +115,17 @@ class Slurm:
     phase_ns: int = -1
     name: str = "slurm"
 
-    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
+    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power", "dependencies")
 
     def __post_init__(self) -> None:
-        for name, allowed in (("scheduler", SCHEDULERS), ("select", SELECTS)):
+        for name, allowed in (("scheduler", SCHEDULERS), ("select", SELECTS), ("priority", PRIORITIES)):
             if getattr(self, name) not in allowed:
                 raise one_of(name, getattr(self, name), allowed, "batch policy slurm")
         for name, (least, most) in _RANGES.items():
             whole(f"batch policy slurm: {name}", getattr(self, name), least, most)
+        for name in ("weight_job_size", "favor_small", "small_relative_to_time"):
+            if self.priority == "basic" and getattr(self, name):
+                raise InputError(f"batch policy slurm: {name}: not with priority=basic; allowed: priority=multifactor")
         if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
             raise InputError(
                 f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval"

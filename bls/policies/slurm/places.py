@@ -33,6 +33,8 @@ class SlurmJob:
         That of the run.
     cores : int
     limit_s : int
+    priority : int
+        The highest is looked at first, and of equals who was submitted first.
     start_s, end_s : int
         When it has started, and ends at the latest, by the date.
     kill_ns : int
@@ -47,6 +49,7 @@ class SlurmJob:
     row: int
     cores: int
     limit_s: int
+    priority: int = 1
     start_s: int = 0
     end_s: int = 0
     kill_ns: int = -1

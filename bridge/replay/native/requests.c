@@ -13,14 +13,16 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIELDS 40
 
-/* libslurm has it, and its header does not say so. */
+/* libslurm has these, and its header does not say so. */
 extern char *slurm_job_reason_string(enum job_state_reason);
+extern slurm_conf_t slurm_conf;
 
 static char *environment[] = {"PATH=/bin", 0};
 static char nowhere[] = "/dev/null", script[] = "#!/bin/true\n", folder[] = "/";
@@ -150,6 +152,8 @@ int main(void) {
     static char line[1 << 20];
     signal(SIGINT, SIG_IGN);
     slurm_init(0);
+    /* An answer comes when slurmctld has computed it; no real time is a limit, and the longest that there is, 18 h, is none. */
+    slurm_conf.msg_timeout = UINT16_MAX;
     answer(0, SLURM_VERSION_NUMBER);
     while (fgets(line, sizeof line, stdin)) {
         char *field[FIELDS], *unknown = 0, *p;

@@ -10,7 +10,7 @@ from typing import Any
 
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, RATE, RATES, REPEATS, REPORT, SIZES
+from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, SIZES
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.measures import median_side
 from bridge.replay.report.repeats import Attempt, Plan, attempts
@@ -112,7 +112,13 @@ def _numbers(text: str | None, where: str) -> list[str]:
 
 
 def given_plan(
-    report: bool, beside_: str, repeats: int, rates: str | None, sizes: str | None, rate: float
+    report: bool,
+    beside_: str,
+    repeats: int,
+    rates: str | None,
+    sizes: str | None,
+    rate: float,
+    phase: float | None = None,
 ) -> Asked | None:
     """What is asked for; None without a report.
 
@@ -134,6 +140,8 @@ def given_plan(
         return None
     if rate:
         raise InputError(f"{REPORT.name}: not with {RATE.name}: the replay of a report is exact; allowed: {RATES.name}")
+    if phase is not None and repeats > 1:
+        raise InputError(f"{PHASE.name}: not with {REPEATS.name}, each of which has its own; allowed: one of them")
     if sizes and not rates:
         raise InputError(f"{SIZES.name}: needs {RATES.name}")
     found_rates = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from bls.options import BACKFILL, BLS
 from bls.workloads.workload import Workload
+from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError, shown
+from traces.base.naming import split_names
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 
@@ -19,6 +22,9 @@ __all__ = ["engines", "Side", "of_result", "parse_beside", "recorded"]
 
 #: What the schedule of the log is called, and that of Slurm.
 LOG, SLURM = "log", "Slurm"
+
+#: The option of a run that a policy or its backfilling comes from, which is here another one.
+_OF_RUN = re.compile(rf"^({BLS.name}|{BACKFILL.name})( \S+)?: ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +105,7 @@ def of_result(label: str, result: Result) -> Side:
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
-    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each.
+    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
 
     Raises
     ------
@@ -107,7 +113,7 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
         If one is there twice or empty; whether there is such a policy is seen where it is used.
     """
     found = []
-    for word in filter(None, (one.strip() for one in text.split(","))):
+    for word in split_names(text):
         bls, _, depth = word.rpartition("+")
         found.append((bls, depth) if bls else (word, BACKFILL.default))
     if len(set(found)) < len(found):
@@ -122,12 +128,16 @@ def engines(scenario: Scenario, ways: Sequence[tuple[str, str]], known_jobs: Arr
     Raises
     ------
     InputError
-        If there is no such policy or backfilling.
+        If there is no such policy or backfilling; the option that is named is ``--beside``.
     """
     options = Options(**{one.name: getattr(scenario.options, one.name) for one in fields(Options)})
     found = {}
     for bls, depth in ways:
-        rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
-        own = replace(options, bls=bls, rules=rules)
-        found[batch_label(bls, depth)] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+        label = batch_label(bls, depth)
+        try:
+            rules = replace(options.rules, backfill=depth, kill_at_walltime=True)
+            own = replace(options, bls=bls, rules=rules)
+            found[label] = Scenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
+        except InputError as error:
+            raise InputError(f"{BESIDE.name}: {label}: {_OF_RUN.sub('', str(error))}") from None
     return found

@@ -17,6 +17,7 @@ from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
 from bridge.replay.trace.log_words import LogWords
 from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
@@ -92,6 +93,11 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
         Of the same jobs.
     recorded_priorities : bool
         Whether jobs have the priorities of the log, or those by which they would have started in its order.
+
+    Raises
+    ------
+    InputError
+        If they are to have the log's, and it has neither priorities nor starts.
     """
     workload = scenario.workload
     notes: Counter[str] = Counter()
@@ -99,7 +105,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     own = os.geteuid()
     ids = [own if number < 0 else FIRST_USER + at for at, number in enumerate(users.tolist())]
     partitions = _partitions(scenario, found, words, notes)
-    priorities, ranked = _priorities(workload, words) if recorded_priorities else (None, ())
+    priorities, ranked = _priorities(workload, words, notes) if recorded_priorities else (None, ())
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
@@ -183,7 +189,7 @@ def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
     return window
 
 
-def _priorities(workload: Workload, words: LogWords) -> tuple[list[int], tuple[str, ...]]:
+def _priorities(workload: Workload, words: LogWords, notes: Counter[str]) -> tuple[list[int], tuple[str, ...]]:
     # The log's, where it has any of all jobs; else by the order of the recorded starts: who has started first, first. And
     # which of them it is.
     lack = sum(not 0 < priority <= _MOST_PRIORITY for priority in words.priority)
@@ -191,6 +197,12 @@ def _priorities(workload: Workload, words: LogWords) -> tuple[list[int], tuple[s
         return list(words.priority), ("priorities are those of the log",)
     said = f"priorities are by the order of the recorded starts: {lack} of {len(workload)} jobs have none in the log"
     known = workload.wait_ns >= 0
+    if not known.any():
+        raise InputError(
+            "--priorities recorded: the log says neither jobs' priorities nor when they have started; allowed: slurm"
+        )
+    if not known.all():
+        notes["without a recorded start, and with --priorities recorded the lowest priorities"] = int((~known).sum())
     start_ns = np.where(known, workload.submit_ns + np.maximum(workload.wait_ns, 0), np.iinfo(np.int64).max)
     order = np.lexsort((workload.submit_ns, start_ns))
     priority = np.empty(len(workload), np.int64)

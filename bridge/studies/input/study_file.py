@@ -39,7 +39,7 @@ from typing import Any
 
 from bls.machine.switches import printable_name
 from bridge.studies.input.origins import origins_of
-from bridge.studies.input.run_options import Value, checked_value
+from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, Value, checked_value
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import read_text
@@ -185,9 +185,21 @@ def _cells(given: Table) -> Iterator[dict[str, Value]]:
         axes = {name: _axis(name, values, f"{where}{shown_name(name)}") for name, values in grid.items()}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
-        yield from every_combination(axes)
+        both = len(axes.get(BATCH_OPTION, ())) > 1
+        yield from _each_once(every_combination(axes)) if both else every_combination(axes)
     for k, one in enumerate(single):
         yield _options(one, f"[[cell]] {k + 1}: ")
+
+
+def _each_once(combinations: Iterator[dict[str, Value]]) -> Iterator[dict[str, Value]]:
+    # Of a grid of both batch levels: what is for the other one does not multiply the cells of one.
+    seen = set()
+    for given in combinations:
+        not_theirs = OF_ENGINE if given[BATCH_OPTION] == SLURM else OF_SLURM
+        cell = {name: value for name, value in given.items() if name not in not_theirs}
+        if (key := tuple(cell.items())) not in seen:
+            seen.add(key)
+            yield cell
 
 
 def _axis(name: str, values: object, where: str) -> list[Value]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference.cp_dispatch import Case, violations
 
 from bls.cp import plan_ahead
-from traces.base.errors import InputError
+from traces.base.errors import InputError, PluginError
 
 
 def planned(case: Case, submit: list[int], **more: Any) -> Any:
@@ -98,6 +98,9 @@ def test_what_cannot_be_planned_is_said_in_one_line() -> None:
         ({"goal": "energy"}, "plan ahead: goal: unknown goal"),
         ({"lists": -1}, "plan ahead: lists: -1"),
         ({"seed": -1}, "plan ahead: seed: -1"),
+        ({"duration_s": np.array([0])}, "plan ahead: duration_s: 0; allowed: 1 or more"),
+        ({"units": np.array([0])}, "plan ahead: units: 0; allowed: 1 or more"),
+        ({"per_unit": np.array([[0]])}, "plan ahead: per_unit: 0; allowed: 1 or more of some resource"),
     ):
         with pytest.raises(InputError) as error:
             plan_ahead(np.array([[4]]), **{**good, **wrong})  # type: ignore[arg-type]
@@ -105,3 +108,51 @@ def test_what_cannot_be_planned_is_said_in_one_line() -> None:
         assert "\n" not in str(error.value)
     nobody = {name: column[:0] for name, column in good.items()}
     assert plan_ahead(np.array([[4]]), **nobody).value == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        # Four cores, a job of one and one of all: with an order that has one job only, both would start at 0.
+        ({"known_s": np.array([0])}, "known_s: int64 of shape (1,); allowed: whole numbers (int64) of shape (2,)"),
+        ({"known_s": np.array([0.0, 1.0])}, "known_s: float64 of shape (2,); allowed: whole numbers"),
+        ({"submit_s": np.array([0.9, 0.0])}, "submit_s: float64 of shape (2,); allowed: whole numbers"),
+        (
+            {"submit_s": np.array([[0, 0]])},
+            "submit_s: int64 of shape (1, 2); allowed: whole numbers (int64) of shape (any,)",
+        ),
+        ({"duration_s": np.array([1.9, 2.0])}, "duration_s: float64 of shape (2,); allowed: whole numbers"),
+        (
+            {"duration_s": np.array([9])},
+            "duration_s: int64 of shape (1,); allowed: whole numbers (int64) of shape (2,)",
+        ),
+        ({"units": np.array([True, True])}, "units: bool of shape (2,); allowed: whole numbers"),
+        (
+            {"per_unit": np.array([1, 4])},
+            "per_unit: int64 of shape (2,); allowed: whole numbers (int64) of shape (2, 1)",
+        ),
+        ({"per_unit": np.array([[1.0], [4.0]])}, "per_unit: float64 of shape (2, 1); allowed: whole numbers"),
+        (
+            {"capacity": np.array([4])},
+            "capacity: int64 of shape (1,); allowed: whole numbers (int64) of shape (any, any)",
+        ),
+        ({"capacity": np.array([[4]], np.uint64)}, "capacity: uint64 of shape (1, 1); allowed: whole numbers"),
+    ],
+)
+def test_columns_that_do_not_belong_together_or_have_fractions(wrong: dict[str, Any], said: str) -> None:
+    good = {"submit_s": [0, 0], "duration_s": [9, 1], "units": [1, 1], "per_unit": [[1], [4]], "known_s": [0, 9]}
+    columns = {"capacity": np.array([[4]]), **{name: np.array(column) for name, column in good.items()}}
+    capacity, *rest = columns.values()
+    assert sorted(plan_ahead(capacity, **dict(zip(good, rest, strict=True))).start_s.tolist()) == [0, 1]
+    columns |= wrong
+    with pytest.raises(PluginError) as error:
+        plan_ahead(columns.pop("capacity"), **columns)  # type: ignore[arg-type]
+    assert str(error.value).startswith(f"plan ahead: {said}")
+    assert "\n" not in str(error.value)
+
+
+def test_other_whole_numbers_and_lists_are_taken() -> None:
+    columns = {"submit_s": [0, 0], "duration_s": [9, 1], "units": [1, 1], "per_unit": [[1], [4]]}
+    small = {name: np.array(column, np.int32) for name, column in columns.items()}
+    for one in (small, columns):
+        assert plan_ahead(np.array([[4]], np.uint8), **one).start_s.tolist() == [1, 0]  # type: ignore[arg-type]

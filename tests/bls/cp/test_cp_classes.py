@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -91,10 +92,12 @@ def test_variables_grow_neither_with_nodes_nor_with_units() -> None:
     for case in (few, many):
         problem = problem_for(case)
         # Four starts; jobs without a card may be on either class, and those with one on one of them.
-        assert classes.count_variables(problem) == 6 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
+        assert (
+            NodeClasses.of(problem).n_variables == 6 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
+        )
     three = replace(few, capacity=(*few.capacity, (3, 0)))
     problem = problem_for(three)
-    assert classes.count_variables(problem) == 10 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
+    assert NodeClasses.of(problem).n_variables == 10 == ClassesModel(problem, Objective(problem)).scheduling.n_variables
 
 
 def test_a_class_model_that_is_too_large_is_not_made() -> None:
@@ -142,7 +145,7 @@ def test_places_lose_least_of_all_ways(case: Case) -> None:
         np.subtract.at(free, nodes, problem.per_unit[job])
     assert (free >= 0).all()
     by_all = best_of_all(problem, starting.tolist(), found.schedule.class_units, of.of_node)
-    solved, was_stopped = class_places._solved(of, starting, found.schedule.class_units, weights, LONG, {})
+    solved, was_stopped, _ = class_places._solved(of, starting, found.schedule.class_units, weights, LONG, {})
     assert not was_stopped
     assert sum(job + 1 for job in solved) == by_all
     assert sum(job + 1 for job in placed) >= by_all
@@ -177,6 +180,119 @@ def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch:
     found = dispatch(instance, "cp-classes", LONG)
     assert (found.source, found.is_repeatable, found.unplaced, len(found.starts)) == ("fallback", False, (), 2)
     assert found.value == found.list_value
+
+
+def test_a_heavy_job_beats_two_light_ones_and_the_solve_of_places_is_counted() -> None:
+    """By classes all start; on nodes three units of five leave no room for one of four, nor does that for all three."""
+    heavy, light = Waiting(0, 1, 3, (5,)), Waiting(90, 10, 1, (4,))
+    for duration, first in ((1, [2]), (100, [0, 1])):
+        case = Case(((8,),) * 3, (), (light, light, replace(heavy, duration=duration)))
+        ticks = count()
+        found = dispatch(instance_of(case), "cp-classes", LONG, clock_ns=lambda: next(ticks))  # noqa: B023
+        assert (found.schedule.start_s == 0).all()  # type: ignore[union-attr]
+        assert [start.row for start in found.starts] == first
+        assert sorted(first + list(found.unplaced)) == [0, 1, 2]
+        # The list, building, the solve, and the one for places: each from a tick to the next.
+        assert (found.status, found.solves, found.list_ns, found.build_ns, found.solve_ns) == ("optimal", 2, 1, 1, 2)
+    alike = Case(((8,),) * 2, (Busy(3, {0: 1}, (5,)),), (light, light, light))
+    assert dispatch(instance_of(alike), "cp-classes", LONG).solves == 1
+
+
+def test_who_has_no_place_in_his_class_takes_what_is_left_of_others() -> None:
+    case = Case(((4,), (5,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 3)))
+    on_small = np.array([[1, 0]] * 3)
+    places = class_places.class_places(NodeClasses.of(problem_for(case)), np.arange(3), on_small, [3, 2, 1], LONG)
+    assert {job: nodes.tolist() for job, nodes in places.placed.items()} == {0: [0], 1: [1]}
+    assert places.without == [2]
+
+
+def everywhere(of: NodeClasses, starting: np.ndarray) -> np.ndarray:
+    """All nodes, of which none is left out."""
+    return np.arange(len(of.of_node))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nodes_that_are_left_out_lose_no_place(seed: int) -> None:
+    """On 8 to 12 nodes of two classes, of which many have as much free, the uncut model places no more."""
+    draw = random.Random(seed)
+    large = [draw.random() < 0.5 for _ in range(draw.randint(8, 12))]
+    large[:2] = [True, False]
+    busy = tuple(
+        Busy(9, {node: 1}, (2 if is_large else 0, 0) if draw.random() < 0.8 else (2, 1))
+        for node, is_large in enumerate(large)
+    )
+    shapes = [(draw.choice((1, 2, 3)), 0) for _ in range(3)] + [(draw.choice((2, 3)), 1)]
+    waiting = tuple(Waiting(0, 4, draw.randint(1, 2), shape) for shape in shapes)
+    problem = problem_for(Case(tuple((6, 1) if is_large else (4, 1) for is_large in large), busy, waiting))
+    of, jobs, weights = NodeClasses.of(problem), np.arange(4), [3, 4, 5, 6]
+    assert of.most.shape == (4, 2)
+    units = np.zeros((4, 2), np.int64)
+    for job, one in enumerate(problem.units.tolist()):
+        units[job, 0] = draw.randint(max(0, one - int(of.most[job, 1])), min(one, int(of.most[job, 0])))
+        units[job, 1] = one - units[job, 0]
+    cut, was_stopped, _ = class_places._solved(of, jobs, units, weights, LONG, {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_places, "_nodes", everywhere)
+        whole, _, _ = class_places._solved(of, jobs, units, weights, LONG, {})
+    assert not was_stopped
+    assert sum(weights[job] for job in cut) == sum(weights[job] for job in whole)
+    assert len(class_places._nodes(of, jobs)) <= len(large)
+
+
+def test_as_many_alike_nodes_are_kept_as_all_have_units_and_of_each_class() -> None:
+    # Four jobs of two units, each of which fills a node.
+    case = Case(((4,),) * 12, (), tuple(Waiting(0, 4, 2, (4,)) for _ in range(4)))
+    of = NodeClasses.of(problem_for(case))
+    assert class_places._nodes(of, np.arange(4)).tolist() == list(range(8))
+    assert len(class_places._solved(of, np.arange(4), np.full((4, 1), 2), [1] * 4, LONG, {})[0]) == 4
+    # Nodes of both classes have four cores free, and those of the first class lower numbers.
+    case = Case(
+        ((4,),) * 6 + ((6,),) * 6, tuple(Busy(9, {node: 1}, (2,)) for node in range(6, 12)), (Waiting(0, 4, 2, (4,)),)
+    )
+    of = NodeClasses.of(problem_for(case))
+    assert class_places._nodes(of, np.arange(1)).tolist() == [0, 1, 6, 7]
+    solved = class_places._solved(of, np.arange(1), np.array([[0, 2]]), [1], LONG, {})[0]
+    assert solved[0].tolist() == [6, 7]
+
+
+@settings(max_examples=60)
+@given(cases(nodes=4, jobs=5), st.booleans())
+def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
+    """All variables fixed to the hint are a solution, with the starts and the units of the plan; of either kind of plan."""
+    problem = problem_for(case)
+    search, model = ("list", "pcp19") if with_places else ("paper", "cp-classes")
+    found = plan(problem, model, replace(LONG, search=search), row=np.arange(len(problem)))
+    assert found.schedule is not None
+    objective, schedule = Objective(problem), found.schedule
+    made = ClassesModel(problem, objective)
+    made.hint(schedule)
+    hint = made.scheduling.model.proto.solution_hint
+    values = dict(zip(hint.vars, hint.values, strict=True))
+    assert sorted(values) == sorted(variable.index for variable in made.variables)
+    for variable in made.variables:
+        made.scheduling.model.add(variable == values[variable.index])
+    solver = cp_model().CpSolver()
+    assert solver.status_name(solver.solve(made.scheduling.model)) == "OPTIMAL"
+    again = made.schedule([values[variable.index] for variable in made.variables])
+    assert again.start_s.tolist() == schedule.start_s.tolist()
+    of_classes = schedule.class_units
+    if of_classes is None:
+        of_classes = np.zeros(made.classes.most.shape, np.int64)
+        jobs = np.repeat(np.arange(len(problem)), problem.units)
+        np.add.at(of_classes, (jobs, np.array(classes_of(case))[schedule.unit_node]), 1)
+    assert again.class_units is not None
+    assert again.class_units.tolist() == of_classes.tolist()
+
+
+def test_of_kinds_of_units_those_that_fill_a_class_most_measure_it() -> None:
+    """Two nodes of six cores: what is asked for takes threefold the room that units of three have, and twice that of five."""
+    waiting = tuple(Waiting(0, 4, units, (asked,)) for units, asked in ((4, 3), (4, 3), (2, 5), (2, 5)))
+    of = NodeClasses.of(problem_for(Case(((6,), (6,)), (), waiting)))
+    pieces, threes, fives = [3, 3, 5, 5], [1, 1, 1, 1], [0, 0, 1, 1]
+    for most, wanted in ((0, [pieces]), (1, [pieces, threes]), (2, [pieces, threes, fives])):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(classes, "_MOST_MEASURES", most)
+            assert [measure.taken.tolist() for _, measure in of.measures()] == wanted
 
 
 @pytest.mark.parametrize("machine", ["eurora", "kit-fat"])

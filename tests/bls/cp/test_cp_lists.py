@@ -55,6 +55,66 @@ def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: 
             assert violations(case, kind, before, earlier, [], []) != []
 
 
+def in_order(case: Case, room: int, release: list[int], order: list[int]) -> list[int]:
+    """Starts of jobs that come in an order, each at the first second from its release on at which it fits, second by second."""
+    nodes, starts, held = range(len(case.capacity)), [0] * len(order), []
+
+    def left(node: int, kind: int, second: int) -> int:
+        runs = sum(job.places.get(node, 0) * job.per_unit[kind] for job in case.busy if second < job.left)
+        return (
+            case.capacity[node][kind]
+            - runs
+            - sum(amount[kind] for on, begin, stop, amount in held if on == node and begin <= second < stop)
+        )
+
+    for job in order:
+        asked, begin = case.waiting[job], release[job]
+        while True:
+            seconds, wanted = range(begin, begin + asked.duration), [k for k in case.kinds if asked.per_unit[k]]
+            if room == POOL:
+                fits = all(
+                    sum(left(node, kind, second) for node in nodes) >= asked.units * asked.per_unit[kind]
+                    for kind in wanted for second in seconds
+                )  # fmt: skip
+                places = [0] * asked.units
+            else:
+                most = [min(left(n, k, s) // asked.per_unit[k] for k in wanted for s in seconds) for n in nodes]
+                places = [node for node in nodes for _ in range(most[node])][: asked.units]
+                fits = len(places) == asked.units
+            if fits:
+                break
+            begin += 1
+        starts[job] = begin
+        held += [(node, begin, begin + asked.duration, asked.per_unit) for node in places]
+    return starts
+
+
+@settings(max_examples=150)
+@given(cases(nodes=3, jobs=7), st.sampled_from([POOL, NODES]), st.data())
+def test_in_any_order_each_starts_at_the_first_second_from_its_release_on(
+    case: Case, room: int, data: st.DataObject
+) -> None:
+    problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
+    release = [data.draw(st.integers(0, 9)) for _ in case.waiting]
+    generation = SerialGeneration(problem, room, np.array(release))
+    for _ in range(3):
+        order = data.draw(st.permutations(range(len(release))))
+        assert generation(np.array(order)).start_s.tolist() == in_order(case, room, release, list(order))
+
+
+def test_who_came_before_one_that_was_placed_may_start_before_it() -> None:
+    case = Case(((2,),), (), (Waiting(0, 3, 1, (1,)), Waiting(0, 3, 1, (1,))))
+    problem = problem_of(instance_of(case), np.arange(2))
+    for room in (POOL, NODES, BOXES):
+        assert SerialGeneration(problem, room, column(7, 2))(np.array([0, 1])).start_s.tolist() == [7, 2]
+
+
+def test_an_order_has_every_job() -> None:
+    problem = problem_of(instance_of(Case(((2,),), (), (Waiting(0, 3, 1, (1,)),) * 2)), np.arange(2))
+    with pytest.raises(AssertionError, match="every job"):
+        SerialGeneration(problem, POOL)(column(0))
+
+
 @settings(max_examples=100)
 @given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS.values())), st.data())
 def test_the_last_plans_order_is_one_more(case: Case, room: int, data: st.DataObject) -> None:

@@ -70,6 +70,15 @@ def test_every_neighbourhood_keeps_everybody(neighbourhood: int) -> None:
         order = back
 
 
+def test_who_is_taken_out_comes_back_up_to_a_quarter_of_all_places_away() -> None:
+    draw, order = random.Random(5), list(range(40))
+    for job, places in ((20, range(10, 31)), (0, range(11)), (39, range(29, 40))):
+        came = {neighbourhoods._back(order, [job], draw).index(job) for _ in range(1000)}
+        assert came == set(places)
+    few = {neighbourhoods._back([0, 1, 2, 3], [0], draw).index(0) for _ in range(100)}
+    assert few == {0, 1, 2}
+
+
 def test_seeds_differ_and_a_plan_in_which_all_start_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = tuple(Waiting(k, 2 + 7 * k % 11, 1 + k % 3, (1 + k % 4,)) for k in range(40))
     instance = instance_of(Case(((8,), (8,)), (), waiting))

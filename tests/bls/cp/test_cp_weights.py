@@ -41,10 +41,11 @@ def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
     st.sampled_from(MODELS),
     st.sampled_from([(1, 0), (0, 1), (2, 3), (Fraction(1, 4), 50)]),
     st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]),
+    st.sampled_from(["hinted", "guided", "paper"]),
     st.data(),
 )
 def test_optima_equal_exhaustive_search(
-    case: Case, model: str, of: tuple[Fraction, Fraction], fair: Fraction, data: st.DataObject
+    case: Case, model: str, of: tuple[Fraction, Fraction], fair: Fraction, search: str, data: st.DataObject
 ) -> None:
     users = [data.draw(st.integers(1, 3)) for _ in case.waiting]
     counts, n = Counter(users), len(users)
@@ -52,7 +53,7 @@ def test_optima_equal_exhaustive_search(
     for job, user in zip(case.waiting, users, strict=True):
         share = Fraction(n, len(counts) * counts[user])
         rates.append((Fraction(of[0]) / job.duration + Fraction(of[1]) / 3600) * (1 - fair + fair * share))
-    chosen = replace(LONG, slowdown=float(of[0]), wait=float(of[1]), fairness=float(fair))
+    chosen = replace(LONG, slowdown=float(of[0]), wait=float(of[1]), fairness=float(fair), search=search)
     instance = of_users(case, users)
     found = planned(instance, model, chosen)
     assert found.status == "optimal"
@@ -68,7 +69,7 @@ def test_slowdowns_alone_are_the_goal_of_slowdowns(case: Case, model: str) -> No
     instance = instance_of(case)
     weighted, plain = planned(instance, model, LONG), planned(instance, model, replace(LONG, goal="slowdown"))
     assert (weighted.value, weighted.list_value, weighted.bound) == (plain.value, plain.list_value, plain.bound)
-    hours, waits = planned(instance, model, replace(LONG, slowdown=0.0, wait=1.0)), None
+    hours = planned(instance, model, replace(LONG, slowdown=0.0, wait=1.0))
     waits = planned(instance, model, replace(LONG, goal="wait"))
     assert hours.value == waits.value / 3600  # type: ignore[operator]
 
@@ -100,6 +101,9 @@ def test_runs_know_the_users() -> None:
     [
         ({"wait": -1.0}, "wait: -1.0 is out of range; allowed: 0"),
         ({"fairness": 1.5}, "fairness: 1.5 is out of range; allowed: 0"),
+        ({"wait": 4e-7}, "wait: 4e-07; allowed: 0, or 1e-06 to 1e+06"),
+        ({"slowdown": 9.9e-7, "wait": 1.0}, "slowdown: 9.9e-07; allowed: 0, or 1e-06 to 1e+06"),
+        ({"fairness": 1e-9}, "fairness: 1e-09; allowed: 0, or 1e-06 to 1"),
         ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
         ({"goal": "wait", "fairness": 0.5}, "slowdown, wait and fairness are weights; allowed: with goal=weighted"),
     ],
@@ -109,6 +113,20 @@ def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
         replace(LONG, **wrong)
     assert f"constraint programming: {said}" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("model", ["cp-classes", "pcp19", "pcp20"])
+def test_a_plan_of_the_pool_that_guides_has_the_weights(model: str) -> None:
+    """Its bound is one of hours; that of slowdowns would be above all plans."""
+    case = Case(((4,),), (), (Waiting(0, 6, 1, (3,)), Waiting(0, 3, 1, (2,))))
+    found = planned(instance_of(case), model, replace(LONG, search="guided", slowdown=0.0, wait=1.0))
+    assert (found.solves, found.value, found.bound) == (2, Fraction(3 + 9, 3600), found.value)
+
+
+def test_the_smallest_weight_counts() -> None:
+    case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
+    least, none = (planned(instance_of(case), "hcp19", replace(LONG, wait=wait)).value for wait in (1e-6, 0.0))
+    assert least - none == Fraction(5 + 10 + 0 + 20, 3600 * 10**6)  # type: ignore[operator]
 
 
 def test_energy_is_no_weight_and_users_belong_to_jobs() -> None:

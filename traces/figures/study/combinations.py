@@ -32,13 +32,22 @@ _PLACES = ("bls", "backfill", "als", "variation")
 
 
 #: Whether our engine decides at the batch level or Slurm: the policy says so, too.
-_SAID = "batch"
+_SAID, _SLURM = "batch", "slurm"
 
 
 def batch_label(bls: str, backfill: str) -> str:
     """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none; ``slurm`` stands
     for both."""
     return bls if backfill in ("none", bls) else f"{bls}+{backfill}"
+
+
+def _batches(frame: pd.DataFrame) -> list[str]:
+    # The labels of rows. Our engine may have a policy of Slurm's name: where both are there, its rows are called otherwise.
+    found = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
+    decides = frame[_SAID].tolist() if _SAID in frame else []
+    if _SLURM not in decides:
+        return found
+    return [f"{one} ({by})" if one == _SLURM != by else one for one, by in zip(found, decides, strict=True)]
 
 
 def seeds_matter(results: pd.DataFrame) -> bool:
@@ -118,7 +127,8 @@ class Combinations:
                 raise InputError(f"no column {shown(name)}; allowed: the results of a study, with {', '.join(_PLACES)}")
         rows = of_workload(results, workload)
         given = metric_values(rows, metric)
-        frame = rows[[*_PLACES, "seed"]].assign(value=given)
+        said = [_SAID] if _SAID in options else []
+        frame = rows[[*_PLACES, *said, "seed"]].assign(value=given)
         frame = frame[finished(rows) & np.isfinite(given)]
         if len(frame) == 0:
             raise InputError(f"no {metric} to draw; allowed: the results of at least one run that finished")
@@ -132,7 +142,7 @@ class Combinations:
         replayed = set(frame["als"]) == {_RECORDED}
         if replayed:
             frame = frame[frame["variation"] == frame["variation"].min()]
-        batch = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
+        batch = _batches(frame)
         technique = [str(one) for one in frame["als"]]
         batches, techniques = tuple(dict.fromkeys(batch)), tuple(dict.fromkeys(technique))
         variations, of_variation = np.unique(frame["variation"].to_numpy(np.float64), return_inverse=True)
