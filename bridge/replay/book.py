@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,6 +20,9 @@ COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED = (
     STATES.index(name) for name in ("completed", "killed", "cancelled", "failed", "requeued")
 )
 _HEAD, _BACKFILL, _PRESET, _NEVER = (WHY.index(name) for name in ("head", "backfill", "preset", "never"))
+
+#: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
+_STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
 
 
 class Book:
@@ -138,11 +142,11 @@ class Book:
         flat = np.array([pair for one in held for pair in one], np.int64).reshape(-1, 2)
         return first, flat[:, 0].copy(), flat[:, 1].copy()
 
-    def note_reasons(self, started: Iterable[tuple[int, bool]]) -> None:
-        """Who has started each job: Slurm's main scheduler, or its backfilling; of each number, one attempt after the other."""
+    def note_reasons(self, log: str) -> None:
+        """Who has started each job, by slurmctld's log: its main scheduler, or its backfilling; one attempt after the other."""
         how: dict[int, list[bool]] = {}
-        for number, backfilled in started:
-            how.setdefault(number, []).append(backfilled)
+        for who, number in _STARTED.findall(log):
+            how.setdefault(int(number), []).append("backfill" in who)
         for row in range(len(self)):
             if self.columns.start_ns[row] >= 0 and self.columns.why[row] != _PRESET:
                 said, attempt = how.get(self.number[row], []), int(self.columns.attempt[row])

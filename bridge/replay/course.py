@@ -7,11 +7,9 @@ itself.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +18,14 @@ from bridge.replay.agenda import END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
 from bridge.replay.book import COMPLETED, FAILED, KILLED, REQUEUED, Book
+from bridge.replay.cleaning import Cleaning
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, Launch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Happenings, NodeController
+from bridge.replay.pace import Pace
 from bridge.replay.trace.dependents import Dependents
 from bridge.replay.trace.node_states import NodeStates
 from bridge.replay.trace.submissions import Submissions
@@ -33,7 +33,7 @@ from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["Course", "Pace"]
+__all__ = ["Course"]
 
 _MINUTE_NS = 60 * NS_PER_S
 
@@ -48,27 +48,6 @@ _PAUSE_S = 0.01
 
 #: A job that was requeued starts so much later at the earliest: its credential has to expire first.
 _REQUEUE_NS = 122 * NS_PER_S
-
-#: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
-_STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
-
-
-class Pace(NamedTuple):
-    """How the clock goes.
-
-    Attributes
-    ----------
-    origin_ns : int
-        The date of the workload's time 0.
-    settle_ns : int
-        When nothing has happened for so long the date jumps; 0: it never does.
-    cleanup_ns : int
-        How long nodes take to clean up after a job.
-    """
-
-    origin_ns: int
-    settle_ns: int
-    cleanup_ns: int = 0
 
 
 class Course:
@@ -113,11 +92,9 @@ class Course:
         self._dependents = Dependents(around.dependencies)
         self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
-        self._to_clean: dict[int, int] = {}  # on how many nodes Slurm has not ended a job yet, by its number
-        self._to_tell: deque[tuple[int, int, int]] = deque()  # when the last of these has cleaned up, the job, the node
-        self._put_off: deque[tuple[int, int]] = (
-            deque()
-        )  # jobs that may start only at an instant, which Slurm is to be told
+        self._cleaning = Cleaning(pace.cleanup_ns)
+        # Jobs that may start only at an instant, which Slurm is to be told.
+        self._put_off: deque[tuple[int, int]] = deque()
         self._last_ns = -pace.origin_ns  # when something has happened, or the date has jumped
         self._moved_ns = 0  # when something has become of a job
         self._beaten: set[int] = set()  # rows of jobs that have ended as Slurm has killed them
@@ -157,8 +134,8 @@ class Course:
         if self._put_off:
             self._tell_put_off()
             return
-        if self._to_tell and self._to_tell[0][0] <= self.now_ns:
-            _, number, node = self._to_tell.popleft()
+        if (told := self._cleaning.told(self.now_ns)) is not None:
+            number, node = told
             if self._pace.cleanup_ns:
                 self._last_ns = self.now_ns
             self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
@@ -170,8 +147,9 @@ class Course:
             self._begin()
             return
         self._agenda.forget_past(self.book)
-        first, told = self._agenda.first(), self._to_tell
-        next_ns = min([one[0] for one in (first, told[0] if told else None) if one is not None], default=None)
+        first, tells_ns = self._agenda.first(), self._cleaning.next_ns()
+        instants = [None if first is None else first[0], tells_ns]
+        next_ns = min((instant for instant in instants if instant is not None), default=None)
         until_ns = self._last_ns + _STALL_NS if next_ns is None else next_ns
         settle_ns = self._pace.settle_ns
         if settle_ns and next_ns is not None:
@@ -192,7 +170,7 @@ class Course:
         if next_ns > self.now_ns:
             self._jump(next_ns)
             return
-        if self._to_tell and self._to_tell[0][0] <= next_ns:
+        if (tells_ns := self._cleaning.next_ns()) is not None and tells_ns <= next_ns:
             return  # a node first
         self._happen(*self._agenda.pop()[1:])
 
@@ -342,7 +320,7 @@ class Course:
             # A job that was allocated, and not submitted, has no script that could be run again.
             again = requeues and self._workload.preset[self.book.columns.origin[row]] == 0
             self.book.end(row, REQUEUED if again else FAILED, self.now_ns)
-            self._to_clean[self.book.number[row]] -= 1
+            self._cleaning.lose(self.book.number[row])
             self.answers.note_cut(row, self.now_ns)
         self._ask.set_node(name, down)
         for row in cut:
@@ -388,7 +366,7 @@ class Course:
     def _note_start(self, row: int, launch: Launch, start_ns: int, *, preset: bool = False) -> None:
         self.book.start(row, launch, start_ns, preset=preset)
         self._last_ns = self.now_ns
-        self._to_clean[launch.job] = len(launch.cpus)
+        self._cleaning.begin(launch.job, len(launch.cpus))
         if self.answers.recorded:
             self.ends(row, start_ns + int(self._workload.run_ns[self.book.columns.origin[row]]))
         else:
@@ -399,18 +377,9 @@ class Course:
         self._agenda.push(end_ns, END, row)
 
     def stopped(self, number: int, kind: Kind, node: int) -> bool:
-        """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it.
-
-        A real node says so later, and after the last one Slurm looks for whom to start at once. So does it here: the last
-        one tells it by itself, and the others when they are asked.
-        """
+        """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it."""
         self._note_stop(self.book.row_of.get(number), kind)
-        left = self._to_clean.get(number, 0) - 1
-        self._to_clean[number] = left
-        if left == 0:
-            self._to_tell.append((self.now_ns + self._pace.cleanup_ns, number, node))
-        # Slurm asks again after some minutes.
-        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
+        return self._cleaning.end(number, node, self.now_ns)
 
     def _note_stop(self, row: int | None, kind: Kind) -> None:
         if row is None:
@@ -427,7 +396,3 @@ class Course:
         self.book.end(row, KILLED, self.now_ns)
         self._left(row)
         self.answers.note_cut(row, self.now_ns)
-
-    def note_reasons(self, log: str) -> None:
-        """Who has started each job, by slurmctld's log: its main scheduler, or its backfilling."""
-        self.book.note_reasons([(int(number), "backfill" in who) for who, number in _STARTED.findall(log)])

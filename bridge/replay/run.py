@@ -18,11 +18,12 @@ from bridge.replay.clock import Clock
 from bridge.replay.complaints import check_taken
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
-from bridge.replay.course import Course, Pace
+from bridge.replay.course import Course
 from bridge.replay.installed import Slurm
 from bridge.replay.level import SlurmLevel
 from bridge.replay.native import clock_library, requests_program
 from bridge.replay.nodes import NodeController
+from bridge.replay.pace import Pace
 from bridge.replay.trace.log_words import log_words
 from bridge.replay.trace.submissions import configured, submissions
 from bridge.runs.result import BatchNotes, Result
@@ -158,7 +159,7 @@ def replay(
                 "jumps": course.jumps,
                 "messages": sum(nodes.messages.values()),
             }
-        course.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
+        course.book.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
         untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
         _tidy(folder, mode)
     as_run = cast(BatchSimulator, level)  # which has all that is asked of one here

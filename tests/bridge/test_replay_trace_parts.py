@@ -183,10 +183,12 @@ def _recorded(*waits_s: float | None) -> tuple[list[str], tuple[str, ...]]:
 
 
 def test_recorded_priorities_of_jobs_whose_start_nobody_knows() -> None:
-    assert _recorded(9, 2, 5) == (["name=2", "name=3", "name=1"], ())
+    said = "priorities are by the order of the recorded starts: {0} of {0} jobs have none in the log"
+    assert _recorded(9, 2, 5) == (["name=2", "name=3", "name=1"], (said.format(3),))
     order, notes = _recorded(9, None, 5, None)
     assert order == ["name=3", "name=1", "name=2", "name=4"]
-    assert notes == ("2 jobs without a recorded start, and with --priorities recorded the lowest priorities",)
+    lowest = "2 jobs without a recorded start, and with --priorities recorded the lowest priorities"
+    assert notes == (said.format(4), lowest)
     with pytest.raises(InputError, match=r"--priorities recorded: the log says neither .* allowed: slurm"):
         _recorded(None, None)
 
