@@ -62,6 +62,20 @@ def test_the_measures_of_the_papers_section_4_by_hand() -> None:
     assert (found["high_slowdown"], found["high_slowdown_share"]) == (1, pytest.approx(1 / 3))
 
 
+def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_else() -> None:
+    first = _side("a", (9, 0, 0, 50, 4), (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1))
+    with_one = replace(first, preset=np.array([True, False, False, False]))
+    without = replace(first, **{name: getattr(first, name)[1:] for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores")})
+    interval = Interval(0, 100 * S)
+    found, known = measures(with_one, 4, interval), measures(without, 4, interval)
+    busy = {"makespan_ns": 310 * S, "utilisation": 1.0}
+    assert found == known | busy
+    assert (known["makespan_ns"], known["utilisation"]) == (260 * S, 0.5)
+    assert found["mean_wait_ns"] == (50 + 90 + 90) * S / 3
+    assert differences(with_one, BY_HAND).job_id.tolist() == [1, 2, 3]
+    assert median_side([with_one, with_one, with_one], "m").measured.job_id.tolist() == [1, 2, 3]
+
+
 def test_the_interval_is_that_of_the_submits() -> None:
     assert submit_interval(np.array([5, 2, 9]) * S) == (2 * S, 9 * S)
     assert submit_interval(np.array([5]) * S) == (5 * S, 6 * S)

@@ -61,18 +61,18 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
     """The measures of a schedule by their names; times in ns, None where no job has one.
 
     ``makespan_ns`` is max end − min start, ``utilisation`` and ``throughput`` (jobs that start and end within) are of the
-    interval, slowdowns (wait + run) / run.
+    interval, slowdowns (wait + run) / run. Jobs that ran already at time 0 count for makespan and utilisation alone.
     """
-    schedule = _schedule(side, n_cores)
-    wait, slowdown = side.wait_ns, side.slowdown
+    counted = side.measured
+    wait, slowdown = counted.wait_ns, counted.slowdown
     high = int(np.count_nonzero(slowdown > HIGH_SLOWDOWN))
-    ran = len(side.job_id) > 0
+    ran = len(counted.job_id) > 0
     return {
-        "jobs": len(side.job_id),
+        "jobs": len(counted.job_id),
         "attempts": None if side.attempts < 0 else side.attempts,
         "makespan_ns": side.makespan_ns,
-        "utilisation": utilisation_within(schedule, *interval),
-        "throughput": started_and_finished(schedule, *interval),
+        "utilisation": utilisation_within(_schedule(side, n_cores), *interval),
+        "throughput": started_and_finished(_schedule(counted, n_cores), *interval),
         "mean_wait_ns": float(wait.mean()) if ran else None,
         "median_wait_ns": float(np.median(wait)) if ran else None,
         "p95_wait_ns": float(np.quantile(wait, 0.95)) if ran else None,
@@ -80,14 +80,16 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
         "mean_slowdown": float(slowdown.mean()) if len(slowdown) else None,
         "median_slowdown": float(np.median(slowdown)) if len(slowdown) else None,
         "high_slowdown": high,
-        "high_slowdown_share": high / len(side.job_id) if ran else None,
+        "high_slowdown_share": high / len(counted.job_id) if ran else None,
         "killed": None if side.killed < 0 else side.killed,
     }
 
 
 def differences(side: Side, reference: Side) -> pd.DataFrame:
     """Of every job that ran in both: ``job_id``, ``submit_ns`` of the reference, and how much later it was submitted
-    and started and how much longer it lasted: ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``."""
+    and started and how much longer it lasted: ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``. Without jobs that
+    ran already at time 0."""
+    side, reference = side.measured, reference.measured
     _, ours, theirs = np.intersect1d(side.job_id, reference.job_id, assume_unique=True, return_indices=True)
     return rows_frame(
         {
@@ -114,7 +116,8 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
     first, rows = sides[0], at[0]
     not_run = len(first.job_id) + first.not_run - len(common)
     submit, cores = first.submit_ns[rows], first.cores[rows]
-    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts)
+    preset = None if first.preset is None else first.preset[rows]
+    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts, preset)
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from traces.base.errors import InputError, shown
 from traces.base.naming import split_names
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
+from traces.ledger import WHY
 
 __all__ = ["engines", "Side", "of_result", "parse_beside", "recorded"]
 
@@ -25,6 +26,10 @@ LOG, SLURM = "log", "Slurm"
 
 #: The option of a run that a policy or its backfilling comes from, which is here another one.
 _OF_RUN = re.compile(rf"^({BLS.name}|{BACKFILL.name})( \S+)?: ")
+
+
+#: What a schedule has of each job.
+_COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,9 @@ class Side:
         Jobs that never started, or of which the log does not say when.
     attempts : int
         How often jobs have started, those included that were cut and put back; -1 where it is not known.
+    preset : ndarray of bool, shape (n,), optional
+        Which of them ran already at time 0: nobody has submitted them then, so that they have no wait and are in no count of
+        jobs; the machine is busy with them all the same. None: no job.
     """
 
     label: str
@@ -52,6 +60,15 @@ class Side:
     killed: int
     not_run: int
     attempts: int = -1
+    preset: Array | None = None
+
+    @property
+    def measured(self) -> Side:
+        """The same without the jobs that ran already."""
+        if self.preset is None or not self.preset.any():
+            return self
+        columns = {name: getattr(self, name)[~self.preset] for name in _COLUMNS}
+        return replace(self, **columns, preset=None)
 
     @property
     def makespan_ns(self) -> int | None:
@@ -76,12 +93,12 @@ class Side:
         return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
 
 
-def _side(label: str, which: Array, columns: Sequence[Array], killed: int, attempts: int = -1) -> Side:
+def _side(label: str, which: Array, columns: Sequence[Array], preset: Array, killed: int, attempts: int = -1) -> Side:
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(columns[0][rows], kind="stable")]
     job_id, submit, start, end, cores = (column[rows] for column in columns)
     not_run = len(np.setdiff1d(columns[0], job_id))
-    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts)
+    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts, preset[rows])
 
 
 def recorded(workload: Workload) -> Side | None:
@@ -90,7 +107,8 @@ def recorded(workload: Workload) -> Side | None:
     if not known.any():
         return None
     start = workload.submit_ns + workload.wait_ns
-    return _side(LOG, known, (workload.job_id, workload.submit_ns, start, start + workload.run_ns, workload.cores), -1)
+    columns = (workload.job_id, workload.submit_ns, start, start + workload.run_ns, workload.cores)
+    return _side(LOG, known, columns, workload.preset == 1, -1)
 
 
 def of_result(label: str, result: Result) -> Side:
@@ -101,7 +119,8 @@ def of_result(label: str, result: Result) -> Side:
     last = np.zeros(len(jobs.job_id), bool)
     last[ran[np.diff(jobs.job_id[ran], append=jobs.job_id[ran[-1:]] + 1) != 0]] = True
     columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
-    return _side(label, last, columns, int(result.metrics.get("state_killed", 0)), len(ran))
+    preset = jobs.why == WHY.index("preset")
+    return _side(label, last, columns, preset, int(result.metrics.get("state_killed", 0)), len(ran))
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:

@@ -197,7 +197,7 @@ def _signed(value_ns: float) -> str:
 def _submissions(report: Report, folder: Path) -> list[str]:
     from traces.figures.replay.submissions import submissions_figure
 
-    submit_ns = max(report.sides, key=lambda one: len(one.job_id)).submit_ns
+    submit_ns = max((one.measured for one in report.sides), key=lambda one: len(one.job_id)).submit_ns
     if not len(submit_ns):
         return []
     found = submissions(submit_ns, report.of_day_ns)

@@ -62,7 +62,11 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
         panels[0].set_ylim(-0.02, 1.02)
         panels[0].set_ylabel("share of jobs")
         legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
-        figure.supxlabel(f"later or longer than in {reference} is to the right", fontsize=7, color=canvas.GREY)
+        figure.supxlabel(
+            f"later or longer than in {reference} is to the right; axes are logarithmic beyond 1 min",
+            fontsize=7,
+            color=canvas.GREY,
+        )
     return figure
 
 
@@ -88,7 +92,7 @@ def _axis(axes: Axes, most_ns: float) -> None:
     axes.set_xscale("symlog", linthresh=_LINEAR_NS, linscale=0.7)
     axes.minorticks_off()
     kept = [(seconds * NS_PER_S, name) for seconds, name in _MARKS if seconds * NS_PER_S <= most_ns]
-    kept = kept[-1:] if len(kept) < 3 else kept[-1::-2]
+    kept = kept[-2:] if len(kept) < 3 else kept[-1::-2]
     marks = [*((-ns, f"−{name}") for ns, name in kept), (0, "0"), *kept]
     axes.set_xticks([ns for ns, _ in marks], labels=[name for _, name in marks], fontsize=7, rotation=30)
     axes.set_xlim(-most_ns, most_ns)
