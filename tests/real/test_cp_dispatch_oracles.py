@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bls.cp import MODELS, Instance, Parameters, Queue, Running
+from bls.cp import Instance, Parameters, Queue, Running
 from bls.cp.dispatch import plan
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
@@ -20,7 +20,7 @@ CASES = (
 )  # fmt: skip
 
 #: The models by the names of their sets of plans.
-SETS = dict(zip(("pool", "nodes", "boxes"), MODELS, strict=True))
+SETS = {"pool": "hcp19", "nodes": "pcp19", "boxes": "pcp20"}
 
 
 def instance(case: dict[str, Any]) -> Instance:
