@@ -250,7 +250,10 @@ MALLEABLE = Option[str | None](
     "or a CSV file",
 )  # fmt: skip
 PRESET = Option(
-    name="--preset", panel=Panel.JOBS, default=False, help="With the jobs that by the log run at the window's start"
+    name="--preset",
+    panel=Panel.JOBS,
+    default=False,
+    help="With the jobs that by the log run or wait at the window's start",
 )
 CANCELLED = Option(
     name="--cancelled", panel=Panel.JOBS, default=False, help="With the jobs that were cancelled before they started"

@@ -230,7 +230,7 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     log = scenario.workload
     # Every line of the file is accounted for.
     rejected = "rejected: " if any(log.rejects.values()) else ""
-    say(f"workload: {len(log)} jobs selected; {log.n_lines} lines, {rejected}{rejects_text(log.rejects)}")
+    say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects)}")
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)
