@@ -232,7 +232,7 @@ FAILURES = Option[str | None](
     panel=Panel.AROUND,
     default=None,
     metavar="WHAT",
-    help="Host failures: a CSV file, or mtbf:30d,mttr:4h",
+    help="Hosts that fail, or are drained: a CSV file, or mtbf:30d,mttr:4h",
 )
 DEPENDENCIES = Option(
     name="--dependencies",
