@@ -5,7 +5,7 @@
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tools/replay_soak.py)
 # make bench   the benchmark (tools/bench.py)
-# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/wheels.md)
+# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make clean   remove what the others made
 #
 # All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …

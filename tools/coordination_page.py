@@ -1,7 +1,7 @@
-"""The tables and pictures of ``docs/coordination.md`` and ``docs/malleable.md``: what it is worth that the two levels talk.
+"""What it is worth that levels talk: the tables of ``docs/explanation/coordination.md``, ``docs/reference/malleable.md``.
 
     twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
-    python -m tools.coordination_page DIR --page docs/coordination.md
+    python -m tools.coordination_page DIR --page docs/explanation/coordination.md
 
 Likewise of ``tools/studies/hints.toml``, and of ``tools/studies/malleable.toml`` and ``tools/studies/evolving.toml`` for the
 other page. A page's generated parts are written into the page, the pictures into ``images`` beside it.

@@ -1,4 +1,4 @@
-"""The tables and images of ``docs/two-level-paper.md``: the two-level paper's evaluation, made again.
+"""The tables and images of ``docs/explanation/two-level-paper.md``: the two-level paper's evaluation, made again.
 
     for name in two-level-paper two-level-paper-8-tasks two-level-paper-other-days; do
         twolevel study tools/studies/$name.toml --data LOGS --out DIR/$name --workers 2
@@ -6,7 +6,7 @@
     for name in two-level-paper-cost two-level-paper-cost-inline; do
         twolevel study tools/studies/$name.toml --data LOGS --out DIR/$name --workers 1
     done
-    python -m tools.paper_pages DIR --data LOGS --page docs/two-level-paper.md
+    python -m tools.paper_pages DIR --data LOGS --page docs/explanation/two-level-paper.md
 
 The page's generated parts are written into the page, the images into ``images`` beside it.
 """

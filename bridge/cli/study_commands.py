@@ -43,7 +43,7 @@ StudyOutOption = Annotated[
 @bundled
 def study_command(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/studies.md).")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
     workers: Annotated[int | None, WORKERS] = WORKERS.default,

@@ -17,7 +17,7 @@ from pages import ROOT, blocks
 from traces.kernels.store import cache_directory
 
 README = ROOT / "README.md"
-NOTEBOOK = ROOT / "docs" / "examples" / "first-hour.ipynb"
+NOTEBOOK = ROOT / "docs" / "tutorials" / "first-hour.ipynb"
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
 
 def test_the_page_says_which_techniques_serve_wanted_cores_last() -> None:
     by_place = [name for name, technique in TECHNIQUES.items() if technique.places]
-    page = (ROOT / "docs" / "coordination.md").read_text("utf-8")
+    page = (ROOT / "docs" / "explanation/coordination.md").read_text("utf-8")
     assert (
         f"| {', '.join(f'`{name}`' for name in by_place)}, which chooses tasks by their place | does as without hints |"
         in page
