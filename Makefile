@@ -7,6 +7,7 @@
 # make bench   the benchmark (tools/bench.py)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
+# make docs    the site of the documentation, in build/site (tools/site)
 # make clean   remove what the others made
 #
 # All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …
@@ -20,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test soak bench wheel page clean static kernels system-packages
+.PHONY: demo check test soak bench wheel docs page clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -82,8 +83,11 @@ wheel: $(VENV)/installed-dev
 page: $(VENV)/installed-dev
 	$(BIN)/python -m tools.build_page
 
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m tools.site
+
 clean:
-	rm -rf $(VENV) demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -8,7 +8,7 @@
     done
     python -m tools.paper_pages DIR --data LOGS --page docs/explanation/two-level-paper.md
 
-The page's generated parts are written into the page, the images into ``images`` beside it.
+The page's generated parts are written into the page, the images into ``images`` beside its folder.
 """
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ def write(folder: Path, data: Path, page: Path) -> None:
         cores=[GANTT_CORES],
         title="W1, fcfs × gss, Υ = 0.25",
     )
-    (page.parent / "images").mkdir(exist_ok=True)
+    (page.parent.parent / "images").mkdir(exist_ok=True)
     for name, figure in drawn.items():
-        save(figure, page.parent / "images" / name)
+        save(figure, page.parent.parent / "images" / name)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -50,7 +50,8 @@ def test_another_comparison_is_an_error() -> None:
 
 
 def test_the_page_is_filled(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     names = coordination_page.PARTS["coordination", "none"]
     parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names)
     page.write_text(f"before\n{parts}behind\n")
@@ -69,7 +70,8 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
 
 
 def test_a_study_of_evolving_jobs_has_parts_of_its_own(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     other = coordination_page.PARTS["resize", "none"]
     names = [*other, *coordination_page.EVOLVING]
     page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
@@ -91,7 +93,8 @@ def test_a_study_of_evolving_jobs_has_parts_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     names = coordination_page.PARTS["coordination", "release"]
     page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
     rows = comparisons()

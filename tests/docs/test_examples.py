@@ -81,6 +81,9 @@ def named_files(page: Path) -> dict[str, str]:
             found["racks.csv"] = block
         if block.startswith("from,price_per_kwh"):
             found["signals.csv"] = block
+    for block in blocks(page, "text"):
+        if block.startswith("JobID|User"):
+            found["mycluster.sacct"] = block
     return found
 
 
@@ -113,6 +116,13 @@ def test_every_page_with_examples_is_known() -> None:
         "how-to/techniques-plug-ins",
         "explanation/topology",
         "tutorials/tour",
+        "tutorials/study-to-figure",
+        "tutorials/reading-a-trace",
+        "how-to/sacct",
+        "how-to/which-policy",
+        "how-to/choosing-a-technique",
+        "how-to/bring-a-simulator",
+        "how-to/coming-from",
         "reference/workloads",
     )
     assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}

@@ -30,6 +30,7 @@ from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS
 
 DOCS = ROOT / "docs"
+GROUPS = ("tutorials", "how-to", "reference", "explanation")
 RESULTS = DOCS / "reference/results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
@@ -71,9 +72,28 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
-def test_the_index_names_every_page() -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_index_of_a_group_names_every_page_of_it(group: str) -> None:
+    named = {(DOCS / group / target).resolve() for target in links(DOCS / group / "index.md")}
+    pages = {page for kind in ("*.md", "*.ipynb") for page in (DOCS / group).glob(kind)}
+    assert pages - {DOCS / group / "index.md"} <= named
+
+
+def test_every_page_is_in_a_group() -> None:
+    assert {page.name for page in DOCS.glob("*.md")} == {"index.md", "faq.md"}
     named = {(DOCS / target).resolve() for target in links(DOCS / "index.md")}
-    assert {page for page in PAGES if page.name != "index.md"} <= named
+    assert {DOCS / "faq.md", *(DOCS / group / "index.md" for group in GROUPS)} <= named
+
+
+def test_code_names_pages_where_they_are() -> None:
+    for folder in ("als", "bls", "bridge", "traces", "tools", "tests", "docs"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in (".py", ".md", ".toml"):
+                for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|ipynb)\b", file.read_text(encoding="utf-8")):
+                    assert (ROOT / name).is_file(), f"{file.relative_to(ROOT)}: {name}"
+    for file in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml"):
+        for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|ipynb)\b", (ROOT / file).read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{file}: {name}"
 
 
 @pytest.mark.parametrize("package", ["traces", "bls", "als", "bridge"])
@@ -285,7 +305,7 @@ def test_the_files_of_the_contributing_page_exist() -> None:
 
 
 def test_no_page_names_a_machine() -> None:
-    for page in PAGES:
+    for page in (*PAGES, *DOCS.rglob("*.ipynb")):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"/(home|root|tmp|work)/", text), page.name
 
