@@ -107,6 +107,9 @@ COMMANDS: dict[str, _Command] = {
         "twolevel warm-up --all",
     ),
     "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
+    "cite": _Command(
+        "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"
+    ),
 }
 
 _GROUP = "workload"
