@@ -64,6 +64,7 @@ kernels: $(VENV)/installed-dev
 system-packages:
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	@command -v pj_dump >/dev/null || tools/install_system_packages.sh pajeng
 	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 	@{ $(BIN)/python -c 'import simgrid' || /usr/bin/python3 -c 'import simgrid'; } >/dev/null 2>&1 || \
 	    tools/install_system_packages.sh python3-simgrid

@@ -113,6 +113,7 @@ def test_every_page_with_examples_is_known() -> None:
         "techniques-plug-ins",
         "topology",
         "tour",
+        "trace-viewers",
         "workloads",
     )
     assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}

@@ -100,6 +100,7 @@ def write_definitions(
         binding.RegionFlag.NONE.value,
         binding.UNDEFINED_STRING.value,
     )
+    _write_techniques(writer, strings, ledger, 2 * messages)
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
@@ -114,6 +115,20 @@ def write_definitions(
             *(binding.UNDEFINED_STRING.value, 0, 0),
         )
     binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
+    """A group of regions a technique: those of the jobs whose tasks it gave to their cores."""
+    if ledger.technique is None:
+        return
+    name = strings.add(ledger.techniques)
+    for place in range(len(ledger.techniques)):
+        regions = np.flatnonzero(ledger.technique == place).tolist()
+        if regions:
+            binding.GlobalDefWriter_WriteGroup(
+                *(writer, first_group + place, name + place),
+                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE, regions),
+            )
 
 
 def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import REGIONS, TOLD, BatchLevel
+from traces.exporters.shown.batch_level import REGIONS, BatchLevel
 from traces.exporters.shown.counters import Series
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.ledger import Ledger
@@ -25,7 +25,7 @@ __all__ = [
     "write_definitions",
 ]
 
-_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER, _DESTROY = range(8)
+_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
 
 #: Numbers of the forms of events.
 PUSH_JOB, PUSH_LANE, POP, VARIABLE, EVENT, LINK_START, LINK_END = range(10, 17)
@@ -45,7 +45,6 @@ _FORMS = (
     ),
     (_VALUE, "PajeDefineEntityValue", "Alias string,Type string,Name string,Color color"),
     (_CONTAINER, "PajeCreateContainer", "Time date,Alias string,Type string,Container string,Name string"),
-    (_DESTROY, "PajeDestroyContainer", "Time date,Type string,Name string"),
     (PUSH_JOB, "PajePushState", f"{_VALUED},Task int,Chunk int"),
     (
         PUSH_LANE,
@@ -65,8 +64,9 @@ _FORMS = (
 
 _GREY, _COUNTED = '"0.7 0.7 0.7"', '"0.12 0.47 0.71"'
 
-#: Colours of what is on lanes and of points, by place in REGIONS; of points further ones are like the last.
-_BATCH = ('"0.8 0.8 0.8"', '"0.99 0.75 0.44"', '"0.2 0.63 0.17"', '"0.12 0.47 0.71"', '"0.42 0.24 0.6"')
+#: What is on lanes, by place in REGIONS, and its colours. What happens besides are events, whose values ViTE wants undefined.
+LANE_STATES = tuple(REGIONS)[:3]
+_BATCH = ('"0.8 0.8 0.8"', '"0.99 0.75 0.44"', '"0.2 0.63 0.17"')
 
 
 def header() -> bytes:
@@ -109,10 +109,8 @@ def write_definitions(
     if ledger.transfers is not None:
         lines.append(f'{_LINK_TYPE} D M C C "transfer"')
     lines.append(f'{_LINK_TYPE} K M L L "cause"')
-    regions = [*REGIONS, *(region for name in batch.told for region in TOLD[name].region)]
-    for place, name in enumerate(regions):
-        of = "J" if place < 3 else "E"
-        lines.append(f'{_VALUE} r{place} {of} "{name}" {_BATCH[min(place, len(_BATCH) - 1)]}')
+    for place, name in enumerate(LANE_STATES):
+        lines.append(f'{_VALUE} r{place} J "{name}" {_BATCH[place]}')
     lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
     lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
     yield "".join(f"{line}\n" for line in lines).encode()

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
+from traces.exporters.shown.part import Intervals, Part
 from traces.intervals import intervals_text
 from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
 
-__all__ = ["Part", "cut_ledger"]
+__all__ = ["cut_ledger"]
 
 T = TypeVar("T")
-
-Intervals = Sequence[tuple[int, int]]
-
-
-class Part(NamedTuple):
-    """Which part: half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it."""
-
-    window_ns: tuple[int, int] | None = None
-    cores: Intervals | None = None
-    jobs: Intervals | None = None
 
 
 def cut_ledger(ledger: Ledger, part: Part) -> Ledger:
