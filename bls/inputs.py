@@ -9,7 +9,7 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
-from bls.constraints.unaware import check_aware
+from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
@@ -132,6 +132,7 @@ def given_for(
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and around.interchangeable(platform)
     check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
+    check_signals(policy, None if power is None else power.signals)
     asleep = power if power is not None and power.sleeps else None
     if around.drains and power is not None and (power.sleeps or power.limits_jobs):
         raise InputError(

@@ -46,7 +46,7 @@ from bls.policies.contract import (
     no_score,
 )
 from bls.policies.declared import PASS_COLUMNS, policy_totals
-from bls.power.core_power import core_mw
+from bls.power.core_power import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
@@ -179,6 +179,9 @@ class BatchSimulator(RunningJobs):
             n_cores,
             core_mw(platform, len(workload), power),
         )
+        #: What energy costs and emits over time; and, for each job, what a core draws beyond an idle one, mW, -1 unknown.
+        self.signals = None if power is None else power.signals
+        self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
         if estimates_come_later(self.rules):
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None

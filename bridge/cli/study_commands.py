@@ -33,7 +33,7 @@ DataOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or slurm."),
+    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
 ]
 StudyOutOption = Annotated[
     str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")
@@ -43,7 +43,7 @@ StudyOutOption = Annotated[
 @bundled
 def study_command(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/studies.md).")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
     workers: Annotated[int | None, WORKERS] = WORKERS.default,
