@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts
-from traces.base.errors import InputError, TwolevelError
+from traces.base.errors import InputError
 from traces.base.given_file import near_files
 from traces.base.time import format_ns
 from traces.tables import read_jobs, table_rows
@@ -115,10 +115,8 @@ def _archive(path: Path) -> dict[str, Any]:
                 "ticks": clock.trace_length,
                 "bytes": _bytes(path.parent, path.name),
             }
-    except TwolevelError:
-        raise
     except Exception as error:  # the binding raises what it likes
-        raise InputError(f"{path}: is no OTF2 archive that can be read: {type(error).__name__}: {error}") from None
+        raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
 
 
 def _counted(words: Any) -> dict[str, int]:
