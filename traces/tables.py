@@ -1,6 +1,6 @@
 """Tables: the ledger as pandas frames and Parquet files. The one door to pandas and pyarrow.
 
-The columns, their order, types and units are the published schema (docs/results.md); a test holds the two together.
+The columns, their order, types and units are the published schema (docs/reference/results.md); a test holds the two together.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ ENERGY = "energy_j"
 #: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
 BOOT_WAIT = "boot_wait_ns"
 
-#: Of the table of power over time (``docs/power.md``); those behind ``level`` count hosts.
+#: Of the table of power over time (``docs/reference/power.md``); those behind ``level`` count hosts.
 POWER_COLUMNS = (
     "instant_ns",
     "power_mw",

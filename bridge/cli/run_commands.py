@@ -108,6 +108,9 @@ COMMANDS: dict[str, _Command] = {
         "twolevel warm-up --all",
     ),
     "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
+    "cite": _Command(
+        "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"
+    ),
 }
 
 #: Name → the module of its commands, and its typer there.
@@ -183,7 +186,7 @@ def _say_jobs(jobs: Any) -> None:
     from bls.workloads.workload import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:

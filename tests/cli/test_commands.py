@@ -45,7 +45,7 @@ COMMANDS = (
         "trace cut",
         "trace convert",
     ),
-    *("platform", "gantt", "power", "figures", "doctor"),
+    *("platform", "gantt", "power", "figures", "doctor", "cite"),
 )
 
 

@@ -183,7 +183,7 @@ TRACE_TABLES = ("cut", "convert")
     "command", [*TABLES, *(f"workload {name}" for name in WORKLOAD_TABLES), *(f"trace {name}" for name in TRACE_TABLES)]
 )
 def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
-    rows = table(section(ROOT / "docs" / "cli.md", f"twolevel {command}"))
+    rows = table(section(ROOT / "docs" / "reference/cli.md", f"twolevel {command}"))
     options, seen = command_options(command), set()
     for head, default, *meaning in rows:
         name = next((one for one in options if f"`{one} " in f"{head} " or f"`{one}`" in head), None)
