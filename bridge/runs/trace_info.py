@@ -95,6 +95,9 @@ def _archive(path: Path) -> dict[str, Any]:
     """What the definitions of an OTF2 archive say, whoever wrote it; its events are not read."""
     from traces.exporters.otf2.library import reading
 
+    with path.open("rb") as file:  # of another file the library prints many lines
+        if b"OTF2" not in file.read(16):
+            raise InputError(f"{path}: is no OTF2 archive that can be read: it does not begin as one")
     try:
         with reading(path) as trace:
             defined = trace.definitions
