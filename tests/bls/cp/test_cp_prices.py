@@ -184,7 +184,7 @@ WATTS = HostPower(idle_w=100.0, states=[[1.0, 1100.0]])
 def simulate(signals: Path, bls: str, rows: list[dict[str, Any]], **more: Any) -> bridge.Result:
     jobs, two = Workload.from_jobs(rows), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     power = PowerOptions(signals=signals)
-    return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, keep_tasks=False, **more)
+    return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, **more)
 
 
 ROWS = [{"job_id": k, "submit_s": 60 * k, "run_s": 1800, "cores": 1, "estimate_s": 1800} for k in (1, 2, 3)]
@@ -212,6 +212,16 @@ def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Pa
     assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
 
 
+def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
+    bls = "pcp20:which=all,search=lns,goal=weighted,slowdown=0,wait=1,energy=100"
+    starts = {
+        coupling: simulate(signals, bls, ROWS, coupling=coupling).jobs.start_ns.tolist()
+        for coupling in ("inline", "pool", "process")
+    }
+    assert starts["inline"] == starts["pool"] == starts["process"]
+    assert min(starts["inline"]) == 2 * H + S // 4
+
+
 def test_without_a_weight_a_run_is_the_one_without_prices(signals: Path) -> None:
     weighted = simulate(signals, "hcp19:which=all,goal=weighted,energy=0", ROWS)
     plain = simulate(signals, "hcp19:which=all", ROWS)
@@ -236,8 +246,14 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
 
 
-def test_busy_machines_are_planned_for(tmp_path: Path) -> None:
-    """Who runs is part of it: the cheap hour is taken by who is there."""
-    case = Case(((1,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (1,)),))
-    found = dispatch(priced(case, [3_600_000], [(0, 2_000_000, 0), (30, 1_000_000, 0)]), "hcp19", LONG)
-    assert found.status == "nothing" or found.schedule.start_s.tolist() == [40]  # type: ignore[union-attr]
+def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
+    """The machine is held for 40 s, and energy is cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
+    case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
+    for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
+        steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
+        found = dispatch(priced(case, [3_600_000, 0], steps), "pcp19", LONG)
+        assert found.schedule is not None
+        assert found.place is not None
+        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
+        assert [by_row[row] for row in (0, 1)] == starts
+        assert [start.row for start in found.starts] == [1]
