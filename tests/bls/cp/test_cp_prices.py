@@ -247,7 +247,7 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
 
 
 def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
-    """The machine is held for 40 s, and energy is cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
+    """The machine is held for 40 s, and energy cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
     case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
     for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
         steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
