@@ -548,8 +548,8 @@ class View:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
 
         With ``--coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
-        the tasks that are left (``docs/coordination.md``), until something else is said of it. It hears of it behind the pass,
-        and only of what is news.
+        the tasks that are left (``docs/explanation/coordination.md``), until something else is said of it. It hears of it
+        behind the pass, and only of what is news.
 
         Parameters
         ----------

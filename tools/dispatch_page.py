@@ -1,4 +1,4 @@
-"""The tables of ``docs/constraint-programming.md`` that the rows of the study make (``tools.dispatch_study page``).
+"""The tables of ``docs/reference/constraint-programming.md`` that the rows of the study make (``tools.dispatch_study page``).
 
 Each shows means of samples; how many stands behind in brackets where they are not five, and ``–`` where there is none.
 """
