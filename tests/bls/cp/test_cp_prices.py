@@ -133,6 +133,32 @@ def test_energy_that_weighs_nothing_changes_nothing(case: Case, model: str, sear
     assert idle.list_value == before.list_value
 
 
+def test_costs_that_are_too_large_for_the_solver_are_rounded() -> None:
+    """Weeks, MW and prices at their limits: whole numbers stay below 2**63, no bound is above a plan, and plans are made."""
+    draw = np.random.default_rng(0)
+    jobs = tuple(Waiting(k, 10**6 + 7919 * k, 1, (1,)) for k in range(10))
+    case = Case(((3,),), (Busy(10**5, {0: 1}, (1,)),), jobs)
+    steps = [(36_007 * k, int(draw.integers(-(10**12), 10**12)), int(draw.integers(0, 10**12))) for k in range(12)]
+    instance = priced(case, draw.integers(0, 10**9, 10).tolist(), steps)
+    for slowdown, energy in ((1e-6, 1e6), (1e6, 1e-6), (0.3, 7.0)):
+        chosen = replace(LONG, limit_s=0.01, slowdown=slowdown, energy=energy, carbon=energy)
+        objective = objective_of(problem_of(instance, np.arange(10)), chosen)
+        assert isinstance(objective, PricedObjective)
+        assert not objective.is_exact
+        assert min(objective.weights) > 0
+        reached = [
+            max(map(abs, one.extremes(latest))) for one, latest in zip(objective.costs, objective.latest_s, strict=True)
+        ]
+        assert sum(reached) < 2**62
+        for _ in range(20):
+            starts = draw.integers(0, np.array(objective.latest_s) + 1)
+            costs = sum(one(start) for one, start in zip(objective.costs, starts.tolist(), strict=True))
+            assert objective.floor <= objective.bound(costs) <= objective.value(starts)
+        for model in ("hcp19", "pcp20"):
+            found = planned(instance, model, chosen)
+            assert found.bound <= found.value <= found.list_value  # type: ignore[operator]
+
+
 def test_a_job_is_held_back_to_cheaper_energy() -> None:
     """A job of 10 s that draws 3.6 MW: 1 kWh a second, at 2 now and at 1 from 30 s on. To wait for 30 s costs 3 of its
     slowdown, and saves 10."""
