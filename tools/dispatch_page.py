@@ -200,7 +200,7 @@ def neighbourhoods(rows: Rows) -> list[str]:
 
 def charged(rows: Rows) -> list[str]:
     """How much longer jobs wait on the mean where decisions cost time, and how slowdowns change, sample by sample."""
-    days = {"KTH": SHORT["KTH, 3 days"], "Curie": SHORT["Curie, 1 day (`window:11721h+1d`)"]}
+    days = {name.partition(",")[0]: on for name, on in SHORT.items()}
     shown = {name: one for name, one in (RULES | PLANS).items() if one in CHARGED}
 
     def cell(of: Samples, free: Samples) -> str:

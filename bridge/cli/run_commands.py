@@ -179,7 +179,7 @@ def _say_jobs(jobs: Any) -> None:
     from bls.workloads.workload import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:

@@ -107,7 +107,7 @@ def _say_prepared(preparation: Preparation) -> None:
         jobs = ready.workload
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
-            f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
+            f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
         for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):

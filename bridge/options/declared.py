@@ -373,6 +373,12 @@ REPORT = Option(
     default=False,
     help="Also write DIR/report: the log, Slurm and our engine side by side, with tables and figures",
 )
+REPORT_ONLY = Option(
+    name="--report-only",
+    panel=Panel.RESULTS,
+    default=False,
+    help="Without Slurm: write the report of the replay in DIR, which was made with the same other options",
+)
 BESIDE = Option(
     name="--beside",
     panel=Panel.RESULTS,

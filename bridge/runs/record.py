@@ -28,6 +28,7 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "reordered": workload.reordered,
         "clamped": workload.clamped,
         "jobs": len(workload),
+        **({"waiting": workload.waiting} if workload.waiting else {}),
     }
 
 
