@@ -48,7 +48,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_end": ["versions", "theme-switcher"],
     "navbar_persistent": ["search-button-field"],
-    "secondary_sidebar_items": {"index": [], "**": ["page-toc"]},
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
