@@ -66,6 +66,7 @@ kernels: $(VENV)/installed-dev
 system-packages:
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	@command -v pj_dump >/dev/null || tools/install_system_packages.sh pajeng
 	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 	@command -v chromium >/dev/null || tools/install_system_packages.sh chromium
 	@{ $(BIN)/python -c 'import simgrid' || /usr/bin/python3 -c 'import simgrid'; } >/dev/null 2>&1 || \

@@ -47,6 +47,7 @@ __all__ = [
     "read_power_domains",
     "read_rows",
     "rows_frame",
+    "table_rows",
     "timedeltas",
     "write_blocks",
     "write_frame",
@@ -465,6 +466,23 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         If there is none, or it has not.
     """
     return _read(path, columns)
+
+
+def table_rows(path: Path) -> int:
+    """How many rows a Parquet file has, without reading them.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowInvalid
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def read_jobs(path: Path) -> pd.DataFrame:

@@ -33,7 +33,7 @@ DataOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or slurm."),
+    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
 ]
 StudyOutOption = Annotated[
     str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")

@@ -123,6 +123,7 @@ def test_every_page_with_examples_is_known() -> None:
         "how-to/choosing-a-technique",
         "how-to/bring-a-simulator",
         "how-to/coming-from",
+        "how-to/trace-viewers",
         "reference/workloads",
     )
     assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}

@@ -44,6 +44,7 @@ COMMANDS = (
     "loop",
     "graph",
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
+    *(f"trace {name}" for name in ("info", "cut", "convert")),
     "platform",
     "gantt",
     "compare",

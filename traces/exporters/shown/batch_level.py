@@ -1,38 +1,43 @@
-"""What the batch level shows in OTF2: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
+"""What the batch level shows in a trace: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from traces.algorithms.lanes import pack_lanes
-from traces.compiled import Array, State, compiled
-from traces.exporters.otf2_kernels import NO_WRITER, Calls, write_metrics
-from traces.exporters.otf2_library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
+from traces.compiled import Array, State
 from traces.kernels.signatures import Ints, Ints2
-from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine, PowerRecords
+from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.series import HostSeries, LoadSeries, host_series, load_series
 
 __all__ = [
     "ATTRIBUTES",
     "CUT",
-    "TOLD",
-    "HOST_METRICS",
-    "POWER_METRICS",
+    "HELD",
+    "INT64",
+    "MOST_LANES",
+    "PASS",
+    "QUEUED",
     "REGIONS",
-    "SCHEDULER_METRICS",
+    "RUNNING",
+    "STRING",
+    "SUBMIT",
+    "TOLD",
+    "UINT64",
     "WORDS",
     "BatchLevel",
     "Counter",
-    "Location",
+    "Spans",
     "attributes_of",
     "batch_level",
     "power_counters",
-    "write_batch",
-    "write_spans",
 ]
+
+#: Each lane is a row of a viewer, and in some formats a file, and thousands of them show nobody anything.
+MOST_LANES = 1000
 
 #: What a job or the scheduler does; references of these regions follow one another.
 REGIONS = {
@@ -42,26 +47,27 @@ REGIONS = {
     "submit": "a job is submitted",
     "scheduling pass": "the scheduler decides which of the waiting jobs start",
 }
-_HELD, _QUEUED, _RUNNING, _SUBMIT, _PASS = range(len(REGIONS))
+HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 
 
-_UINT64, _INT64, _STRING = (getattr(binding.Type, name).value for name in ("UINT64", "INT64", "STRING"))
+#: Types of attributes, by the numbers that OTF2 has for them.
+UINT64, INT64, STRING = 4, 8, 11
 
 #: Attributes of their Enter: name, description, type; references are 2 and those that follow.
 ATTRIBUTES = (
-    ("job", "number of the job in the workload", _INT64),
-    ("cores", "how many cores it asked for", _UINT64),
-    ("estimate", "the run time that was requested, in ns", _INT64),
-    ("user", "number of its user, -1 if not known", _INT64),
-    ("attempt", "number of the attempt at this job, from 0", _UINT64),
-    ("eligible", "the instant from which it could start, in ns; -1 if it never could", _INT64),
-    ("why", "why it started when it did", _STRING),
-    ("state", "what became of the attempt", _STRING),
-    ("waiting", "jobs that waited before the pass", _UINT64),
-    ("started", "jobs that the pass started", _UINT64),
+    ("job", "number of the job in the workload", INT64),
+    ("cores", "how many cores it asked for", UINT64),
+    ("estimate", "the run time that was requested, in ns", INT64),
+    ("user", "number of its user, -1 if not known", INT64),
+    ("attempt", "number of the attempt at this job, from 0", UINT64),
+    ("eligible", "the instant from which it could start, in ns; -1 if it never could", INT64),
+    ("why", "why it started when it did", STRING),
+    ("state", "what became of the attempt", STRING),
+    ("waiting", "jobs that waited before the pass", UINT64),
+    ("started", "jobs that the pass started", UINT64),
 )
 
-_TOLD_JOB = ("told job", "number of the running job that is told", _INT64)
+_TOLD_JOB = ("told job", "number of the running job that is told", INT64)
 
 
 class Told(NamedTuple):
@@ -78,48 +84,44 @@ TOLD = {
         {"hint": "a running job is told for how many of its cores another one waits"},
         (
             _TOLD_JOB,
-            ("waiting job", "number of the job that waits, -1 if none does any more", _INT64),
-            ("lack", "how many cores the waiting job lacks", _UINT64),
-            ("wanted", "how many cores of the running job are wanted", _UINT64),
+            ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
+            ("lack", "how many cores the waiting job lacks", UINT64),
+            ("wanted", "how many cores of the running job are wanted", UINT64),
         ),
     ),
     "widths": Told(
         {"width": "a running job is given cores, or asked for some, or wishes for others"},
         (
             _TOLD_JOB,
-            ("given", "how many cores it is given", _UINT64),
-            ("asked", "how many cores it is asked for", _UINT64),
-            ("wished", "how many cores it wishes for, 0 if for no others than before", _UINT64),
+            ("given", "how many cores it is given", UINT64),
+            ("asked", "how many cores it is asked for", UINT64),
+            ("wished", "how many cores it wishes for, 0 if for no others than before", UINT64),
         ),
     ),
     "scales": Told(
         {"scale": "the speeds of a running job's cores are scaled"},
         (
             _TOLD_JOB,
-            ("core", "number of the core, -1 for all of the job's", _INT64),
-            ("parts per billion", "what part of its own speed it runs at from then on", _UINT64),
+            ("core", "number of the core, -1 for all of the job's", INT64),
+            ("parts per billion", "what part of its own speed it runs at from then on", UINT64),
         ),
     ),
     "releases": Told(
         {"release": "a running job gives cores back"},
         (
-            ("releasing job", "number of the running job that gives cores back", _INT64),
-            ("released", "how many cores it gives back", _UINT64),
+            ("releasing job", "number of the running job that gives cores back", INT64),
+            ("released", "how many cores it gives back", UINT64),
         ),
     ),
 }
 
 #: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
-CUT = ("cut because", "how all its cores were lost, and which was the last", _STRING)
+CUT = ("cut because", "how all its cores were lost, and which was the last", STRING)
 
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
 #: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut.
 WORDS = (*WHY, *STATES)
-
-
-#: References of the classes of metrics: what the scheduler counts, what is counted of a host, and what the machine draws.
-SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
 
 
 class Spans(State):
@@ -152,45 +154,6 @@ class Spans(State):
         return len(self.first) - 1
 
 
-@compiled()
-def write_spans(
-    archive: int,
-    attributes: int,
-    first_location: int,
-    first_region: int,
-    spans: Spans,
-    get_writer: GetEvtWriter,
-    close_writer: CloseEvtWriter,
-    add: AddAttribute,
-    enter: Enter,
-    leave: Leave,
-) -> int:
-    """Write an Enter, with attributes, and a Leave for each span; ``attributes`` is an empty attribute list."""
-    first, start, end, region, row = spans.first, spans.start, spans.end, spans.region, spans.row
-    values, references, types = spans.values, spans.attributes, spans.types
-    for location in range(len(first) - 1):
-        writer = get_writer(archive, first_location + location)
-        if writer == 0:
-            return NO_WRITER
-        for k in range(first[location], first[location + 1]):
-            code: int = 0
-            for place in range(len(types)):
-                if types[place] == _STRING and values[row[k], place] < 0:
-                    continue
-                code = add(attributes, references[place], types[place], values[row[k], place])
-                if code != 0:
-                    return code
-            code = enter(writer, attributes, start[k], first_region + region[k])
-            if code == 0:
-                code = leave(writer, 0, end[k], first_region + region[k])
-            if code != 0:
-                return code
-        code = close_writer(archive, writer)
-        if code != 0:
-            return code
-    return 0
-
-
 class BatchLevel(NamedTuple):
     """What is shown of a run beside what its cores did.
 
@@ -212,6 +175,8 @@ class BatchLevel(NamedTuple):
         What the machine draws.
     cut_because : tuple of str
         What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
+    window_ns : (int, int) or None
+        The part of the run that is shown; None if it is all.
     """
 
     load: LoadSeries
@@ -223,14 +188,30 @@ class BatchLevel(NamedTuple):
     waiting: bool
     power: PowerRecords | None
     cut_because: tuple[str, ...]
+    window_ns: tuple[int, int] | None = None
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 where there are none."""
+        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 where there are none. Of a window
+        its own."""
+        if self.window_ns is not None:
+            return self.window_ns
         every = np.concatenate(
             [one for spans in (self.submits, self.passes, self.lanes) for one in (spans.start, spans.end)]
         )
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
+
+    def lane_of_rows(self, ledger: Ledger) -> Array:
+        """The lane on which each row of a ledger's jobs runs, int64 (n,); 0 of those that do not."""
+        location = np.repeat(np.arange(self.lanes.n_locations), np.diff(self.lanes.first))
+        ran = self.lanes.region == RUNNING
+        row, n = self.lanes.row[ran], len(ledger.jobs)
+        if (row >= n).any():  # attempts that were cut have further rows of values (_with_cuts)
+            cut = np.array(sorted(ledger.cut_because), np.int64)
+            row = np.where(row < n, row, cut[np.maximum(row - n, 0)])
+        lane = np.zeros(n, np.int64)
+        lane[row] = location[ran]
+        return lane
 
 
 class Counter(NamedTuple):
@@ -264,25 +245,26 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
             1 + len(WHY) + jobs.state.astype(np.int64),
         ]
     ).astype(np.int64, copy=False)
-    first = np.flatnonzero(jobs.attempt == 0)
+    # What was submitted before a window is in it from its begin on, but its submit is not.
+    first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
-    submits = _points(_SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
+    submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
     passes = ledger.passes
     if passes is None:
         points = _nowhere()
     else:
         told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
-        points = _points(_PASS, passes.now_ns, np.arange(len(passes)), told, _attributes(_OF_JOB, len(ATTRIBUTES)))
-    lanes = _lanes(jobs, values, waiting=True)
+        points = _points(PASS, passes.now_ns, np.arange(len(passes)), told, _attributes(_OF_JOB, len(ATTRIBUTES)))
+    lanes = _lanes(ledger, values, waiting=True)
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
-        lanes = _lanes(jobs, values, waiting=False)
+        lanes = _lanes(ledger, values, waiting=False)
     reached = _told(ledger)
     because = tuple(sorted(set(ledger.cut_because.values())))
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
     shown = (submits, points, reached, host_series(ledger), lanes, waiting, ledger.power)
-    return BatchLevel(load_series(ledger), *shown, because)
+    return BatchLevel(load_series(ledger), *shown, because, ledger.window_ns)
 
 
 def _nowhere() -> Spans:
@@ -310,6 +292,8 @@ def _told(ledger: Ledger) -> dict[str, Spans]:
     shown: dict[str, Spans] = {}
     for place, (name, (at, columns)) in enumerate(found.items()):
         order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
+        if name in ("widths", "releases"):
+            order = order[at[order] > _begin_ns(ledger)]  # what was so at a window's begin was told before
         every = attributes_of(found, cut=False)
         of = np.array([every.index(one) for one in TOLD[name].attributes])
         kinds = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
@@ -348,20 +332,25 @@ def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], t
     none = np.full(len(lanes.values), -1)
     # Only what ran has it, so it has a row of its own.
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
-    ran = (lanes.region == _RUNNING) & np.isin(lanes.row, rows)
+    ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
     reference = _FIRST_ATTRIBUTE + len(attributes_of(told, cut=False))
     return Spans(
         *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
         np.append(lanes.attributes, reference),
-        np.append(lanes.types, _STRING),
+        np.append(lanes.types, STRING),
     )
 
 
-def _lanes(jobs: JobRecords, values: Array, *, waiting: bool) -> Spans:
+def _begin_ns(ledger: Ledger) -> int:
+    return int(np.iinfo(np.int64).min) if ledger.window_ns is None else ledger.window_ns[0]
+
+
+def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
     """Each job on one lane from its submit to the end of its last attempt, or, without ``waiting``, each attempt from its
     start; on as few lanes as that needs."""
-    begin = np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns)
+    jobs = ledger.jobs
+    begin = np.maximum(np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns), _begin_ns(ledger))
     # One that was withdrawn before its submit left then; one that was so before it could start was held until then.
     gone = np.maximum(np.where(jobs.started, jobs.start_ns, jobs.left_ns), begin)
     eligible = np.where(jobs.eligible_ns < 0, gone, np.maximum(jobs.eligible_ns, begin))
@@ -385,75 +374,8 @@ def _lanes(jobs: JobRecords, values: Array, *, waiting: bool) -> Spans:
         upto[np.searchsorted(lane, np.arange(lane.max(initial=-1) + 2))],
         edges[:, :-1][shown],
         edges[:, 1:][shown],
-        np.broadcast_to([_HELD, _QUEUED, _RUNNING], shown.shape)[shown],
+        np.broadcast_to([HELD, QUEUED, RUNNING], shown.shape)[shown],
         np.repeat(row, np.diff(upto)),
         values,
         *_attributes(0, _OF_JOB),
     )
-
-
-class Location(NamedTuple):
-    """A location to be defined: its name, the place of its type in ``binding.LocationType``, and how many events it has.
-
-    ``group`` is the host in whose group it is, or, behind the last host, the scheduler or the jobs.
-    """
-
-    name: str
-    kind: int
-    n_events: int
-    group: int
-
-
-def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machine, first_region: int) -> list[Location]:
-    """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
-
-    Parameters
-    ----------
-    call : Calls
-        Of an archive whose event files are open.
-    attributes
-        The binding's handle of an empty attribute list.
-    batch : BatchLevel
-        What to write.
-    machine : Machine
-        Its hosts.
-    first_region : int
-        Reference of the first of :data:`REGIONS`.
-    """
-    load, hosts, lanes = batch.load, batch.hosts, batch.lanes
-    thread, metric = binding.LocationType.CPU_THREAD.value, binding.LocationType.METRIC.value
-    scheduler, jobs = machine.n_hosts, machine.n_hosts + 1
-    found: list[Location] = []
-
-    def counters(metrics: int, first: Array, stop: Array, instant_ns: Array, values: Array) -> None:
-        types = np.full(values.shape[1], _UINT64, np.uint8)
-        columns = (np.ascontiguousarray(column, np.int64) for column in (first, stop, instant_ns))
-        call(
-            *(write_metrics, call.archive, machine.n_cores + len(found), metrics, *columns),
-            *(len(types), types.ctypes.data, values.ctypes.data),
-        )
-
-    def spans(one: Spans) -> None:
-        call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
-
-    both = np.column_stack([load.queue_length, load.busy_cores]).astype(np.int64)
-    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, both)
-    found += [Location("batch scheduler", metric, len(load), scheduler)]
-    spans(batch.submits)
-    found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]
-    if batch.passes.n_locations:
-        spans(batch.passes)
-        found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
-    for name, told in batch.told.items():
-        spans(told)
-        found += [Location(name, thread, 2 * len(told.start), scheduler)]
-    if (power := batch.power) is not None:
-        drawn = np.column_stack([one.values for one in power_counters(power)])
-        counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
-        found += [Location("power", metric, len(power), scheduler)]
-    counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
-    rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
-    found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]
-    spans(lanes)
-    found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
-    return found

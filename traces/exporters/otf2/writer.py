@@ -30,9 +30,9 @@ A host's load
 What became of the jobs
     Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
     its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
-    it holds cores; with attributes (:data:`traces.exporters.otf2_batch.ATTRIBUTES`) on Enter, and one more
-    (:data:`traces.exporters.otf2_batch.CUT`) on that of ``running`` of those whose cores were all lost. Where that takes more
-    than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
+    it holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, and one more
+    (:data:`traces.exporters.shown.batch_level.CUT`) on that of ``running`` of those whose cores were all lost. Where that
+    takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
 each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that
@@ -52,20 +52,19 @@ from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
 from traces.checks.ledger import core_bars
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array
-from traces.exporters import otf2_kernels as kernels
-from traces.exporters.core_messages import core_messages
-from traces.exporters.otf2_batch import BatchLevel, Location, batch_level, write_batch
-from traces.exporters.otf2_cores import CoreEvents, write_cores
-from traces.exporters.otf2_definitions import write_definitions
-from traces.exporters.otf2_kernels import Calls
-from traces.exporters.otf2_library import address_of, binding, writing
+from traces.exporters.otf2 import kernels
+from traces.exporters.otf2.batch import Location, write_batch
+from traces.exporters.otf2.cores import CoreEvents, write_cores
+from traces.exporters.otf2.definitions import write_definitions
+from traces.exporters.otf2.kernels import Calls
+from traces.exporters.otf2.library import address_of, binding, writing
+from traces.exporters.otf2.messages import core_messages
+from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, batch_level
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
 __all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
 
-#: Each lane has two files, and thousands of them show nobody anything.
-MOST_LANES = 1000
 
 #: Name of the file that a reader opens; some readers insist on it.
 ANCHOR = "traces.otf2"

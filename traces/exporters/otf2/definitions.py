@@ -10,22 +10,11 @@ import numpy as np
 
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.exporters import otf2_kernels as kernels
-from traces.exporters.otf2_batch import (
-    HOST_METRICS,
-    POWER_METRICS,
-    REGIONS,
-    SCHEDULER_METRICS,
-    TOLD,
-    WORDS,
-    BatchLevel,
-    Counter,
-    Location,
-    attributes_of,
-    power_counters,
-)
-from traces.exporters.otf2_kernels import Calls
-from traces.exporters.otf2_library import address_of, binding
+from traces.exporters.otf2 import kernels
+from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
+from traces.exporters.otf2.kernels import Calls
+from traces.exporters.otf2.library import address_of, binding
+from traces.exporters.shown.batch_level import REGIONS, TOLD, WORDS, BatchLevel, Counter, attributes_of, power_counters
 from traces.ledger import STATES, WHY, Ledger, Machine
 
 __all__ = ["write_definitions"]
@@ -90,15 +79,10 @@ def write_definitions(
     _write_machine(writer, strings, ledger)
 
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
-    names = [
-        f"{name} core {core - lo}"
-        for name, lo, hi in zip(machine.host_names, first_core[:-1].tolist(), first_core[1:].tolist(), strict=True)
-        for core in range(lo, hi)
-    ]
     call(
         kernels.write_locations,
         address_of(writer),
-        strings.add(names),
+        strings.add(machine.core_names),
         first_core,
         n_events,
         binding.LocationType.CPU_THREAD.value,
@@ -116,6 +100,7 @@ def write_definitions(
         binding.RegionFlag.NONE.value,
         binding.UNDEFINED_STRING.value,
     )
+    _write_techniques(writer, strings, ledger, 2 * messages)
     if messages:
         _write_communicator(writer, strings, machine.n_cores)
         _write_wait(writer, strings, len(jobs))
@@ -130,6 +115,20 @@ def write_definitions(
             *(binding.UNDEFINED_STRING.value, 0, 0),
         )
     binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
+    """A group of regions a technique: those of the jobs whose tasks it gave to their cores."""
+    if ledger.technique is None:
+        return
+    name = strings.add(ledger.techniques)
+    for place in range(len(ledger.techniques)):
+        regions = np.flatnonzero(ledger.technique == place).tolist()
+        if regions:
+            binding.GlobalDefWriter_WriteGroup(
+                *(writer, first_group + place, name + place),
+                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE, regions),
+            )
 
 
 def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.checks.jobs import InvariantError
-from traces.exporters.otf2_library import reading
+from traces.exporters.otf2.library import reading
 
 __all__ = ["Messages", "check_nesting"]
 

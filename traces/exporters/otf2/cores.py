@@ -6,9 +6,9 @@ import numpy as np
 
 from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
 from traces.compiled import CFunction, State, compiled
-from traces.exporters.core_messages import CoreMessages
-from traces.exporters.otf2_kernels import CHUNK, COMMUNICATOR, NO_WRITER, TASK
-from traces.exporters.otf2_library import AddUint64, CloseEvtWriter, Enter, GetEvtWriter, Leave, MpiRecv, MpiSend
+from traces.exporters.otf2.kernels import CHUNK, COMMUNICATOR, NO_WRITER, TASK
+from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetEvtWriter, Leave, MpiRecv, MpiSend
+from traces.exporters.otf2.messages import CoreMessages
 from traces.kernels.signatures import Ints
 
 __all__ = ["CoreEvents", "write_cores"]

@@ -1,5 +1,5 @@
 """The loops that call OTF2's C functions: metrics, and long lists of definitions; the cores' are in
-:mod:`traces.exporters.otf2_cores`.
+:mod:`traces.exporters.otf2.cores`.
 
 Each kernel returns 0, or the error code of the first call that failed, and stops there.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from traces.base.errors import TwolevelError
 from traces.compiled import compiled
-from traces.exporters.otf2_library import (
+from traces.exporters.otf2.library import (
     CloseDefWriter,
     CloseEvtWriter,
     GetDefWriter,

@@ -95,7 +95,7 @@ class OTF2Call(FunctionKind):
         return cls(result(*[types.int64] * len(parameters)), name)
 
 
-#: What kernels that call OTF2 take; :class:`traces.exporters.otf2_kernels.Calls` gives it to them.
+#: What kernels that call OTF2 take; :class:`traces.exporters.otf2.kernels.Calls` gives it to them.
 GetEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_GetEvtWriter")]
 CloseEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseEvtWriter")]
 GetDefWriter = Annotated[CFunction, OTF2Call.of("Archive_GetDefWriter")]
