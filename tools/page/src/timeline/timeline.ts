@@ -146,6 +146,16 @@ class Timeline {
       this.place.scrollIntoView({ block: "nearest" });
       this.#choose(job, true);
     });
+    // What is seen, for who wants to compute with it, as tests do: put into the event's detail.
+    this.place.addEventListener("twolevel:seen", (event) => {
+      const { column, step, width, lines } = this.#cells.window;
+      const { cover, job } = this.#cells.full;
+      const { gutter, rowsTop } = this.#layout;
+      const base = this.data.baseNs.toString();
+      const seen = { column, step, width, lines, base, gutter, rowsTop, rowHeight: this.#view.rowHeight };
+      const { detail } = event as CustomEvent<{ cells?: boolean }>;
+      Object.assign(detail, seen, detail.cells ? { cover: [...cover], job: [...job] } : {});
+    });
     listen(this.#stage, {
       pan: (x, y) => {
         this.#view.pan(x * this.#layout.scale, y);
@@ -167,7 +177,7 @@ class Timeline {
     const scale = window.devicePixelRatio || 1;
     const first = layoutOf(width, 0, this.#strips.length, scale);
     const most = Math.min(440, Math.max(200, window.innerHeight * 0.55));
-    const rows = Math.min(most, Math.max(120, this.#rows.count * 22));
+    const rows = Math.min(most, Math.max(88, this.#rows.count * 22));
     this.#layout = { ...first, height: first.rowsTop + rows };
     for (const canvas of [this.#canvas, this.#over]) {
       const wide = Math.round(width * scale);

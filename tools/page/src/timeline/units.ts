@@ -13,7 +13,7 @@ export function roughly(ns: number): string {
   if (ns === 0) return "0 s";
   for (const [unit, size] of [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const) {
     const value = ns / size;
-    if (value < (unit === "s" ? 100 : 999.5)) return `${Number(value.toPrecision(3))} ${unit}`;
+    if (value < (unit === "s" ? 59.95 : 999.5)) return `${Number(value.toPrecision(3))} ${unit}`;
   }
   const seconds = Math.round(ns / 1e9);
   const parts = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
