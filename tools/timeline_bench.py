@@ -160,7 +160,7 @@ def _processor_s(root: int) -> float:
     return total
 
 
-def measured(made: TimelineTables) -> dict[str, Any]:
+def measured(made: TimelineTables, pictures: int) -> dict[str, Any]:
     """Pack, open and move it; what was measured, by name."""
     from playwright.sync_api import sync_playwright
 
@@ -185,12 +185,12 @@ def measured(made: TimelineTables) -> dict[str, Any]:
         _check(page, made)
         for zoomed in ("all", "near"):
             if zoomed == "near":
-                page.evaluate(_MOVED, ["zoom", 29])
+                page.evaluate(_MOVED, ["zoom", 30])
             for kind in ("pan", "zoom"):
                 if zoomed == "near" and kind == "zoom":
                     continue
                 used = _processor_s(os.getpid())
-                times = page.evaluate(_MOVED, [kind, 120])
+                times = page.evaluate(_MOVED, [kind, pictures])
                 found[f"{kind}_{zoomed}_fps"] = 1000 / statistics.fmean(times)
                 found[f"{kind}_{zoomed}_worst_ms"] = max(times)
                 found[f"{kind}_{zoomed}_cpu_ms"] = 1000 * (_processor_s(os.getpid()) - used) / len(times)
@@ -217,9 +217,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=1_000_000, help="how many (default: 1000000)")
     parser.add_argument("--cores", type=int, default=1024, help="of the machine, a multiple of 64 (default: 1024)")
+    parser.add_argument("--pictures", type=int, default=120, help="how many while it is moved (default: 120)")
     parser.add_argument("--check", action="store_true", help="fail where less than what is promised is reached")
     arguments = parser.parse_args()
-    found = measured(tables(arguments.tasks, arguments.cores))
+    found = measured(tables(arguments.tasks, arguments.cores), arguments.pictures)
     for name, value in found.items():
         print(f"{name:22} {value:,.0f}" if value >= 1000 else f"{name:22} {value:.3g}")
     if arguments.check:

@@ -47,7 +47,8 @@ export class Picture {
     private readonly strips: Strip[],
   ) {}
 
-  draw(view: View, rows: Rows, colouring: Colouring, theme: Theme, layout: Layout): void {
+  /** Draw what is seen; `stretched` is the last picture of rows, made longer or shorter, which is quick and not exact. */
+  draw(view: View, rows: Rows, colouring: Colouring, theme: Theme, layout: Layout, stretched = false): void {
     const context = this.canvas.getContext("2d", { alpha: false })!;
     const { scale } = layout;
     context.setTransform(scale, 0, 0, scale, 0, 0);
@@ -56,7 +57,29 @@ export class Picture {
     context.font = FONT;
     this.#axis(context, view, theme, layout);
     this.strips.forEach((strip, at) => this.#strip(context, strip, view, theme, layout, layout.stripTops[at]!));
-    this.#rows(context, view, rows, colouring, theme, layout);
+    if (!stretched || !this.#stretch(context, view, rows, theme, layout)) this.#rows(context, view, rows, colouring, theme, layout);
+    context.fillStyle = theme.line;
+    context.fillRect(layout.gutter - 1, GAP, 1, layout.height);
+  }
+
+  #stretch(context: CanvasRenderingContext2D, view: View, rows: Rows, theme: Theme, layout: Layout): boolean {
+    const { column, step, width, firstLine, lines, join } = this.cells.window;
+    if (!lines || join !== view.join) return false;
+    const { gutter, rowsTop, scale } = layout;
+    const x = gutter + view.columnOf(column * step) / scale;
+    const wide = (width * step) / view.step / scale;
+    const top = rowsTop + (firstLine * join - view.top) * view.rowHeight;
+    context.save();
+    context.beginPath();
+    context.rect(0, rowsTop, layout.width, view.height);
+    context.clip();
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.#image, 0, 0, width, lines, x, top, wide, lines * view.lineHeight);
+    context.fillStyle = css(theme.paper);
+    context.fillRect(0, rowsTop, gutter, view.height);
+    this.#between(context, theme, layout, rows, view, top, lines);
+    context.restore();
+    return true;
   }
 
   #axis(context: CanvasRenderingContext2D, view: View, theme: Theme, layout: Layout): void {
@@ -140,8 +163,6 @@ export class Picture {
       if (high >= 14 && join === 1) this.#words(context, colouring, layout, top, lines, high);
     }
     context.restore();
-    context.fillStyle = theme.line;
-    context.fillRect(gutter - 1, GAP, 1, layout.height);
   }
 
   /** Cells as colours: paper, on it pale what was held, on it full what was computed. */

@@ -10,7 +10,9 @@ import { nextBar, sentence } from "./cursor.ts";
 import { TimelineData } from "./data.ts";
 import { element } from "./elements.ts";
 import { type Found, find, linesOf } from "./found.ts";
+import { fly, sightOf } from "./flight.ts";
 import { listen } from "./gestures.ts";
+import { HELP, type KeyActs, pressed } from "./keys.ts";
 import { Marks } from "./marks.ts";
 import { Overview } from "./overview.ts";
 import { showJob, showLegend, showLines, showTable } from "./panel.ts";
@@ -21,13 +23,9 @@ import { findJobs } from "./search.ts";
 import { strips } from "./series.ts";
 import { View } from "./view.ts";
 
-const HELP =
-  "Keys: left and right move in time, up and down in rows, plus and minus zoom, with Shift the height of rows; n and p go to the " +
-  "next and the previous bar of a row, Enter chooses its job, c goes to the job that it waited for, b back; / searches, 0 shows " +
-  "everything, Escape closes.";
-
-/** Of a flight to a job, ms. */
-const FLIGHT = 260;
+/** A picture that took longer, ms, is at first only stretched while one zooms, and drawn when one has stopped for so long, ms. */
+const SLOW = 24;
+const STOPPED = 90;
 
 export function mountTimeline(place: HTMLElement, packed: Packed): void {
   new Timeline(place, new TimelineData(packed));
@@ -62,6 +60,9 @@ class Timeline {
   #matches: { text: string; jobs: number[]; at: number } = { text: "", jobs: [], at: -1 };
   #due = false;
   #flight = 0;
+  #took = 0; // ms, the last picture
+  #stretched = false;
+  #stopped = 0;
 
   constructor(
     private readonly place: HTMLElement,
@@ -126,7 +127,7 @@ class Timeline {
     new ResizeObserver(() => this.#resize()).observe(this.place);
     const restyle = () => {
       this.#theme = theme(this.#printing);
-      this.#redraw(true);
+      this.#redraw();
     };
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
     new MutationObserver(restyle).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
@@ -148,6 +149,7 @@ class Timeline {
     });
     // What is seen, for who wants to compute with it, as tests do: put into the event's detail.
     this.place.addEventListener("twolevel:seen", (event) => {
+      this.#draw();
       const { column, step, width, lines } = this.#cells.window;
       const { cover, job } = this.#cells.full;
       const { gutter, rowsTop } = this.#layout;
@@ -156,19 +158,15 @@ class Timeline {
       const { detail } = event as CustomEvent<{ cells?: boolean }>;
       Object.assign(detail, seen, detail.cells ? { cover: [...cover], job: [...job] } : {});
     });
+    const acts = this.#keys();
     listen(this.#stage, {
-      pan: (x, y) => {
-        this.#view.pan(x * this.#layout.scale, y);
-        this.#redraw();
-      },
+      pan: (x, y) => this.#pan(x * this.#layout.scale, y),
       zoom: (factor, x) => this.#zoom(factor, (x - this.#layout.gutter) * this.#layout.scale),
       zoomRows: (factor, y) => this.#zoomRows(factor, y - this.#layout.rowsTop),
       point: (x, y, touched) => this.#point(x, y, touched),
       leave: () => this.#unpoint(),
-      choose: () => {
-        if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
-      },
-      key: (event) => this.#key(event),
+      choose: () => this.#chooseHovered(),
+      key: (event) => pressed(event, acts),
     });
   }
 
@@ -192,18 +190,19 @@ class Timeline {
     this.#draw();
   }
 
-  #redraw(now = false): void {
-    if (now) this.#due = true;
-    else if (this.#due) return;
+  #redraw(): void {
+    if (this.#due) return;
     this.#due = true;
     requestAnimationFrame(() => {
-      if (this.#due) this.#draw();
+      if (this.#due) this.#draw(this.#stretched);
     });
   }
 
-  #draw(): void {
+  #draw(stretched = false): void {
     this.#due = false;
-    this.#picture.draw(this.#view, this.#rows, this.#colouring, this.#theme, this.#layout);
+    const began = performance.now();
+    this.#picture.draw(this.#view, this.#rows, this.#colouring, this.#theme, this.#layout, stretched);
+    if (!stretched) this.#took = performance.now() - began;
     this.#overview.draw(this.#layout.width, this.#layout.scale, this.#theme);
     this.#mark();
     // A finger scrolls the page where there is nothing to scroll here.
@@ -215,9 +214,25 @@ class Timeline {
     this.#marks.draw(this.#view, this.#rows, this.#layout, this.#theme, this.#hovered, this.#chosen);
   }
 
+  #pan(columns: number, pixels: number): void {
+    this.#flight++; // who moves it by hand does not want to go on flying
+    this.#view.pan(columns, pixels);
+    this.#unpoint();
+    this.#redraw();
+  }
+
   #zoom(factor: number, column: number): void {
+    this.#flight++;
     this.#view.zoom(factor, Math.max(0, column));
     this.#unpoint();
+    if (this.#took > SLOW) {
+      this.#stretched = true;
+      clearTimeout(this.#stopped);
+      this.#stopped = setTimeout(() => {
+        this.#stretched = false;
+        this.#redraw();
+      }, STOPPED);
+    }
     this.#redraw();
   }
 
@@ -290,11 +305,15 @@ class Timeline {
     return matches.jobs.length > 1 ? `${matches.at + 1} of ${matches.jobs.length}` : "";
   }
 
-  #choose(job: number, fly: boolean): void {
+  #chooseHovered(): void {
+    if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
+  }
+
+  #choose(job: number, far: boolean): void {
     const causes = causesOf(this.data, job);
     this.#chosen = { job, causes };
     showJob(this.#panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
-    if (fly) this.#flyTo(job);
+    if (far) this.#flyTo(job);
     this.#say(`${this.data.jobName(job)} is chosen`);
     this.#mark();
     this.place.dispatchEvent(
@@ -315,42 +334,16 @@ class Timeline {
     this.#mark();
   }
 
-  /** Move until the job, with its wait, takes a good part of what is seen. */
   #flyTo(job: number): void {
-    const { jobs, holds } = this.data;
-    if (!jobs.started[job]) return;
-    const view = this.#view;
-    const start = jobs.start.at(job);
-    const end = jobs.end.at(job);
-    const since = Math.max(Math.min(jobs.eligible.at(job), start), start - 2 * (end - start));
-    const target = new View(this.data.span, view.rows);
-    Object.assign(target, { width: view.width, height: view.height, rowHeight: view.rowHeight, top: view.top });
-    target.showTime(since, end, 0.6);
-    let [first, stop] = [this.#kinds.lane?.[job] ?? 0, (this.#kinds.lane?.[job] ?? 0) + 1];
-    if (this.#rows.kind !== "lanes") {
-      [first, stop] = [holds.lo[holds.first[job]!]!, holds.hi[holds.first[job + 1]! - 1]!];
-      if (this.#rows.kind === "hosts") [first, stop] = [this.data.hostOf(first), this.data.hostOf(stop - 1) + 1];
-    }
-    target.showRows(first, stop);
-    const from = [view.from + view.to, view.step, view.top] as const;
-    const to = [target.from + target.to, target.step, target.top] as const;
-    const began = performance.now();
+    if (!this.data.jobs.started[job]) return;
+    const target = sightOf(this.data, this.#kinds, this.#rows, this.#view, job);
     const flight = ++this.#flight;
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const move = (now: number) => {
-      if (flight !== this.#flight) return;
-      const part = still ? 1 : Math.min(1, Math.max(0, (now - began) / FLIGHT));
-      const eased = part * part * (3 - 2 * part);
-      const step = from[1] * (to[1] / from[1]) ** eased;
-      // What grows evenly for the eye moves with it.
-      const share = Math.abs(to[1] - from[1]) < 1e-9 * from[1] ? eased : (step - from[1]) / (to[1] - from[1]);
-      const middle = (from[0] + (to[0] - from[0]) * share) / 2;
-      view.showTime(middle - (step * view.width) / 2, middle + (step * view.width) / 2);
-      view.top = from[2] + (to[2] - from[2]) * eased;
-      this.#draw();
-      if (part < 1) requestAnimationFrame(move);
-    };
-    move(began);
+    fly(
+      this.#view,
+      target,
+      () => flight === this.#flight,
+      () => this.#draw(),
+    );
   }
 
   #say(text: string): void {
@@ -407,79 +400,32 @@ class Timeline {
     this.#put(cursor.rows[0], (next.at + next.end) / 2);
   }
 
-  #key(event: KeyboardEvent): boolean {
-    const view = this.#view;
-    const far = view.width / 8;
-    const rowsSeen = view.height;
-    switch (event.key) {
-      case "ArrowLeft":
-      case "a":
-        view.pan(-far, 0);
-        break;
-      case "ArrowRight":
-      case "d":
-        view.pan(far, 0);
-        break;
-      case "ArrowUp":
-      case "ArrowDown":
-        this.#step(event.key === "ArrowUp" ? -1 : 1);
-        return true;
-      case "PageUp":
-        view.pan(0, -rowsSeen);
-        break;
-      case "PageDown":
-        view.pan(0, rowsSeen);
-        break;
-      case "+":
-      case "=":
-      case "*":
-      case "w":
-      case "W":
-        if (event.shiftKey && event.key !== "=") this.#zoomRows(1.4, 0);
-        else this.#zoom(1 / 1.4, view.width / 2);
-        return true;
-      case "-":
-      case "_":
-      case "s":
-      case "S":
-        if (event.shiftKey) this.#zoomRows(1 / 1.4, 0);
-        else this.#zoom(1.4, view.width / 2);
-        return true;
-      case "0":
-      case "Home":
-        view.fit();
-        break;
-      case "n":
-      case "p":
-        this.#walk(event.key === "n" ? 1 : -1);
-        return true;
-      case "Enter":
-        if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
-        return true;
-      case "c": {
-        const cause = this.#chosen?.causes.compared ?? -1;
-        const [first] = this.#chosen?.causes.before ?? [];
-        const to = cause >= 0 ? cause : first;
-        if (to === undefined) this.#say("it waited for no job");
-        else this.#jump(to);
-        return true;
-      }
-      case "b": {
-        const back = this.#visited.pop();
-        if (back !== undefined) this.#choose(back, true);
-        return true;
-      }
-      case "/":
-        this.#search.focus();
-        return true;
-      case "Escape":
-        this.#close();
-        return true;
-      default:
-        return false;
-    }
-    this.#unpoint();
-    this.#redraw();
-    return true;
+  #cause(): void {
+    const compared = this.#chosen?.causes.compared ?? -1;
+    const to = compared >= 0 ? compared : this.#chosen?.causes.before[0];
+    if (to === undefined) this.#say("it waited for no job");
+    else this.#jump(to);
+  }
+
+  #back(): void {
+    const back = this.#visited.pop();
+    if (back !== undefined) this.#choose(back, true);
+  }
+
+  #keys(): KeyActs {
+    const middle = () => this.#view.width / 2;
+    return {
+      move: (time, rows) => this.#pan(time * this.#view.width, rows * this.#view.height),
+      zoom: (factor) => this.#zoom(factor, middle()),
+      zoomRows: (factor) => this.#zoomRows(factor, 0),
+      fit: () => this.#fit(),
+      step: (rows) => this.#step(rows),
+      walk: (direction) => this.#walk(direction),
+      choose: () => this.#chooseHovered(),
+      cause: () => this.#cause(),
+      back: () => this.#back(),
+      search: () => this.#search.focus(),
+      close: () => this.#close(),
+    };
   }
 }
