@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +274,50 @@ def test_without_sight_there_is_a_table(chromium: Browser, tmp_path: Path, text:
             clock(first["start_ns"]),
             exact(first["end_ns"] - first["start_ns"]),
         ]
+
+
+def test_without_tasks_it_shows_what_jobs_held(chromium: Browser, tmp_path: Path) -> None:
+    made = small_tables()
+    jobs = made.jobs
+    held = []
+    for job in jobs.to_dict("records"):
+        first, _, last = job["allocation"].partition("-")
+        held += [{"core": core, **job} for core in range(int(first), int(last) + 1)]
+    with opened(chromium, tmp_path, timeline_text(replace(made, tasks=None))) as page:
+        picture = pixels(page, cells=True)
+        cover, _ = slow_cover(picture, pd.DataFrame(held))
+        assert np.abs(np.array(picture["cover"]).reshape(cover.shape) - cover).max() < 1e-5
+        job = jobs.iloc[20]
+        point(page, int(held[-1]["core"]), (held[-1]["start_ns"] + held[-1]["end_ns"]) / 2)
+        assert f"job {held[-1]['job_id']}" in page.locator(".timeline-tip").inner_text()
+        page.get_by_label("rows", exact=True).select_option("hosts")
+        host = pixels(page, cells=True)
+        whole = np.array(host["cover"]).reshape(2, -1)
+        assert np.abs(whole - cover.reshape(2, 4, -1).mean(axis=1)).max() < 1e-5
+        page.get_by_label("rows", exact=True).select_option("lanes")
+        lanes = pixels(page, cells=True)
+        ran = (job["end_ns"] - job["start_ns"]) / lanes["step"]
+        assert (np.array(lanes["job"]) == 20).sum() == pytest.approx(ran, abs=2)
+
+
+def test_dates_and_power_where_they_are_known(chromium: Browser, tmp_path: Path) -> None:
+    made = small_tables()
+    start = int(made.jobs["start_ns"].min())
+    power = pd.DataFrame(
+        {"instant_ns": [start, start + 10**12], "power_mw": [10**6, 3 * 10**6], "limit_mw": [-1, 4 * 10**6]}
+    )
+    begin = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
+    with opened(chromium, tmp_path, timeline_text(replace(made, power=power, start_s=begin.timestamp()))) as page:
+        point(page, 1, start + 2e9)
+        job = made.jobs.iloc[0]
+        shown = begin + timedelta(seconds=int(job["start_ns"]) // 10**9)
+        assert shown.strftime("%Y-%m-%d") in page.locator(".timeline-tip").inner_text()
+        height = page.locator(".timeline-picture").bounding_box()
+    with opened(chromium, tmp_path, timeline_text(made)) as page:
+        without = page.locator(".timeline-picture").bounding_box()
+        assert height
+        assert without
+        assert height["height"] > without["height"] + 30  # a strip more
 
 
 def test_controls_have_names(chromium: Browser, tmp_path: Path, text: str) -> None:

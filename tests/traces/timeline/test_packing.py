@@ -6,6 +6,7 @@ import base64
 import json
 import zlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from test_coding import decoded
 
 from traces.base.errors import InputError
-from traces.timeline import TimelineTables, timeline_text
+from traces.tables import write_frame
+from traces.timeline import TimelineTables, folder_tables, timeline_text
 from traces.timeline.held import interval_columns
 
 #: Beyond what a float knows exactly.
@@ -158,6 +160,19 @@ def test_intervals_of_texts() -> None:
     assert text.tolist() == [0, 0, 2, 3, 3]
     assert lo.tolist() == [0, 128, 5, 7, 100]
     assert hi.tolist() == [64, 129, 6, 8, 2048]
+
+
+def test_a_folder_of_results(tmp_path: Path) -> None:
+    made = tables()
+    full = made.jobs.assign(estimate_ns=1, deadline_ns=1, length_gflop=1.0, cov=0.0)
+    write_frame(full, tmp_path / "jobs.parquet")
+    assert made.tasks is not None
+    write_frame(made.tasks, tmp_path / "tasks.parquet")
+    record = {"machine": {"first_core": [0, 2, 5], "host_names": ["a", "b"]}, "arguments": {"als": "gss"}}
+    found = folder_tables(tmp_path, record)
+    assert timeline_text(found) == timeline_text(replace(made, releases=None))
+    with pytest.raises(InputError, match=r"run\.json: does not say which hosts"):
+        folder_tables(tmp_path, {"machine": {}})
 
 
 def test_nothing_at_all() -> None:
