@@ -281,8 +281,7 @@ def test_without_tasks_it_shows_what_jobs_held(chromium: Browser, tmp_path: Path
     jobs = made.jobs
     held = []
     for job in jobs.to_dict("records"):
-        first, _, last = job["allocation"].partition("-")
-        held += [{"core": core, **job} for core in range(int(first), int(last) + 1)]
+        held += [{"core": core, **job} for core in cores_of(job["allocation"])]
     with opened(chromium, tmp_path, timeline_text(replace(made, tasks=None))) as page:
         picture = pixels(page, cells=True)
         cover, _ = slow_cover(picture, pd.DataFrame(held))
@@ -298,6 +297,54 @@ def test_without_tasks_it_shows_what_jobs_held(chromium: Browser, tmp_path: Path
         lanes = pixels(page, cells=True)
         ran = (job["end_ns"] - job["start_ns"]) / lanes["step"]
         assert (np.array(lanes["job"]) == 20).sum() == pytest.approx(ran, abs=2)
+
+
+def test_rows_that_have_no_room_are_joined(chromium: Browser, tmp_path: Path) -> None:
+    made = small_tables()
+    assert made.tasks is not None
+    # Each of the eight cores is one of 1,024: every 128th, and what it computes is a share of a line's.
+    wide = made.jobs.assign(
+        allocation=[" ".join(str(128 * core) for core in cores_of(text)) for text in made.jobs["allocation"]]
+    )
+    tasks = made.tasks.assign(core=128 * made.tasks["core"])
+    many = replace(
+        made, jobs=wide, tasks=tasks, first_core=np.arange(0, 1025, 32), host_names=[f"h{k}" for k in range(32)]
+    )
+    with opened(chromium, tmp_path, timeline_text(many)) as page:
+        picture = pixels(page, cells=True)
+        join = 1024 // picture["lines"]
+        assert join in (2, 4, 8)
+        shown = np.array(picture["cover"]).reshape(picture["lines"], -1)
+        cover, _ = slow_cover({**picture, "lines": 8}, made.tasks)
+        assert np.abs(shown[:: 128 // join] - cover / join).max() < 1e-5
+        assert shown.sum() == pytest.approx(cover.sum() / join, rel=1e-4)
+        page.mouse.move(600, 500)
+        page.keyboard.down("Alt")
+        for _ in range(6):
+            page.mouse.wheel(0, -300)
+        page.keyboard.up("Alt")
+        assert pixels(page)["rowHeight"] > 10
+
+
+def cores_of(text: str) -> list[int]:
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last) + 1))
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_next_to_nothing(chromium: Browser, tmp_path: Path, rows: int) -> None:
+    made = small_tables()
+    jobs = made.jobs[:rows].assign(tasks=0, end_ns=made.jobs["start_ns"][:rows])  # which takes no time at all
+    few = replace(made, jobs=jobs, tasks=made.tasks[:0] if made.tasks is not None else None, users=["ann"] * rows)
+    with opened(chromium, tmp_path, timeline_text(few)) as page:
+        stage = page.locator(".timeline-stage")
+        stage.focus()
+        for key in ["+", "n", "p", "ArrowDown", "Enter", "c", "0", "-"]:
+            page.keyboard.press(key)
+        for kind in ("hosts", "lanes"):
+            page.get_by_label("rows", exact=True).select_option(kind)
+        settled(page)
+        assert f"{rows} jobs" in (stage.get_attribute("aria-label") or "")
 
 
 def test_dates_and_power_where_they_are_known(chromium: Browser, tmp_path: Path) -> None:

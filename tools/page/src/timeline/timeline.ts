@@ -5,17 +5,16 @@ import type { Packed } from "../columns.ts";
 import { type Causes, causesOf } from "./causes.ts";
 import { Cells } from "./cells.ts";
 import { colouring, schemes, theme } from "./colours.ts";
-import { controls } from "./controls.ts";
 import { nextBar, sentence } from "./cursor.ts";
 import { TimelineData } from "./data.ts";
-import { element } from "./elements.ts";
 import { type Found, find, linesOf } from "./found.ts";
 import { fly, sightOf } from "./flight.ts";
 import { listen } from "./gestures.ts";
-import { HELP, type KeyActs, pressed } from "./keys.ts";
+import { type KeyActs, pressed } from "./keys.ts";
 import { Marks } from "./marks.ts";
 import { Overview } from "./overview.ts";
 import { showJob, showLegend, showLines, showTable } from "./panel.ts";
+import { type Parts, partsOf } from "./parts.ts";
 import { type Layout, Picture, layoutOf } from "./picture.ts";
 import { Pyramid } from "./pyramid.ts";
 import { type RowKind, RowKinds } from "./rows.ts";
@@ -39,16 +38,7 @@ class Timeline {
   readonly #picture: Picture;
   readonly #marks: Marks;
   readonly #overview: Overview;
-  readonly #stage: HTMLElement;
-  readonly #canvas = element("canvas", "timeline-picture", { "aria-hidden": "true" });
-  readonly #over = element("canvas", "timeline-marks", { "aria-hidden": "true" });
-  readonly #tip = element("div", "timeline-tip", { "aria-hidden": "true" });
-  readonly #panel = element("section", "timeline-job", { "aria-label": "chosen job" });
-  readonly #legend = element("ul", "timeline-legend", { "aria-label": "legend" });
-  readonly #said = element("div", "timeline-said", { role: "status", "aria-live": "polite" });
-  readonly #table = element("table", "");
-  readonly #details: HTMLDetailsElement;
-  readonly #search: HTMLInputElement;
+  readonly #parts: Parts;
   #rows;
   #colouring;
   #layout: Layout = layoutOf(1, 1, 0, 1);
@@ -73,16 +63,7 @@ class Timeline {
     this.#view = new View(data.span, this.#rows.count);
     this.#strips = strips(data);
     this.#colouring = colouring(data, "job");
-    this.#picture = new Picture(this.#canvas, data, this.#cells, this.#strips);
-    this.#marks = new Marks(this.#over, data, this.#kinds);
-    const whole = element("canvas", "timeline-overview", { "aria-hidden": "true" });
-    this.#overview = new Overview(whole, data, this.#view, () => this.#redraw());
-    const kinds: { key: RowKind; label: string }[] = [
-      { key: "cores", label: "cores" },
-      { key: "hosts", label: "hosts" },
-      { key: "lanes", label: "jobs" },
-    ];
-    const { bar, search } = controls(kinds, schemes(data), {
+    this.#parts = partsOf(place, data, schemes(data), {
       search: (text) => this.#find(text),
       rows: (kind) => this.#setRows(kind),
       colours: (key) => this.#setColours(key),
@@ -90,33 +71,10 @@ class Timeline {
       zoomRows: (factor) => this.#zoomRows(factor, this.#view.height / 2),
       fit: () => this.#fit(),
     });
-    this.#search = search;
-    const help = element("p", "timeline-help", {}, HELP);
-    help.id = `${place.dataset["timeline"] ?? "timeline"}-help`;
-    this.#stage = element(
-      "div",
-      "timeline-stage",
-      {
-        tabindex: "0",
-        role: "application",
-        "aria-label": `timeline of ${data.jobs.count} jobs on ${data.cores} cores`,
-        "aria-describedby": help.id,
-      },
-      this.#canvas,
-      this.#over,
-      this.#tip,
-    );
-    this.#details = element(
-      "details",
-      "timeline-table",
-      {},
-      element("summary", "", {}, "What is seen, as a table"),
-      this.#table,
-    );
-    this.#details.addEventListener("toggle", () => this.#redraw());
-    const keys = element("details", "timeline-keys", {}, element("summary", "", {}, "Keys"), help);
-    this.#panel.hidden = this.#tip.hidden = true;
-    place.replaceChildren(bar, whole, this.#stage, this.#legend, this.#panel, this.#details, keys, this.#said);
+    this.#parts.details.addEventListener("toggle", () => this.#redraw());
+    this.#picture = new Picture(this.#parts.picture, data, this.#cells, this.#strips);
+    this.#marks = new Marks(this.#parts.marks, data, this.#kinds);
+    this.#overview = new Overview(this.#parts.whole, data, this.#view, () => this.#redraw());
     this.#listen();
     this.#resize();
     this.#fit();
@@ -124,7 +82,12 @@ class Timeline {
   }
 
   #listen(): void {
-    new ResizeObserver(() => this.#resize()).observe(this.place);
+    let wide = this.place.clientWidth;
+    new ResizeObserver(() => {
+      // It grows by itself as a job is chosen: that changes nothing of the picture.
+      if (this.place.clientWidth !== wide) this.#resize();
+      wide = this.place.clientWidth;
+    }).observe(this.place);
     const restyle = () => {
       this.#theme = theme(this.#printing);
       this.#redraw();
@@ -159,7 +122,7 @@ class Timeline {
       Object.assign(detail, seen, detail.cells ? { cover: [...cover], job: [...job] } : {});
     });
     const acts = this.#keys();
-    listen(this.#stage, {
+    listen(this.#parts.stage, {
       pan: (x, y) => this.#pan(x * this.#layout.scale, y),
       zoom: (factor, x) => this.#zoom(factor, (x - this.#layout.gutter) * this.#layout.scale),
       zoomRows: (factor, y) => this.#zoomRows(factor, y - this.#layout.rowsTop),
@@ -177,7 +140,7 @@ class Timeline {
     const most = Math.min(440, Math.max(200, window.innerHeight * 0.55));
     const rows = Math.min(most, Math.max(88, this.#rows.count * 22));
     this.#layout = { ...first, height: first.rowsTop + rows };
-    for (const canvas of [this.#canvas, this.#over]) {
+    for (const canvas of [this.#parts.picture, this.#parts.marks]) {
       const wide = Math.round(width * scale);
       const high = Math.round(this.#layout.height * scale);
       if (canvas.width !== wide) canvas.width = wide;
@@ -185,7 +148,7 @@ class Timeline {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${this.#layout.height}px`;
     }
-    this.#stage.style.height = `${this.#layout.height}px`;
+    this.#parts.stage.style.height = `${this.#layout.height}px`;
     this.#view.resize(Math.floor((width - this.#layout.gutter) * scale), rows);
     this.#draw();
   }
@@ -206,8 +169,8 @@ class Timeline {
     this.#overview.draw(this.#layout.width, this.#layout.scale, this.#theme);
     this.#mark();
     // A finger scrolls the page where there is nothing to scroll here.
-    this.#stage.style.touchAction = this.#view.allRows ? "pan-y" : "none";
-    if (this.#details.open) showTable(this.#table, this.data, this.#view.from, this.#view.to);
+    this.#parts.stage.style.touchAction = this.#view.allRows ? "pan-y" : "none";
+    if (this.#parts.details.open) showTable(this.#parts.table, this.data, this.#view.from, this.#view.to);
   }
 
   #mark(): void {
@@ -264,7 +227,7 @@ class Timeline {
   }
 
   #legendChanged(): void {
-    showLegend(this.#legend, this.#colouring, this.#rows.tasks !== undefined, this.#rows.kind === "lanes");
+    showLegend(this.#parts.legend, this.#colouring, this.#rows.tasks !== undefined, this.#rows.kind === "lanes");
   }
 
   #point(x: number, y: number, touched: boolean): void {
@@ -273,26 +236,26 @@ class Timeline {
     const row = Math.floor(view.top + (y - rowsTop) / view.rowHeight);
     const at = view.instantAt((x - gutter) * scale);
     this.#hovered = x < gutter || y < rowsTop ? undefined : find(this.#rows, view, this.#cells, row, at);
-    if (!this.#hovered || this.#hovered.job < 0 || touched) this.#tip.hidden = true;
+    if (!this.#hovered || this.#hovered.job < 0 || touched) this.#parts.tip.hidden = true;
     else {
-      showLines(this.#tip, linesOf(this.data, this.#rows, this.#hovered));
-      this.#tip.hidden = false;
+      showLines(this.#parts.tip, linesOf(this.data, this.#rows, this.#hovered));
+      this.#parts.tip.hidden = false;
       this.#tipAt(x, y);
     }
     this.#mark();
   }
 
   #tipAt(x: number, y: number): void {
-    const { offsetWidth: wide, offsetHeight: high } = this.#tip;
+    const { offsetWidth: wide, offsetHeight: high } = this.#parts.tip;
     const left = x + 14 + wide < this.#layout.width ? x + 14 : Math.max(0, x - wide - 14);
     const top = y + 14 + high < this.#layout.height + 40 ? y + 14 : Math.max(0, y - high - 14);
-    this.#tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.#parts.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
   #unpoint(): void {
     if (!this.#hovered) return;
     this.#hovered = undefined;
-    this.#tip.hidden = true;
+    this.#parts.tip.hidden = true;
     this.#mark();
   }
 
@@ -312,7 +275,7 @@ class Timeline {
   #choose(job: number, far: boolean): void {
     const causes = causesOf(this.data, job);
     this.#chosen = { job, causes };
-    showJob(this.#panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
+    showJob(this.#parts.panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
     if (far) this.#flyTo(job);
     this.#say(`${this.data.jobName(job)} is chosen`);
     this.#mark();
@@ -329,7 +292,7 @@ class Timeline {
   #close(): void {
     this.#chosen = undefined;
     this.#visited = [];
-    this.#panel.hidden = true;
+    this.#parts.panel.hidden = true;
     this.#unpoint();
     this.#mark();
   }
@@ -347,7 +310,7 @@ class Timeline {
   }
 
   #say(text: string): void {
-    this.#said.textContent = text;
+    this.#parts.said.textContent = text;
   }
 
   /** The bar that keys are at: what is pointed at, or to begin with the middle of what is seen. */
@@ -369,8 +332,8 @@ class Timeline {
     if (!this.#hovered) return;
     const { gutter, rowsTop, scale } = this.#layout;
     const lines = linesOf(this.data, this.#rows, this.#hovered);
-    showLines(this.#tip, lines);
-    this.#tip.hidden = false;
+    showLines(this.#parts.tip, lines);
+    this.#parts.tip.hidden = false;
     this.#tipAt(gutter + view.columnOf(at) / scale, rowsTop + (row + 1 - view.top) * view.rowHeight);
     this.#say(sentence(lines));
     this.#mark();
@@ -424,7 +387,7 @@ class Timeline {
       choose: () => this.#chooseHovered(),
       cause: () => this.#cause(),
       back: () => this.#back(),
-      search: () => this.#search.focus(),
+      search: () => this.#parts.search.focus(),
       close: () => this.#close(),
     };
   }
