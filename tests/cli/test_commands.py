@@ -42,7 +42,7 @@ COMMANDS = (
         "graph",
         "workload info",
     ),
-    *("platform", "gantt", "power", "figures", "doctor"),
+    *("platform", "gantt", "power", "figures", "report", "doctor"),
 )
 
 

@@ -103,6 +103,7 @@ def test_every_page_with_examples_is_known() -> None:
         "loop",
         "plug-ins",
         "power",
+        "report",
         "schedulers",
         "simgrid",
         "slurm-and-ours",
