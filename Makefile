@@ -5,8 +5,9 @@
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tools/replay_soak.py)
 # make bench   the benchmark (tools/bench.py)
-# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/wheels.md)
+# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
+# make docs    the site of the documentation, in build/site (tools/site)
 # make clean   remove what the others made
 #
 # All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …
@@ -20,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test soak bench wheel page clean static kernels system-packages
+.PHONY: demo check test soak bench wheel docs page clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -65,6 +66,7 @@ kernels: $(VENV)/installed-dev
 system-packages:
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	@command -v pj_dump >/dev/null || tools/install_system_packages.sh pajeng
 	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 	@command -v chromium >/dev/null || tools/install_system_packages.sh chromium
 	@{ $(BIN)/python -c 'import simgrid' || /usr/bin/python3 -c 'import simgrid'; } >/dev/null 2>&1 || \
@@ -82,8 +84,11 @@ wheel: $(VENV)/installed-dev
 page: $(VENV)/installed-dev
 	$(BIN)/python -m tools.build_page
 
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m tools.site
+
 clean:
-	rm -rf $(VENV) demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build demo bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

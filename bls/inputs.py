@@ -9,7 +9,7 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns
-from bls.constraints.unaware import check_aware
+from bls.constraints.unaware import check_aware, check_signals
 from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
@@ -132,7 +132,15 @@ def given_for(
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and around.interchangeable(platform)
     check_aware(policy, workload, platform, allocator, around, limits_power=limits is not None)
+    check_signals(policy, None if power is None else power.signals)
     asleep = power if power is not None and power.sleeps else None
+    if around.drains and power is not None and (power.sleeps or power.limits_jobs):
+        raise InputError(
+            "--failures: drained hosts cannot be beside limits to power, or hosts that sleep; allowed: state down"
+        )
+    if around.drains and around.requests is not None and around.requests.licences.any():
+        # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
+        raise InputError("--failures: drained hosts cannot be beside licences; allowed: state down")
     if asleep is not None:
         check_sleeping(rules, around, limited=limits is not None)
     if limits is not None:
@@ -319,8 +327,13 @@ def _releases(rules: Rules, allocator: Allocator, around: JobConstraints, record
         raise InputError(f"--resize {rules.resize}: needs --malleable, the jobs whose width may change")
     if resizes:
         _check_resizing(rules, allocator, around, recorded, countable)
+    if around.drains and (rules.resizing != b.NO_RESIZE or rules.releases != b.NO_RELEASES):
+        how = f"--resize {rules.resize}" if rules.resizing != b.NO_RESIZE else f"--coordination {rules.coordination}"
+        raise InputError(f"--failures: drained hosts cannot be beside {how}; allowed: state down")
     if rules.resizing != b.NO_RESIZE:
         return b.BY_CORE
+    if around.drains:
+        return b.BY_DRAIN
     what = "hosts that are not shared" if allocator.whole_hosts else "units of several cores, or amounts of their hosts"
     if rules.releases == b.BY_CORE and (
         allocator.whole_hosts or (asked is not None and (asked.per_unit.any() or (asked.unit_cores > 1).any()))

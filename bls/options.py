@@ -232,7 +232,7 @@ FAILURES = Option[str | None](
     panel=Panel.AROUND,
     default=None,
     metavar="WHAT",
-    help="Host failures: a CSV file, or mtbf:30d,mttr:4h",
+    help="Hosts that fail, or are drained: a CSV file, or mtbf:30d,mttr:4h",
 )
 DEPENDENCIES = Option(
     name="--dependencies",
@@ -250,7 +250,10 @@ MALLEABLE = Option[str | None](
     "or a CSV file",
 )  # fmt: skip
 PRESET = Option(
-    name="--preset", panel=Panel.JOBS, default=False, help="With the jobs that by the log run at the window's start"
+    name="--preset",
+    panel=Panel.JOBS,
+    default=False,
+    help="With the jobs that by the log run or wait at the window's start",
 )
 CANCELLED = Option(
     name="--cancelled", panel=Panel.JOBS, default=False, help="With the jobs that were cancelled before they started"

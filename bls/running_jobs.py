@@ -73,7 +73,7 @@ class RunningJobs:
     @property
     def releases(self) -> bool:
         """Whether jobs release cores before their end."""
-        return bool(self.state.settings[b.RELEASES] != b.NO_RELEASES)
+        return self.state.settings[b.RELEASES] in (b.BY_CORE, b.BY_HOST)
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Tell when a job that has started releases cores, before its outcome is told; False if that cannot be.

@@ -46,7 +46,7 @@ from bls.policies.contract import (
     no_score,
 )
 from bls.policies.declared import PASS_COLUMNS, policy_totals
-from bls.power.core_power import core_mw
+from bls.power.core_power import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import data_by_name
@@ -179,6 +179,9 @@ class BatchSimulator(RunningJobs):
             n_cores,
             core_mw(platform, len(workload), power),
         )
+        #: What energy costs and emits over time; and, for each job, what a core draws beyond an idle one, mW, -1 unknown.
+        self.signals = None if power is None else power.signals
+        self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
         if estimates_come_later(self.rules):
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
@@ -583,11 +586,13 @@ class BatchSimulator(RunningJobs):
         state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns
         if not len(state.outage_first):
             return NO_DOWNTIME
-        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outage_first))
-        begun = state.outage_down < now
-        up_ns = np.minimum(state.outage_up, now)
+        n = int(state.outage_first[2 * n_hosts])  # a host that is drained is not down
+        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outage_first[: 2 * n_hosts + 1]))
+        down_ns = state.outage_down[:n]
+        begun = down_ns < now
+        up_ns = np.minimum(state.outage_up[:n], now)
         cores = np.diff(self.platform.first_core)[host]
-        return Downtime(host[begun], cores[begun], state.outage_down[begun], up_ns[begun])
+        return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array]:
         """What has become of hosts that were stopped as power was limited, or slept: instants, hosts, and states, ``UP`` and

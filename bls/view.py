@@ -46,6 +46,7 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.power.signals import Signals
     from bls.seen.trial import Trial
     from bls.simulator import BatchSimulator
 
@@ -66,7 +67,9 @@ class View:
     def __init__(self, simulator: BatchSimulator, data: Mapping[str, AdditionalData]) -> None:
         workload = simulator.workload
         self._simulator = simulator
-        self._facts = JobFacts(workload, simulator.platform, simulator.circumstances, simulator.deadline_ns)
+        self._facts = JobFacts(
+            workload, simulator.platform, simulator.circumstances, simulator.deadline_ns, simulator.more_mw
+        )
         self._present: Present | None = None
         self._waiting_columns: WaitingColumns | None = None
         self._running_columns: RunningColumns | None = None
@@ -130,6 +133,11 @@ class View:
         are planned with; below 0 where these draw too much, None where no limit is known."""
         left = power_left(self._simulator.state)
         return None if left == b.NEVER else left / 1000
+
+    @property
+    def signals(self) -> Signals | None:
+        """What energy costs and emits over time (``bls.power.signals``), as ``--signals`` says it; None without."""
+        return self._simulator.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
         """What a job that waits would draw beyond idle cores, W, in the state that it is planned with.
@@ -540,8 +548,8 @@ class View:
         """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
 
         With ``--coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
-        the tasks that are left (``docs/coordination.md``), until something else is said of it. It hears of it behind the pass,
-        and only of what is news.
+        the tasks that are left (``docs/explanation/coordination.md``), until something else is said of it. It hears of it
+        behind the pass, and only of what is news.
 
         Parameters
         ----------

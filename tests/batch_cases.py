@@ -54,6 +54,9 @@ FEATURES = (
     "promises",  # of running jobs, which are then planned with their ends
 )
 
+#: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
+LATER = ("drains",)
+
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
 
@@ -158,7 +161,7 @@ class _Rolled:
 
 
 def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase:
-    has: dict[str, bool] = {name: name in features and choose.number(0, 2) == 2 for name in FEATURES}
+    has: dict[str, bool] = {name: name in features and choose.number(0, 2) == 2 for name in (*FEATURES, *LATER)}
     scale = choose.one((*SCALES, MINUTE) if has["estimates"] else SCALES)
     rules = _rules(choose, has, scale)
     machine = _machine(choose, has, scale)
@@ -212,6 +215,7 @@ def _machine(choose: Choice, has: dict[str, bool], scale: int) -> Machine:
             cores,
             (("memory", choose.number(0, 8)), ("gpu", choose.number(0, 2))) if has["resources"] else (),
             _outages(choose, scale) if has["outages"] and choose.one((False, True)) else (),
+            _outages(choose, scale) if has["drains"] and choose.one((False, True)) else (),
         )
         for cores in sizes
     )

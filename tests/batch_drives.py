@@ -179,7 +179,9 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
         sorted((w.begin, w.end) for w in machine.windows if w.maintenance and set(machine.cores_of(host)) <= w.cores)
         for host in range(n_hosts)
     ]
-    down = [outage for host in failures + planned for outage in host]
+    drained = [list(host.drains) for host in machine.hosts]
+    away = failures + planned + (drained if any(drained) else [])
+    down = [outage for host in away for outage in host]
     partition_cores = [
         [core for host in range(n_hosts) if each.hosts is None or host in each.hosts for core in machine.cores_of(host)]
         for each in machine.partitions
@@ -228,7 +230,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             [[dict(job.needs).get(name, 0) for job in jobs] for name in resources]
             + [[dict(job.licences).get(name, 0) for job in jobs] for name in licences]
         ).reshape(-1, n),
-        outage_first=int64(np.cumsum([0] + [len(host) for host in failures + planned])) if down else int64([]),
+        outage_first=int64(np.cumsum([0] + [len(host) for host in away])) if down else int64([]),
         outage_down=int64(begin for begin, _ in down),
         outage_up=int64(end for _, end in down),
         switch_lo=int64(lo for _, lo, _ in switches),
@@ -251,6 +253,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.N_RESOURCES: len(resources),
             b.N_LICENCES: len(licences),
             b.PROMISES: int(rules.promises),
+            b.RELEASES: b.BY_DRAIN if any(drained) else b.NO_RELEASES,
         },
     )
     if dynamic is not None:
@@ -417,20 +420,27 @@ def circumstances_of(case: BatchCase, platform: Platform, workload: Workload) ->
         int64([dict(job.licences).get(name, 0) for name in licences] for job in jobs).reshape(len(jobs), len(licences)),
         int64(job.limit for job in jobs),
     )
-    outages = [host.outages for host in machine.hosts]
     return JobConstraints(
         partition=int64(job.partition for job in jobs) if platform.partitions else None,
         requests=None if asked.plain else asked,
         dependencies=dependencies(workload) if any(job.after is not None for job in jobs) else None,
         windows=windows([_window(case, k) for k in range(len(machine.windows))], platform) if machine.windows else None,
-        outages=Outages(
-            int64(np.cumsum([0] + [len(some) for some in outages])),
-            int64(down for some in outages for down, _ in some),
-            int64(min(up, NEVER) for some in outages for _, up in some),
-        )
-        if any(outages)
-        else None,
+        outages=_outages(machine),
     )
+
+
+def _outages(machine: Machine) -> Outages | None:
+    def table(hosts: list[tuple[tuple[int, int], ...]], drained: Outages | None = None) -> Outages:
+        return Outages(
+            int64(np.cumsum([0] + [len(some) for some in hosts])),
+            int64(down for some in hosts for down, _ in some),
+            int64(min(up, NEVER) for some in hosts for _, up in some),
+            drained=drained,
+        )
+
+    failures, drains = [host.outages for host in machine.hosts], [host.drains for host in machine.hosts]
+    drained = table(drains) if any(drains) else None
+    return table(failures, drained) if any(failures) or drained is not None else None
 
 
 def _window(case: BatchCase, place: int) -> Window:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from traces.exporters.otf2_checks import check_nesting
-from traces.exporters.otf2_library import reading
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
 from traces.ledger import STATES, WHY, Ledger
 
 #: What a location shows: region, begin, end, attributes.

@@ -224,40 +224,40 @@ def _of_page(name: str, kind: str, *words: str) -> list[str]:
 
 def whole_texts() -> dict[str, list[bytes]]:
     """Texts that each reader of :data:`READ` takes, those of the pages and others."""
-    inputs, graphs = "docs/inputs.md", "docs/graph-files.md"
+    inputs, graphs = "docs/reference/inputs.md", "docs/reference/graph-files.md"
     made = _made()
     record, journal = (made / "run" / "run.json").read_text(), (made / "study" / JOURNAL).read_text()
     maps = [
-        *_of_page("docs/applications.md", "toml", "[[application]]"),
-        *_of_page("docs/graphs.md", "toml", "[[application]]"),
+        *_of_page("docs/reference/applications.md", "toml", "[[application]]"),
+        *_of_page("docs/reference/graphs.md", "toml", "[[application]]"),
     ]
     form = {
         "wfformat": _of_page(graphs, "json", "workflow"),
         "dax": _of_page(graphs, "xml", "<adag"),
-        "dot": [*_of_page(graphs, "dot", "digraph"), *_of_page("docs/graphs.md", "dot", "digraph")],
+        "dot": [*_of_page(graphs, "dot", "digraph"), *_of_page("docs/reference/graphs.md", "dot", "digraph")],
         "graphml": _of_page(graphs, "xml", "<graphml"),
     }
     logs = {"swf": [_SWF], "sacct": [_SACCT], "gwf": [_GWF], "batsim": [json.dumps(_BATSIM)]}
-    studies = _of_page("docs/studies.md", "toml", "[study]")
+    studies = _of_page("docs/reference/studies.md", "toml", "[study]")
     texts = {
         "platform": [
             *_of_page(inputs, "toml", "[[hosts]]"),
-            *_of_page("docs/model.md", "toml", "[[hosts]]"),
-            *_of_page("docs/topology.md", "toml", "[[hosts]]"),
+            *_of_page("docs/explanation/model.md", "toml", "[[hosts]]"),
+            *_of_page("docs/explanation/topology.md", "toml", "[[hosts]]"),
         ],
         "AccaSim's system": _of_page(inputs, "json", "system_name"),
         "study": studies,
         "application map": maps,
-        "options": _of_page("docs/cli.md", "toml", "tasks-per-core"),
+        "options": _of_page("docs/reference/cli.md", "toml", "tasks-per-core"),
         "windows": _of_page(inputs, "toml", "[[reservation]]"),
         "multifactor": _of_page(inputs, "toml", "fairshare"),
         "program": _of_page("bridge/PROTOCOL.md", "json", "phases"),
         "outages": _of_page(inputs, "csv", "down_s"),
-        "limits": _of_page("docs/power.md", "csv", "limit_w"),
-        "signals": _of_page("docs/power.md", "csv", "price_per_kwh"),
-        "job power": _of_page("docs/power.md", "csv", "memory_bound"),
+        "limits": _of_page("docs/reference/power.md", "csv", "limit_w"),
+        "signals": _of_page("docs/reference/power.md", "csv", "price_per_kwh"),
+        "job power": _of_page("docs/reference/power.md", "csv", "memory_bound"),
         "requests": _of_page(inputs, "csv", "unit_cores"),
-        "speeds": _of_page("docs/core-speeds.md", "csv", "factor"),
+        "speeds": _of_page("docs/reference/core-speeds.md", "csv", "factor"),
         "lengths": ["1\n2.5\n1e3\n\n0.25\n"],
         "files in a file": [*maps, *studies],
         "graph": [text for of in form.values() for text in of],

@@ -1,4 +1,4 @@
-"""The AccaSim paper's case study again: the figures and tables of ``docs/accasim-study.md``.
+"""The AccaSim paper's case study again: the figures and tables of ``docs/explanation/accasim-study.md``.
 
     python -m tools.accasim_study HPC2N-2002-2.2-cln.swf.gz --out DIR [--repeats 5] [--memory none]
 

@@ -5,7 +5,7 @@
 It is the wheel that ``pip install .`` makes, and one shared library more with its index, in ``traces/kernels/machine_code``
 (``traces.kernels.shipped`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, or what LLVM
 calls generic elsewhere. A C compiler (``CC``, else ``cc``) links it; the tag of the wheel says which C library it needs.
-docs/wheels.md has more.
+docs/how-to/wheels.md has more.
 """
 
 from __future__ import annotations

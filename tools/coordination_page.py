@@ -1,10 +1,10 @@
-"""The tables and pictures of ``docs/coordination.md`` and ``docs/malleable.md``: what it is worth that the two levels talk.
+"""What it is worth that levels talk: the tables of ``docs/explanation/coordination.md``, ``docs/reference/malleable.md``.
 
     twolevel study tools/studies/releases.toml --data LOGS --out DIR --workers 2
-    python -m tools.coordination_page DIR --page docs/coordination.md
+    python -m tools.coordination_page DIR --page docs/explanation/coordination.md
 
 Likewise of ``tools/studies/hints.toml``, and of ``tools/studies/malleable.toml`` and ``tools/studies/evolving.toml`` for the
-other page. A page's generated parts are written into the page, the pictures into ``images`` beside it.
+other page. A page's generated parts are written into the page, the pictures into ``images`` beside its folder.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def write(folder: Path, page: Path) -> None:
         parts_of, pictures = EVOLVING, {}
     parts = {part: table(comparisons, metric) for part, metric in parts_of.items()}
     page.write_text(filled(page.read_text("utf-8"), parts), encoding="utf-8")
-    (page.parent / "images").mkdir(exist_ok=True)
+    (page.parent.parent / "images").mkdir(exist_ok=True)
     for workload, name in pictures.items():
         save(
             comparison_figure(comparisons, workload=workload, title=f"{TITLES[option]}, {workload}"),
-            page.parent / "images" / f"{name}.png",
+            page.parent.parent / "images" / f"{name}.png",
         )
 
 

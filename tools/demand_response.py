@@ -2,10 +2,10 @@
 
     python -m tools.demand_response
 
-Prints the tables of ``docs/demand-response.md`` and draws its pictures. S. Matsui et al., *Architecture of Job Scheduling
-Simulator for Demand Response Based Resource Provisioning*, ISGC 2021: 151 nodes of 14 cores that draw 66 W idle and 240 W
-at work, 407 kW at the most, jobs that are submitted within 24 h, first come, first served. The paper gives neither the slower
-state of its cores nor when its limit holds: here that is 0.75 of the speed at 180 W, and the whole 24 h.
+Prints the tables of ``docs/explanation/demand-response.md`` and draws its pictures. S. Matsui et al., *Architecture of Job
+Scheduling Simulator for Demand Response Based Resource Provisioning*, ISGC 2021: 151 nodes of 14 cores that draw 66 W idle
+and 240 W at work, 407 kW at the most, jobs that are submitted within 24 h, first come, first served. The paper gives
+neither the slower state of its cores nor when its limit holds: here that is 0.75 of the speed at 180 W, and the whole 24 h.
 """
 
 from __future__ import annotations

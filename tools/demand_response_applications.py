@@ -1,5 +1,5 @@
 """Experiment 2 of the demand response paper with loops and task graphs in its jobs, which the paper cannot have: the tables and
-the picture of ``docs/demand-response.md``.
+the picture of ``docs/explanation/demand-response.md``.
 
     python -m tools.demand_response_applications
 

@@ -1,4 +1,4 @@
-"""The tables of ``docs/constraint-programming.md`` that the rows of the study make (``tools.dispatch_study page``).
+"""The tables of ``docs/reference/constraint-programming.md`` that the rows of the study make (``tools.dispatch_study page``).
 
 Each shows means of samples; how many stands behind in brackets where they are not five, and ``–`` where there is none.
 """
@@ -200,7 +200,7 @@ def neighbourhoods(rows: Rows) -> list[str]:
 
 def charged(rows: Rows) -> list[str]:
     """How much longer jobs wait on the mean where decisions cost time, and how slowdowns change, sample by sample."""
-    days = {"KTH": SHORT["KTH, 3 days"], "Curie": SHORT["Curie, 1 day (`window:11721h+1d`)"]}
+    days = {name.partition(",")[0]: on for name, on in SHORT.items()}
     shown = {name: one for name, one in (RULES | PLANS).items() if one in CHARGED}
 
     def cell(of: Samples, free: Samples) -> str:

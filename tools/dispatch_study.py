@@ -1,4 +1,4 @@
-"""Whether planning by constraint programming pays: the rows and tables of ``docs/constraint-programming.md``.
+"""Whether planning by constraint programming pays: the rows and tables of ``docs/reference/constraint-programming.md``.
 
     python -m tools.dispatch_study run LOG --select busiest:3d --samples 5   a log's days, cores alike: docs/dispatch-study.csv
     python -m tools.dispatch_study run LOG --machine eurora --estimates exact last-two profile     on a stand-in for the paper's
@@ -46,7 +46,7 @@ from traces.base.time import NS_PER_S, parse_duration_ns
 
 SAMPLES, SELECT = 5, "busiest:7d"
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FILE, PAGE = DOCS / "dispatch-study.csv", DOCS / "constraint-programming.md"
+FILE, PAGE = DOCS / "dispatch-study.csv", DOCS / "reference/constraint-programming.md"
 
 #: Cores alike on one host; or the stand-ins of ``tools.dispatch_workloads``.
 MACHINES = ("pool", "eurora", "forhlr")

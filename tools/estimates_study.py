@@ -1,4 +1,4 @@
-"""What better run time estimates are worth to users: the figures and tables of ``docs/estimates-study.md``.
+"""What better run time estimates are worth to users: the figures and tables of ``docs/explanation/estimates-study.md``.
 
     python -m tools.estimates_study LOG… --out DIR [--samples 10] [--load 1] [--workers 2]
 

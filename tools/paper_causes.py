@@ -1,6 +1,6 @@
 """Why the makespans of the two-level paper's evaluation are what they are: by the tasks of its jobs, and by five of them.
 
-``tools.paper_pages`` makes the tables of ``docs/two-level-paper.md`` with it.
+``tools.paper_pages`` makes the tables of ``docs/explanation/two-level-paper.md`` with it.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m tools.paper_four_jobs
 
-Prints the tables of ``docs/two-level-paper.md`` and ``docs/coordination.md`` and draws their pictures. The paper gives no
-numbers: here a core does a GFLOP per second, the first two tasks of a job take 5 s each and the third 10 s; J0 and J1 are
-submitted at 0, J2 at 1 s and J3 at 2 s.
+Prints the tables of ``docs/explanation/two-level-paper.md`` and ``docs/explanation/coordination.md`` and draws their
+pictures. The paper gives no numbers: here a core does a GFLOP per second, the first two tasks of a job take 5 s each and
+the third 10 s; J0 and J1 are submitted at 0, J2 at 1 s and J3 at 2 s.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables and images of ``docs/two-level-paper.md``: the two-level paper's evaluation, made again.
+"""The tables and images of ``docs/explanation/two-level-paper.md``: the two-level paper's evaluation, made again.
 
     for name in two-level-paper two-level-paper-8-tasks two-level-paper-other-days; do
         twolevel study tools/studies/$name.toml --data LOGS --out DIR/$name --workers 2
@@ -6,9 +6,9 @@
     for name in two-level-paper-cost two-level-paper-cost-inline; do
         twolevel study tools/studies/$name.toml --data LOGS --out DIR/$name --workers 1
     done
-    python -m tools.paper_pages DIR --data LOGS --page docs/two-level-paper.md
+    python -m tools.paper_pages DIR --data LOGS --page docs/explanation/two-level-paper.md
 
-The page's generated parts are written into the page, the images into ``images`` beside it.
+The page's generated parts are written into the page, the images into ``images`` beside its folder.
 """
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ def write(folder: Path, data: Path, page: Path) -> None:
         cores=[GANTT_CORES],
         title="W1, fcfs × gss, Υ = 0.25",
     )
-    (page.parent / "images").mkdir(exist_ok=True)
+    (page.parent.parent / "images").mkdir(exist_ok=True)
     for name, figure in drawn.items():
-        save(figure, page.parent / "images" / name)
+        save(figure, page.parent.parent / "images" / name)
 
 
 def main(words: Sequence[str] | None = None) -> int:

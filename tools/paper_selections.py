@@ -1,4 +1,4 @@
-"""Which 24 hours of a log the two-level paper may have simulated: the table of ``docs/two-level-paper.md``.
+"""Which 24 hours of a log the two-level paper may have simulated: the table of ``docs/explanation/two-level-paper.md``.
 
     python -m tools.paper_selections CEA-Curie-2011-2.1-cln.swf.gz
 

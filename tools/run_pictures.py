@@ -1,4 +1,4 @@
-"""Draw the pictures of ``docs/figures.md``: what the figures of runs look like, on the sample workload.
+"""Draw the pictures of ``docs/reference/figures.md``: what the figures of runs look like, on the sample workload.
 
     python -m tools.run_pictures
 

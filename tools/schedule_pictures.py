@@ -1,4 +1,4 @@
-"""Write the small schedules of ``docs/batch-backfilling.md``: as text into the page, and as pictures beside it.
+"""Write the small schedules of ``docs/reference/batch-backfilling.md``: as text into the page, and as pictures beside it.
 
     python -m tools.schedule_pictures            # rewrite the parts of the page, and the pictures
     python -m tools.schedule_pictures --check    # exit 1 if one of them is out of date
@@ -22,7 +22,7 @@ from tools.plain_tool import only
 from traces.base.time import NS_PER_S
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = DOCS / "batch-backfilling.md"
+PAGE = DOCS / "reference/batch-backfilling.md"
 
 #: The kinds of backfilling that are drawn, by what they are called.
 KINDS = {
@@ -215,7 +215,7 @@ def part(number: int) -> str:
         "",
         *table(example),
         "",
-        f"![The schedules of example {number}: cores over time](images/{image(number).name})",
+        f"![The schedules of example {number}: cores over time](../images/{image(number).name})",
         "",
         "```text",
         text(example),

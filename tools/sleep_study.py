@@ -2,9 +2,9 @@
 
     python -m tools.sleep_study
 
-Prints the table of ``docs/power.md``. Jobs come by a daily cycle, 70 in an hour at noon and a fifth of that at midnight, on 1
-to 256 cores, powers of two; run times are lognormal with a median of 10 min, estimates up to four times that. All
-numbers are assumptions, close to those of logs.
+Prints the table of ``docs/reference/power.md``. Jobs come by a daily cycle, 70 in an hour at noon and a fifth of that at
+midnight, on 1 to 256 cores, powers of two; run times are lognormal with a median of 10 min, estimates up to four times
+that. All numbers are assumptions, close to those of logs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of ``docs/slurm-study.md``, of finished studies.
+"""The tables of ``docs/explanation/slurm-study.md``, of finished studies.
 
     twolevel study tools/studies/slurm-estimates.toml --out slurm-estimates
     python -m tools.slurm_cases slurm-estimates

@@ -1,4 +1,4 @@
-"""Draw the figure of ``docs/core-speeds.md``: what each kind of core speeds does to a machine of three cores.
+"""Draw the figure of ``docs/reference/core-speeds.md``: what each kind of core speeds does to a machine of three cores.
 
     python -m tools.speed_pictures
 

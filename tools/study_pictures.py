@@ -1,4 +1,4 @@
-"""Draw the pictures of studies in ``docs/figures.md``: the shipped workload under twelve combinations, and what runs cost.
+"""The pictures of studies in ``docs/reference/figures.md``: the shipped workload under 12 combinations, and what runs cost.
 
 python -m tools.study_pictures
 """

@@ -1,4 +1,4 @@
-"""The known answers of ``docs/techniques-answers.md``: the chunks of each rule; ``tools.technique_study`` writes the page."""
+"""The known answers of ``docs/reference/techniques-answers.md``: the chunks of each rule, for ``tools.technique_study``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of ``docs/techniques-*.md``: known answers, and which technique wins when.
+"""The tables of ``docs/*/techniques-*.md``: known answers, and which technique wins when.
 
 The second is a study: every technique on one loop, by how its tasks vary, what a chunk costs, and what its cores do.
 
@@ -48,7 +48,7 @@ __all__ = [
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FILE = DOCS / "technique-study.csv"
-PAGES = (DOCS / "techniques-answers.md", DOCS / "techniques-study.md")
+PAGES = (DOCS / "reference/techniques-answers.md", DOCS / "explanation/techniques-study.md")
 
 #: Cores, tasks that the loop is to have, and seeds. A task has 1 GFLOP in the mean, and a core makes 1 GFLOP/s in the mean.
 P, N, SEEDS = 16, 1024, 100

@@ -1,4 +1,4 @@
-"""What it costs that jobs stay on few leaf switches: the table of ``docs/topology.md``.
+"""What it costs that jobs stay on few leaf switches: the table of ``docs/explanation/topology.md``.
 
     python -m tools.topology_study
 

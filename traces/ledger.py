@@ -50,11 +50,14 @@ class Machine:
         One per host.
     first_core : ndarray of int64, shape (n_hosts + 1,)
         Host ``h`` has the global cores ``first_core[h]`` up to, not including, ``first_core[h + 1]``.
+    numbers : ndarray of int64, shape (n_cores,), optional
+        The number of each core within its host, where these are only some of its cores; by default they are all, from 0.
     """
 
     name: str
     host_names: tuple[str, ...]
     first_core: Array
+    numbers: Array | None = None
 
     @property
     def n_hosts(self) -> int:
@@ -65,6 +68,15 @@ class Machine:
     def n_cores(self) -> int:
         """Number of cores of the whole machine."""
         return int(self.first_core[-1])
+
+    @property
+    def core_names(self) -> list[str]:
+        """``<host> core <n>`` of each core, n its number within its host."""
+        first = np.asarray(self.first_core, np.int64)
+        count = np.diff(first)
+        own = np.arange(self.n_cores) - np.repeat(first[:-1], count) if self.numbers is None else self.numbers
+        hosts = np.repeat(np.arange(self.n_hosts), count).tolist()
+        return [f"{self.host_names[host]} core {core}" for host, core in zip(hosts, own.tolist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -394,7 +406,9 @@ class Ledger:
     no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
     ``scales`` where no policy scales speeds, ``power`` where nothing of it is shown. Jobs are
     ``moldable`` where they may start with fewer cores than they ask for. ``cut_because`` has, by row of ``jobs``, why those
-    ended whose cores were all lost, or that a policy ended.
+    ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
+    gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
+    tells, where it is cut out of a longer one: what waits at the end of it has not started in it.
     """
 
     machine: Machine
@@ -409,3 +423,6 @@ class Ledger:
     scales: ScaleRecords | None = None
     power: PowerRecords | None = None
     cut_because: Mapping[int, str] = field(default_factory=dict)
+    techniques: tuple[str, ...] = ()
+    technique: Array | None = None
+    window_ns: tuple[int, int] | None = None

@@ -9,9 +9,11 @@ import numpy as np
 from traces.compiled import Array, State, compiled
 from traces.holdings import holdings
 from traces.kernels.signatures import Ints
-from traces.ledger import Ledger
+from traces.ledger import WHY, Ledger
 
 __all__ = ["HostSeries", "LoadSeries", "host_series", "load_series"]
+
+_NEVER = WHY.index("never")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class LoadSeries:
     queue_length : ndarray of int64, shape (k,)
         Jobs that wait for their start: submitted, no longer waiting for another job's end, and not yet started, after
         everything that happens at the instant. One that was cut and is to be tried again waits again. Jobs that never
-        start do not count.
+        start do not count, but for those that wait at the end of a ledger that is cut out of a longer one.
     busy_cores : ndarray of int64, shape (k,)
         Cores allocated to jobs, after everything that happens at the instant.
     """
@@ -53,8 +55,13 @@ def load_series(ledger: Ledger) -> LoadSeries:
     """
     jobs, held = ledger.jobs, holdings(ledger)
     started = jobs.started
+    until = jobs.start_ns
+    if ledger.window_ns is not None:
+        # Who is turned away does so of itself; who has neither started nor left by then waits on, beyond the window.
+        waits = ~started & (jobs.left_ns == ledger.window_ns[1]) & (jobs.eligible_ns >= 0) & (jobs.why != _NEVER)
+        started, until = started | waits, np.where(waits, ledger.window_ns[1], until)
     n, k = int(np.count_nonzero(started)), len(held)
-    instants = np.concatenate([jobs.eligible_ns[started], jobs.start_ns[started], held.start_ns, held.end_ns])
+    instants = np.concatenate([jobs.eligible_ns[started], until[started], held.start_ns, held.end_ns])
     queue_steps = np.repeat(np.array([1, -1, 0], np.int64), [n, n, 2 * k])
     busy_steps = np.concatenate([np.zeros(2 * n, np.int64), held.cores, -held.cores])
     order = np.argsort(instants, kind="stable")

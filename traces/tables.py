@@ -1,6 +1,6 @@
 """Tables: the ledger as pandas frames and Parquet files. The one door to pandas and pyarrow.
 
-The columns, their order, types and units are the published schema (docs/results.md); a test holds the two together.
+The columns, their order, types and units are the published schema (docs/reference/results.md); a test holds the two together.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ __all__ = [
     "read_power_domains",
     "read_rows",
     "rows_frame",
+    "table_rows",
     "timedeltas",
     "write_blocks",
     "write_frame",
@@ -95,7 +96,7 @@ ENERGY = "energy_j"
 #: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
 BOOT_WAIT = "boot_wait_ns"
 
-#: Of the table of power over time (``docs/power.md``); those behind ``level`` count hosts.
+#: Of the table of power over time (``docs/reference/power.md``); those behind ``level`` count hosts.
 POWER_COLUMNS = (
     "instant_ns",
     "power_mw",
@@ -465,6 +466,23 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         If there is none, or it has not.
     """
     return _read(path, columns)
+
+
+def table_rows(path: Path) -> int:
+    """How many rows a Parquet file has, without reading them.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowInvalid
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def read_jobs(path: Path) -> pd.DataFrame:

@@ -70,7 +70,7 @@ class NetworkModel:
 
 @dataclass(frozen=True)
 class SharingModel(NetworkModel):
-    """A model in which flows share links, max-min fair; what each number does is in docs/network.md.
+    """A model in which flows share links, max-min fair; what each number does is in docs/reference/network.md.
 
     Attributes
     ----------

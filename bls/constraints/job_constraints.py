@@ -48,6 +48,11 @@ class JobConstraints:
     outages: Outages | None = None
     widths: Widths | None = None
 
+    @property
+    def drains(self) -> bool:
+        """Whether hosts are drained."""
+        return self.outages is not None and self.outages.drained is not None
+
     def interchangeable(self, platform: Platform) -> bool:
         """Whether every free core is as good as any other to every job, now and later."""
         table = partition_table(platform)
@@ -89,7 +94,8 @@ def planned_outages(windows: Windows | None, n_hosts: int) -> list[list[tuple[in
 
 
 def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: int) -> tuple[Array, Array, Array]:
-    """``BatchState.outage_first, outage_down, outage_up``: failures of each host, then its maintenance; empty if none.
+    """``BatchState.outage_first, outage_down, outage_up``: failures of all hosts, then their maintenance, and where there is
+    any, when they are drained; empty if none.
 
     A host that is never repaired is so at ``bls.engine.state.NEVER``, which is no event.
     """
@@ -104,7 +110,14 @@ def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: in
         failures, down = outages.first, outages.down_ns
         up = np.where(outages.up_ns < MAX_NS, outages.up_ns, NEVER)
     first = np.concatenate([failures, failures[-1] + np.cumsum(counts)])
-    return first, np.concatenate([down, pairs[:, 0]]), np.concatenate([up, pairs[:, 1]])
+    columns = first, np.concatenate([down, pairs[:, 0]]), np.concatenate([up, pairs[:, 1]])
+    if outages is None or outages.drained is None:
+        return columns
+    drained, known = outages.drained, columns[0][-1]
+    up = np.where(drained.up_ns < MAX_NS, drained.up_ns, NEVER)
+    more = known + drained.first[1:], drained.down_ns, up
+    first, down, up = (np.concatenate(both) for both in zip(columns, more, strict=True))
+    return first, down, up
 
 
 def _spans(first: Array) -> list[tuple[int, int]]:

@@ -7,7 +7,8 @@ A trace is a CSV file of one line an outage, in any order::
     0,86400,
 
 The host is down from ``down_s`` up to, not including, ``up_s`` (seconds since time 0); without ``up_s`` it is never
-repaired.
+repaired. A fourth column, ``state``, may say ``drain`` instead of ``down``, or nothing: the host is drained, so that jobs
+which run there go on, and no other starts.
 
 A model is ``mtbf:30d,mttr:4h`` or ``mtbf:30d,mttr:4h,seed:7``: every host is up for exponentially distributed times of mean
 ``mtbf`` and down for those of mean ``mttr``, each rounded to a nanosecond and at least 1 ns. A host's times come from a
@@ -21,7 +22,7 @@ import hashlib
 import itertools
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -39,12 +40,16 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["NEVER", "OutageModel", "Outages", "modelled_outages", "outages", "read_outages"]
+__all__ = ["DRAIN", "NEVER", "OutageModel", "Outages", "modelled_outages", "outages", "read_outages"]
 
 #: The instant of what does not happen any more.
 NEVER = MAX_NS
 
+#: What a host is in an outage: jobs that run on one that is drained go on.
+DOWN, DRAIN = "down", "drain"
+
 _COLUMNS = ["host", "down_s", "up_s"]
+_STATE = "state"
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _HOST = re.compile(r"[0-9]{1,12}")
 _FIRST_DRAW = 4
@@ -100,6 +105,8 @@ class Outages(Columns):
         All outages that begin before this instant are here. ``NEVER`` if these are all; else :meth:`extend` gives more.
     model : OutageModel or None
         What they are drawn from.
+    drained : Outages or None
+        When hosts are drained, in the same way; None if none ever is.
     """
 
     first: Array
@@ -107,6 +114,7 @@ class Outages(Columns):
     up_ns: Array
     known_until_ns: int = NEVER
     model: OutageModel | None = None
+    drained: Outages | None = None
 
     @property
     def n_hosts(self) -> int:
@@ -178,14 +186,15 @@ def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
     ------
     InputError
         One line that names the file and the line: columns are missing or unknown, a host is not the platform's, a
-        time is none, an outage does not end after it begins, or two of a host overlap.
+        time is none, an outage does not end after it begins, a state is unknown, or two of a host in the same state overlap.
     """
     source = os.fspath(path)
     lines = read_csv(path, "trace of outages")
     _, header = next(lines)
-    if sorted(header) != sorted(_COLUMNS):
-        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {','.join(_COLUMNS)}")
-    rows: list[tuple[int, int, int, int]] = []
+    if sorted(header) not in (sorted(_COLUMNS), sorted([*_COLUMNS, _STATE])):
+        allowed = f"{','.join(_COLUMNS)}, and {_STATE}"
+        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {allowed}")
+    rows: dict[str, list[tuple[int, int, int, int]]] = {DOWN: [], DRAIN: []}
     for line, fields in lines:
         values = dict(zip(header, fields, strict=True))
         where = f"{source}: line {line}"
@@ -196,13 +205,23 @@ def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
         up = _instant_ns(values["up_s"], f"{where}: up_s") if values["up_s"] else NEVER
         if up <= down:
             raise InputError(f"{where}: up_s {values['up_s']} is not after down_s {values['down_s']}")
-        rows.append((int(values["host"]), down, up, line))
+        state = values.get(_STATE) or DOWN
+        if state not in rows:
+            raise one_of("state", state, list(rows), where)
+        rows[state].append((int(values["host"]), down, up, line))
+    found = {state: _of_rows(some, platform.n_hosts, source, state) for state, some in rows.items()}
+    return replace(found[DOWN], drained=found[DRAIN] if rows[DRAIN] else None)
+
+
+def _of_rows(rows: list[tuple[int, int, int, int]], n_hosts: int, source: str, state: str) -> Outages:
+    # Of (host, down, up, line), of one state.
     rows.sort()
     for before, after in itertools.pairwise(rows):
         if before[0] == after[0] and after[1] < before[2]:
-            raise InputError(f"{source}: line {after[3]}: host {after[0]} is down already, by line {before[3]}")
+            word = "down" if state == DOWN else "drained"
+            raise InputError(f"{source}: line {after[3]}: host {after[0]} is {word} already, by line {before[3]}")
     table = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-    first = np.searchsorted(table[0], np.arange(platform.n_hosts + 1)).astype(np.int64)
+    first = np.searchsorted(table[0], np.arange(n_hosts + 1)).astype(np.int64)
     return Outages(first, table[1].copy(), table[2].copy())
 
 

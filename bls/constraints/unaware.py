@@ -15,9 +15,10 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.allocators import Allocator
     from bls.machine.platform import Platform
+    from bls.power.signals import Signals
     from bls.workloads.workload import Workload
 
-__all__ = ["UNAWARE", "check_aware", "unaware_of"]
+__all__ = ["UNAWARE", "check_aware", "check_signals", "unaware_of"]
 
 #: What a policy may know nothing of, and what is allowed then.
 UNAWARE: Final[Mapping[str, str]] = {
@@ -90,6 +91,23 @@ def check_aware(
     for what, words in found.items():
         if what in unaware and words is not None:
             raise InputError(f"--bls {name}: {words}: it knows nothing of that; allowed: {UNAWARE[what]}")
+
+
+def check_signals(policy: object, signals: Signals | None) -> None:
+    """That a run has the signals that its policy says it needs, ``needs_signals``: columns of their file.
+
+    Raises
+    ------
+    InputError
+        If it has not.
+    """
+    for needed in getattr(policy, "needs_signals", ()):
+        if signals is None or needed not in signals.values:
+            name, words = (
+                getattr(policy, "name", type(policy).__name__),
+                "there are no --signals" if signals is None else f"{signals.source} has no such column",
+            )
+            raise InputError(f"--bls {name}: it goes by {needed}, and {words}; allowed: --signals with that column")
 
 
 def _whole(platform: Platform) -> bool:

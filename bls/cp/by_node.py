@@ -82,6 +82,7 @@ class ByNodeModel:
         left = np.zeros((len(self._problem), len(self._problem.capacity)), np.int64)
         np.add.at(left, (np.repeat(np.arange(len(self._problem)), self._problem.units), plan.unit_node), 1)
         values = plan.start_s.tolist()
+        self.scheduling.hint_costs(values)
         for job, node in zip(self._job, self._node, strict=True):
             values.append(int(left[job, node] > 0))
             left[job, node] -= 1

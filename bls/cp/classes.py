@@ -213,6 +213,7 @@ class ClassesModel:
             of_classes = np.zeros(self.classes.most.shape, np.int64)
             jobs = np.repeat(np.arange(len(self._problem)), self._problem.units)
             np.add.at(of_classes, (jobs, self.classes.of_node[plan.unit_node]), 1)
+        self.scheduling.hint_costs(plan.start_s.tolist())
         values = plan.start_s.tolist() + [int(of_classes[job, one]) for job, one in self._counted]
         for variable, value in zip(self.variables, values, strict=True):
             self._model.add_hint(variable, value)

@@ -2,7 +2,7 @@
 
 The list's plan is complete. The solver begins at it and can only better it; where the solver finds nothing, or is stopped
 by the clock, the list starts jobs. On a machine on which nothing runs somebody starts at once in either, so no job that
-fits an empty machine is lost.
+fits an empty machine is lost; only where energy has a price may all be held back, until the first of them is planned to start.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bls.cp.objective import Objective
 from bls.cp.parameters import MODELS, Parameters
 from bls.cp.plan import Plan, Start, starts_of
 from bls.cp.pooled import PooledModel
+from bls.cp.priced import objective_of
 from bls.cp.problem import Problem, in_large_pieces, problem_of
 from bls.cp.ranking import holders, select
 from bls.cp.reduction import reduced
@@ -119,8 +120,8 @@ def plan(
     whole, where = problem, None
     if room == BOXES:
         problem, where = reduced(problem)
-    objective = Objective(problem, parameters.goal, parameters.weights)
-    generation = SerialGeneration(problem, room)
+    objective = objective_of(problem, parameters)
+    generation = SerialGeneration(problem, room, objective=objective)
     last = None if last_s is None else last_s[problem.place]
     listed, order = best_list(problem, objective, generation, last)
     value = objective.value(listed.start_s)
@@ -130,14 +131,14 @@ def plan(
         source="fallback",
         is_exact=objective.is_exact,
         list_value=value,
-        bound=objective.constant,
+        bound=objective.floor,
         list_order=order,
         modelled=len(problem),
         place=problem.place,
         list_ns=clock_ns() - began,
     )
     chosen, solving = listed, _Solving(problem, objective, generation, parameters, clock_ns)
-    if not listed.start_s.any():  # nothing is better than to start all
+    if objective.sum_of(listed.start_s) == objective.least:  # nothing is better; mostly that all start
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
         found = replace(found, status="feasible", source="planned")
@@ -154,10 +155,12 @@ def plan(
         if found.is_repeatable:
             found, chosen = solving.solved(kind, hint, found)
             if kind is PooledModel and room != POOL:
-                chosen = generation(np.argsort(chosen.start_s, kind="stable"))  # nobody later, and all have places
+                chosen = generation.as_planned(chosen.start_s)  # nobody later, and all have places
         if found.source == "fallback":
             chosen = listed
-    if not len(whole.held) and chosen.start_s.all():  # the machine is empty, and would stay so
+    if (
+        objective.costs is None and not len(whole.held) and chosen.start_s.all()
+    ):  # the machine is empty, and would stay so
         chosen, found = listed, replace(found, source="fallback")
     if chosen.class_units is not None:
         began, now = clock_ns(), np.flatnonzero(chosen.start_s == 0)
@@ -202,15 +205,16 @@ class _Solving:
     def is_too_large(self, kind: type[_Model]) -> bool:
         """Whether a model is not made: too many variables, or areas of pieces × seconds that int64 hardly bears."""
         problem, parameters = self.problem, self.parameters
-        if float(problem.total.max()) * problem.horizon_s > _LARGEST_AREA:
+        if float(problem.total.max()) * self.objective.horizon_s > _LARGEST_AREA:
             return True
+        most = parameters.most_variables - self.objective.n_more_variables
         if kind is ByNodeModel:
-            return by_node.count_variables(problem) > parameters.most_variables
+            return by_node.count_variables(problem) > most
         if kind is ClassesModel:
-            return self.classes.n_variables > parameters.most_variables
+            return self.classes.n_variables > most
         if kind is BoxesModel:
-            return boxes.count_variables(problem) > min(parameters.most_variables, parameters.most_box_variables)
-        return len(problem) > parameters.most_variables
+            return boxes.count_variables(problem) > min(most, parameters.most_box_variables)
+        return len(problem) > most
 
     def _made(self, kind: type[_Model]) -> _Model:
         if kind is ClassesModel:
@@ -222,9 +226,9 @@ class _Solving:
 
         What Z is at least in the pool, it is at least with places.
         """
-        began, objective = self.clock_ns(), Objective(whole, self.parameters.goal, self.parameters.weights)
+        began, objective = self.clock_ns(), objective_of(whole, self.parameters)
         made = PooledModel(whole, objective)
-        generation = SerialGeneration(whole, POOL)
+        generation = SerialGeneration(whole, POOL, objective=objective)
         made.hint(best_list(whole, objective, generation)[0])
         search = _Search(made, objective, self.parameters)
         search.run()
@@ -234,7 +238,7 @@ class _Solving:
         return replace(
             found,
             is_repeatable=not search.was_stopped,
-            bound=max(objective.constant, objective.bound(search.weighted_bound)),
+            bound=max(objective.floor, objective.bound(search.weighted_bound)),
             solves=search.solves,
             solve_ns=self.clock_ns() - began,
         ), best

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from bls.cp.prices import Prices
 from traces.base.columns import Columns
 from traces.base.errors import PluginError
 from traces.base.time import NS_PER_S
@@ -84,6 +85,8 @@ class Queue(Columns):
         What one unit asks for of its node (req / rn).
     user : int64 (n,), optional
         Whose job it is, where users are to count alike; those of equal numbers are one user's.
+    draw_mw : int64 (n,), optional
+        What the job draws in all beyond idle cores, mW, where energy is to count.
     """
 
     row: Array
@@ -92,6 +95,7 @@ class Queue(Columns):
     units: Array
     per_unit: Array
     user: Array | None = None
+    draw_mw: Array | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -115,6 +119,8 @@ class Instance(Columns):
         What every node has; 0 of all for one that is down.
     running : Running
     queue : Queue
+    prices : Prices, optional
+        What energy costs and emits, where that is to count.
 
     Raises
     ------
@@ -127,6 +133,7 @@ class Instance(Columns):
     capacity: Array
     running: Running
     queue: Queue
+    prices: Prices | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,6 +149,7 @@ class Instance(Columns):
             ("queue: units", queue.units, (n,)),
             ("queue: per_unit", queue.per_unit, (n, kinds)),
             *((("queue: user", queue.user, (n,)),) if queue.user is not None else ()),
+            *((("queue: draw_mw", queue.draw_mw, (n,)),) if queue.draw_mw is not None else ()),
         )
         for name, column, shape in shapes:
             if column.shape != shape or column.dtype != np.int64:
@@ -157,6 +165,7 @@ class Instance(Columns):
             ("queue: duration_s", queue.duration_s, 1, None),
             ("queue: units", queue.units, 1, None),
             ("queue: per_unit", queue.per_unit, 0, None),
+            *((("queue: draw_mw", queue.draw_mw, 0, None),) if queue.draw_mw is not None else ()),
         ):
             if column.size and (int(column.min()) < least or (stop is not None and int(column.max()) >= stop)):
                 value = int(column.min()) if int(column.min()) < least else int(column.max())
@@ -189,6 +198,8 @@ class Instance(Columns):
         units: Array,
         per_unit: Array,
         user: Array | None = None,
+        draw_mw: Array | None = None,
+        prices: Prices | None = None,
     ) -> Instance:
         """The dispatch at an instant in nanoseconds; see the module for how times are rounded.
 
@@ -200,8 +211,10 @@ class Instance(Columns):
             As the attributes.
         expected_end_ns, held_per_unit, places
             Of running jobs: (m,), (m, resources), and the three columns of their places.
-        row, submit_ns, estimate_ns, units, per_unit, user
+        row, submit_ns, estimate_ns, units, per_unit, user, draw_mw
             Of waiting jobs: (n,), and (n, resources).
+        prices
+            As the attribute.
         """
         whole = [own(column, np.int64) for column in places]
         left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)
@@ -209,8 +222,9 @@ class Instance(Columns):
         waited_s = np.maximum(0, (now_ns - np.asarray(submit_ns, np.int64)) // NS_PER_S)
         asked = own(units, np.int64), own(per_unit, np.int64)
         whose = None if user is None else own(user, np.int64)
-        queue = Queue(own(row, np.int64), waited_s, up_s(estimate_ns), *asked, whose)
-        return cls(resources, own(capacity, np.int64), running, queue)
+        draws = None if draw_mw is None else own(draw_mw, np.int64)
+        queue = Queue(own(row, np.int64), waited_s, up_s(estimate_ns), *asked, whose, draws)
+        return cls(resources, own(capacity, np.int64), running, queue, prices)
 
     @cached_property
     def free(self) -> Array:

@@ -55,7 +55,7 @@ def bettered(
     order, current = _first(problem, objective, generation, plan)
     alike: list[int] = np.lexsort((problem.duration_s, problem.area, *problem.per_unit.T)).tolist()
     for number in range(lists):
-        if value == 0:
+        if value == objective.least:
             break
         out = _taken_out(number % 3, order, alike, draw)
         candidate = _back(order, out, draw)

@@ -7,6 +7,8 @@ With weights Z = Σ u (a / d + b / 3600 s) (s - q + d): of slowdowns, and of wai
 fairness between that and n / (m n'), of n modelled jobs of m users, n' of them of this job's user: then all users count as
 much, however many jobs each has.
 
+Where energy has a weight, :mod:`bls.cp.priced` adds what it costs.
+
 Of Z only Σ s / e does. CP-SAT wants whole numbers: with D a multiple of all e, the weights D / e are
 exact; where D is too large, they are S / e rounded, never 0, for an S as large as int64 bears. What they say is then not
 quite Z, so plans are compared by Z itself, and a bound is made weaker by what rounding may have added.
@@ -22,10 +24,11 @@ from typing import Final
 import numpy as np
 
 from bls.cp.parameters import SLOWDOWNS, Weights
+from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
 from traces.compiled import Array
 
-__all__ = ["BOUND_S", "Objective"]
+__all__ = ["BOUND_S", "LARGEST", "PART", "Objective"]
 
 #: What counts as the duration of shorter jobs where slowdowns are bounded, as Feitelson and others have it.
 BOUND_S: Final = 10
@@ -34,15 +37,15 @@ BOUND_S: Final = 10
 _HOUR_S: Final = 3600
 
 #: Weights are whole numbers of this part; smaller ones are refused where they are given.
-_PART: Final = 10**6
+PART: Final = 10**6
 
 #: What the weighted sum of the latest starts may be: below 2**63 with room for what the solver adds and subtracts.
-_LARGEST: Final = 2**58
+LARGEST: Final = 2**58
 
 
 def _weighted(problem: Problem, weights: Weights) -> list[Fraction]:
     """What a second of each job's wait costs by weights: 1 / e where the goal is ``weighted``."""
-    of_slowdown, of_wait, fair = (Fraction(round(value * _PART), _PART) for value in weights)
+    of_slowdown, of_wait, fair = (Fraction(round(value * PART), PART) for value in weights[:3])
     n = len(problem)
     users = np.zeros(n, np.int64) if problem.user is None else problem.user
     _, which, counts = np.unique(users, return_inverse=True, return_counts=True)
@@ -72,7 +75,22 @@ class Objective:
         Of the starts in seconds, at least 1 each.
     is_exact : bool
         Whether they are proportional to 1/e.
+    latest_s : list of int
+        No best plan has a job start later.
+    horizon_s : int
+        Nor end later.
+    costs : list of Piecewise or None
+        What each start adds to Z where that is no weight × the start; :mod:`bls.cp.priced`.
+    least : int
+        What :meth:`sum_of` is at least.
     """
+
+    costs: list[Piecewise] | None = None
+
+    @property
+    def n_more_variables(self) -> int:
+        """How many variables a model has beside those of starts and places."""
+        return 0
 
     def __init__(self, problem: Problem, goal: str = "slowdown", weights: Weights = SLOWDOWNS) -> None:
         if goal == "weighted":
@@ -84,24 +102,40 @@ class Objective:
             self.rates = [Fraction(1, e) for e in self.per_s.tolist()]
         duration = problem.duration_s.tolist()
         self._until: list[int] = (problem.waited_s + problem.duration_s).tolist()
-        latest = [problem.horizon_s - d for d in duration]
+        self.horizon_s = problem.horizon_s
+        self.latest_s = latest = [problem.horizon_s - d for d in duration]
         self._common = math.lcm(*(rate.denominator for rate in self.rates))
         self._exact = [rate.numerator * (self._common // rate.denominator) for rate in self.rates]
-        self.is_exact = sum(w * s for w, s in zip(self._exact, latest, strict=True)) <= _LARGEST
+        self.is_exact = sum(w * s for w, s in zip(self._exact, latest, strict=True)) <= LARGEST
         self.weights = self._exact if self.is_exact else self._rounded(latest)
 
     def _rounded(self, latest: list[int]) -> list[int]:
         # Each weight is at most S / e + 1.
         weighted = sum(w * s for w, s in zip(self._exact, latest, strict=True))
-        scale = max(1, (_LARGEST - sum(latest)) * self._common // weighted)
+        scale = max(1, (LARGEST - sum(latest)) * self._common // weighted)
         parts = ((rate.numerator, rate.denominator) for rate in self.rates)
         return [max(1, (2 * scale * above + below) // (2 * below)) for above, below in parts]
+
+    @property
+    def _of_waits(self) -> Fraction:
+        # Σ (d - q) / e
+        many = zip(self._exact, self._until, strict=True)
+        return Fraction(sum(w * until for w, until in many), self._common)
 
     @cached_property
     def constant(self) -> Fraction:
         """Z of a plan in which all start at t."""
-        many = zip(self._exact, self._until, strict=True)
-        return Fraction(sum(w * until for w, until in many), self._common)
+        return self._of_waits
+
+    @cached_property
+    def least(self) -> int:
+        """What :meth:`sum_of` is at least."""
+        return 0
+
+    @property
+    def floor(self) -> Fraction:
+        """What Z is at least, each job by itself."""
+        return self.constant + Fraction(self.least, self._common)
 
     def sum_of(self, starts_s: Array) -> int:
         """Σ s / e in units of 1/D: what plans are compared by."""

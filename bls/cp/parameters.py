@@ -25,6 +25,9 @@ GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
 #: How many lists ``lns`` makes by default.
 _LISTS: Final = 200
 
+#: How many hours ahead prices are known by default: those of the next day.
+_AHEAD_H: Final = 24.0
+
 #: The smallest weight but 0.
 _LEAST: Final = 1e-6
 
@@ -34,11 +37,14 @@ SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
 
 
 class Weights(NamedTuple):
-    """What counts how much: slowdowns, waits in hours, and users (0: jobs count alike, 1: users do)."""
+    """What counts how much: slowdowns, waits in hours, and users (0: jobs count alike, 1: users do); what energy costs, and
+    a kg of CO2e."""
 
     slowdown: float = 1.0
     wait: float = 0.0
     fairness: float = 0.0
+    energy: float = 0.0
+    carbon: float = 0.0
 
 
 #: Nothing but slowdowns, of jobs that count alike.
@@ -61,13 +67,18 @@ class Parameters:
         Of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom the running jobs block.
     goal : {"slowdown", "bounded", "wait", "weighted"}
         What is minimised, summed over the modelled jobs: (s - q + d) / d; the same over max(d, 10 s), which values jobs of
-        less than 10 s no higher than one of 10 s; s - q + d; or what the next three say. Who is modelled, and the priority,
+        less than 10 s no higher than one of 10 s; s - q + d; or what the next ones say. Who is modelled, and the priority,
         is by slowdown in any case.
     slowdown, wait : float
         Where the goal is ``weighted``: what slowdowns count, and what waits in hours do; 0 or from 1e-6 on, of which they
         are rounded to whole multiples, and one of them not 0.
     fairness : float
         Likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between.
+    energy, carbon : float
+        Likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the prices of
+        the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to cheaper hours then.
+    ahead_h : float
+        How far ahead prices are known, hours; what comes later is not. Above 0.
     search : {"hinted", "guided", "paper", "lns", "list"}
         Where the search begins, and how it goes on. ``guided`` solves the model of the pool first, with the same limits,
         and makes a serial schedule in the order of its starts; ours, and not the papers'. ``paper`` has neither hint nor
@@ -111,6 +122,9 @@ class Parameters:
     slowdown: float = 1.0
     wait: float = 0.0
     fairness: float = 0.0
+    energy: float = 0.0
+    carbon: float = 0.0
+    ahead_h: float = _AHEAD_H
     search: str = "hinted"
     lists: int = _LISTS
     limit_s: float = 0.005
@@ -154,22 +168,45 @@ class Parameters:
                 raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
 
     def _check_weights(self, where: str) -> None:
-        given = (self.slowdown, self.wait, self.fairness)
-        for name, value, most in zip(("slowdown", "wait", "fairness"), given, (1e6, 1e6, 1.0), strict=True):
+        given = self.weights
+        for name, value, most in zip(Weights._fields, given, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
             real(f"{where}: {name}", value, 0.0, most)
             if 0.0 < value < _LEAST:
                 raise InputError(f"{where}: {name}: {value:g}; allowed: 0, or {_LEAST:g} to {most:g}")
-        if self.goal != "weighted" and given != (1.0, 0.0, 0.0):
-            raise InputError(f"{where}: slowdown, wait and fairness are weights; allowed: with goal=weighted")
+        if self.goal != "weighted" and given != SLOWDOWNS:
+            raise InputError(
+                f"{where}: slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted"
+            )
         if max(self.slowdown, self.wait) < _LEAST:
             raise InputError(
                 f"{where}: slowdown, wait: {self.slowdown:g}, {self.wait:g}; allowed: one of {_LEAST:g} or more"
             )
 
+        real(f"{where}: ahead_h", self.ahead_h, 0.0, 1e5)
+        if self.ahead_h <= 0.0:
+            raise InputError(f"{where}: ahead_h: {self.ahead_h:g}; allowed: above 0, up to 1e+05")
+        if self.ahead_h != _AHEAD_H and not self.weighs_energy:
+            raise InputError(
+                f"{where}: ahead_h: {self.ahead_h:g}: no prices are looked at; allowed: with energy or carbon"
+            )
+
     @property
     def weights(self) -> Weights:
         """What counts how much where the goal is ``weighted``."""
-        return Weights(self.slowdown, self.wait, self.fairness)
+        return Weights(self.slowdown, self.wait, self.fairness, self.energy, self.carbon)
+
+    @property
+    def weighs_energy(self) -> bool:
+        """Whether what energy costs or emits counts."""
+        return self.goal == "weighted" and (self.energy > 0.0 or self.carbon > 0.0)
+
+    @property
+    def needs_signals(self) -> tuple[str, ...]:
+        """What has to be known over time, as columns of a file of signals."""
+        if not self.weighs_energy:
+            return ()
+        weighed = {"price_per_kwh": self.energy, "g_co2e_per_kwh": self.carbon}
+        return tuple(name for name, weight in weighed.items() if weight > 0.0)
 
     @property
     def has_solver(self) -> bool:

@@ -29,6 +29,7 @@ class PooledModel:
 
     def hint(self, plan: Schedule) -> None:
         """Have the search begin at a plan."""
+        self.scheduling.hint_costs(plan.start_s.tolist())
         for variable, start in zip(self.variables, plan.start_s.tolist(), strict=True):
             self.scheduling.model.add_hint(variable, start)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from bls.cp.instance import Instance
+from bls.cp.prices import Prices
 from traces.base.columns import Columns
 from traces.compiled import Array
 
@@ -60,8 +61,10 @@ class Problem(Columns):
         What each job asks for in all, in the instance's pieces, summed over the kinds of resources.
     piece : int64 (resources,)
         How much of a resource, as the instance has it, is counted as one.
-    user : int64 (k,), optional
-        Whose jobs they are, as the queue has it.
+    user, draw_mw : int64 (k,), optional
+        Whose jobs they are, and what they draw, as the queue has it.
+    prices : Prices, optional
+        As the instance has them.
     """
 
     resources: tuple[str, ...]
@@ -75,6 +78,8 @@ class Problem(Columns):
     area: Array
     piece: Array
     user: Array | None = None
+    draw_mw: Array | None = None
+    prices: Prices | None = None
 
     def __len__(self) -> int:
         return len(self.place)
@@ -106,7 +111,7 @@ class Problem(Columns):
 
     @cached_property
     def horizon_s(self) -> int:
-        """No optimal plan ends later, eoh - t: the last running job's end and then all durations, one after the other.
+        """No optimal plan ends later unless energy counts, eoh - t: the last running job's end and then all durations.
 
         The paper's (section 2.2) adds the durations of all running jobs, which excludes nothing else and is longer.
         """
@@ -143,6 +148,8 @@ def problem_of(instance: Instance, place: Array) -> Problem:
         queue.area[place],
         np.ones(len(instance.resources), np.int64),
         None if queue.user is None else queue.user[place],
+        None if queue.draw_mw is None else queue.draw_mw[place],
+        instance.prices,
     )
 
 

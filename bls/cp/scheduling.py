@@ -6,10 +6,12 @@ jobs, running ones included, within what all nodes have together. The objective 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
 from bls.cp.objective import Objective
+from bls.cp.prices import Piecewise
 from bls.cp.problem import Problem
 from bls.cp.solver import cp_model
 
@@ -41,6 +43,44 @@ class Scheduling:
     intervals: list[Any]
     running: dict[int, Any]
     decided: list[list[Any]] = field(default_factory=list)
+    _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
+
+    def minimise(self, objective: Objective) -> None:
+        """Minimise the weighted sum of the starts; or of what these cost, in pieces.
+
+        A job is in one of its pieces, and costs what that says.
+        """
+        library, model = cp_model(), self.model
+        if objective.costs is None:
+            model.minimize(library.LinearExpr.weighted_sum(self.starts, objective.weights))
+            return
+        summed, weights = [], []
+        for job, (start, piece, latest) in enumerate(
+            zip(self.starts, objective.costs, objective.latest_s, strict=True)
+        ):
+            if len(piece.at_s) == 1:
+                summed.append(start)
+                weights.append(piece.slope[0])
+                continue
+            literals = [model.new_bool_var("") for _ in piece.at_s]
+            cost = model.new_int_var(*piece.extremes(latest), "")
+            model.add_exactly_one(literals)
+            ends = [*piece.at_s[1:], latest]
+            for literal, at, end, value, slope in zip(literals, *piece[:1], ends, *piece[1:], strict=True):
+                model.add_linear_constraint(start, at, end).only_enforce_if(literal)
+                model.add(cost - slope * start == value - slope * at).only_enforce_if(literal)
+            self._pieces.append((job, piece, literals, cost))
+            summed.append(cost)
+            weights.append(1)
+        model.minimize(library.LinearExpr.weighted_sum(summed, weights))
+
+    def hint_costs(self, start_s: list[int]) -> None:
+        """Have the search begin at what starts cost."""
+        for job, piece, literals, cost in self._pieces:
+            now = bisect_right(piece.at_s, start_s[job]) - 1
+            for k, literal in enumerate(literals):
+                self.model.add_hint(literal, int(k == now))
+            self.model.add_hint(cost, piece(start_s[job]))
 
     @property
     def n_variables(self) -> int:
@@ -63,9 +103,8 @@ class Scheduling:
 def scheduling(problem: Problem, objective: Objective) -> Scheduling:
     """The model of a problem on pooled resources."""
     model = cp_model().CpModel()
-    horizon = problem.horizon_s
     durations, units = problem.duration_s.tolist(), problem.units.tolist()
-    starts = [model.new_int_var(0, horizon - d, "") for d in durations]
+    starts = [model.new_int_var(0, latest, "") for latest in objective.latest_s]
     intervals = [model.new_fixed_size_interval_var(s, d, "") for s, d in zip(starts, durations, strict=True)]
     ends, amounts = problem.pooled_ends
     running = {end: model.new_fixed_size_interval_var(0, end, "") for end in ends.tolist()}
@@ -78,5 +117,6 @@ def scheduling(problem: Problem, objective: Objective) -> Scheduling:
         boxes = [intervals[job] for job in wanting] + [running[end] for end, _ in held]
         demands = [units[job] * asked[job] for job in wanting] + [amount for _, amount in held]
         model.add_cumulative(boxes, demands, total)
-    model.minimize(cp_model().LinearExpr.weighted_sum(starts, objective.weights))
-    return Scheduling(problem, model, starts, intervals, running)
+    made = Scheduling(problem, model, starts, intervals, running)
+    made.minimise(objective)
+    return made

@@ -6,13 +6,15 @@ found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from bls.cp.objective import Objective
+from bls.cp.priced_kernel import Costs, generate_priced
 from bls.cp.problem import Held, Problem
 from bls.cp.serial_kernel import BOXES, NODES, POOL, Room, generate
 from traces.base.columns import Columns
@@ -81,10 +83,16 @@ class SerialGeneration:
         ``POOL``, ``NODES`` or ``BOXES``.
     release_s : int64 (k,), optional
         When each job may start at the earliest, s after t; at t if it is not given.
+    objective : Objective, optional
+        Whose costs say, where it has any, to when jobs are held back; else each starts as early as it can.
     """
 
-    def __init__(self, problem: Problem, room: int, release_s: Array | None = None) -> None:
+    def __init__(
+        self, problem: Problem, room: int, release_s: Array | None = None, objective: Objective | None = None
+    ) -> None:
         self._problem = problem
+        self._costs = None if objective is None or objective.costs is None else _costs(objective)
+        self._release_s = np.zeros(len(problem), np.int64) if release_s is None else own(release_s.copy(), np.int64)
         held, n_nodes, kinds, jobs = problem.held, len(problem.capacity), len(problem.resources), len(problem)
         n_units = int(problem.units.sum()) if room != POOL else 0
         ends, amounts = problem.pooled_ends
@@ -115,7 +123,7 @@ class SerialGeneration:
             units=own(problem.units.copy(), np.int64),
             first_unit=own(problem.first_unit.copy(), np.int64),
             per_unit=own(problem.per_unit.copy(), np.int64),
-            release_s=np.zeros(jobs, np.int64) if release_s is None else own(release_s.copy(), np.int64),
+            release_s=self._release_s.copy(),
             order=np.zeros(jobs, np.int64),
             n_slices=np.zeros(1, np.int64),
             slice_s=np.zeros(len(self._slice_s) + 2 * jobs, np.int64),
@@ -135,6 +143,19 @@ class SerialGeneration:
 
     def __call__(self, order: Array) -> Schedule:
         """The schedule of the jobs in an order, int64 (k,): a permutation of their places."""
+        self._room.release_s[:] = self._release_s
+        return self._generated(order, self._costs)
+
+    def as_planned(self, start_s: Array) -> Schedule:
+        """The schedule in the order of a plan's starts, int64 (k,), in which nobody starts later than there if places do not
+        matter; nor earlier where jobs are held back."""
+        order = np.argsort(start_s, kind="stable")
+        if self._costs is None:
+            return self(order)
+        self._room.release_s[:] = np.maximum(self._release_s, start_s)
+        return self._generated(order, None)
+
+    def _generated(self, order: Array, costs: Costs | None) -> Schedule:
         room = self._room
         assert len(order) == len(room.order), "an order has every job"
         room.order[:] = order
@@ -143,10 +164,33 @@ class SerialGeneration:
         room.used[: len(self._slice_s)] = self._used
         room.n_boxes[0] = self._n_held
         room.head[:] = self._head
-        failed = generate(room)
+        failed = generate(room) if costs is None else generate_priced(room, costs)
         assert not failed, "only jobs that the empty machine can hold are modelled"
         low = room.unit_low.copy() if room.room == BOXES else room.unit_low[:0].copy()
         return Schedule(room.start_s.copy(), room.unit_node.copy(), low)
+
+
+def _costs(objective: Objective) -> Costs:
+    pieces = objective.costs
+    assert pieces is not None
+    back = [piece.minima_s for piece in pieces]
+
+    def column(values: Iterable[int]) -> Array:
+        return np.fromiter(values, np.int64)
+
+    def first(lists: Sequence[Sequence[int]]) -> Array:
+        return np.cumsum([0, *map(len, lists)], dtype=np.int64)
+
+    return Costs(
+        piece_first=first([piece.at_s for piece in pieces]),
+        at_s=column(chain.from_iterable(piece.at_s for piece in pieces)),
+        value=column(chain.from_iterable(piece.value for piece in pieces)),
+        slope=column(chain.from_iterable(piece.slope for piece in pieces)),
+        back_first=first(back),
+        back_s=column(chain.from_iterable(back)),
+        latest_s=column(objective.latest_s),
+        first_s=np.zeros(len(pieces), np.int64),
+    )
 
 
 def _chains(held: Held, n_nodes: int, kinds: int) -> tuple[Array, Array]:
@@ -187,7 +231,7 @@ def best_list(
         sum_of = objective.sum_of(schedule.start_s)
         if best is None or sum_of < value:
             name, best, value = one, schedule, sum_of
-        if value == 0:
+        if value == objective.least:
             return best, name
     assert best is not None
     for _ in range(_ANEW):

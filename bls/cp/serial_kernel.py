@@ -12,7 +12,7 @@ from typing import Final
 from traces.compiled import State, compiled
 from traces.kernels.signatures import Ints, Ints2
 
-__all__ = ["BOXES", "NODES", "POOL", "Room", "generate"]
+__all__ = ["BOXES", "NODES", "POOL", "Room", "first_slice", "generate", "not_before", "start"]
 
 POOL: Final = 0
 NODES: Final = 1
@@ -254,17 +254,17 @@ def _hold(room: Room, job: int, first: int, stop: int) -> None:
 
 
 @compiled(inner=True)
-def _not_before(room: Room, place: int) -> int:
+def not_before(room: Room, place: int, first_s: Ints) -> int:
     """When the job at a place of the order can start at the earliest: not before one that was placed and asks for no more.
 
-    That one could not start any earlier, unless it came later than this one, and since then there is less room.
+    That one could not start before ``first_s``, unless it came later than this one, and since then there is less room.
     """
     job = room.order[place]
     found = 0
     for k in range(place):
         other = room.order[k]
         if (
-            room.start_s[other] > found
+            first_s[other] > found
             and room.release_s[other] <= room.release_s[job]
             and room.duration_s[other] <= room.duration_s[job]
             and room.units[other] <= room.units[job]
@@ -273,8 +273,40 @@ def _not_before(room: Room, place: int) -> int:
             while kind < room.total.size and room.per_unit[other, kind] <= room.per_unit[job, kind]:
                 kind += 1
             if kind == room.total.size:
-                found = room.start_s[other]
+                found = first_s[other]
     return found
+
+
+@compiled(inner=True)
+def first_slice(room: Room, job: int, earliest: int) -> int:
+    """The slice in which a job can start first, no earlier than an instant, with its places found; -1 if in none."""
+    k = 0  # the slice in which that is
+    while k + 1 < room.n_slices[0] and room.slice_s[k + 1] <= earliest:
+        k += 1
+    while k < room.n_slices[0]:
+        begin = max(room.slice_s[k], earliest)
+        stop = begin + room.duration_s[job]
+        clash = _clash(room, job, k, stop)
+        if clash >= 0:
+            k = clash + 1
+        elif room.room == POOL or _place(room, job, begin, stop):
+            return k
+        else:
+            k += 1
+    return -1
+
+
+@compiled(inner=True)
+def start(room: Room, job: int, k: int, begin: int) -> None:
+    """Have a job start within slice ``k``, in the places that were found."""
+    stop = begin + room.duration_s[job]
+    room.start_s[job] = begin
+    if room.room != POOL:
+        _take(room, job, begin, stop)
+    if begin > room.slice_s[k]:
+        _split(room, k, begin)
+        k += 1
+    _hold(room, job, k, stop)
 
 
 @compiled()
@@ -282,27 +314,9 @@ def generate(room: Room) -> int:
     """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
     for place in range(room.order.size):
         job = room.order[place]
-        earliest = max(_not_before(room, place), room.release_s[job])
-        k = 0  # the slice in which that is
-        while k + 1 < room.n_slices[0] and room.slice_s[k + 1] <= earliest:
-            k += 1
-        while True:
-            if k >= room.n_slices[0]:
-                return 1
-            begin = max(room.slice_s[k], earliest)
-            stop = begin + room.duration_s[job]
-            clash = _clash(room, job, k, stop)
-            if clash >= 0:
-                k = clash + 1
-            elif room.room == POOL or _place(room, job, begin, stop):
-                break
-            else:
-                k += 1
-        room.start_s[job] = begin
-        if room.room != POOL:
-            _take(room, job, begin, stop)
-        if begin > room.slice_s[k]:
-            _split(room, k, begin)
-            k += 1
-        _hold(room, job, k, stop)
+        earliest = max(not_before(room, place, room.start_s), room.release_s[job])
+        k = first_slice(room, job, earliest)
+        if k < 0:
+            return 1
+        start(room, job, k, max(room.slice_s[k], earliest))
     return 0

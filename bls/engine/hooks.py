@@ -48,6 +48,8 @@ SET_STATES = 36
 HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS = 37, 38, 39, 40
 # Limits to the power of parts of the machine:
 DOMAIN_LIMITS, DOMAIN_OFFER, DOMAIN_FITS = 41, 42, 43
+# Hosts that are drained:
+DRAIN = 44
 
 HOOKS = Hooks(
     "batch engine",
@@ -97,6 +99,7 @@ HOOKS = Hooks(
         DOMAIN_LIMITS: ("limits to parts of the machine", "bls.engine.features.power_domains:change_domain_limits"),
         DOMAIN_OFFER: ("cores of parts that are limited", "bls.engine.features.power_domains:offer_of_domains"),
         DOMAIN_FITS: ("named cores of such parts", "bls.engine.features.power_domains:fits_domains"),
+        DRAIN: ("hosts that are drained", "bls.engine.features.drains:move_cores"),
     },
 )
 
@@ -121,7 +124,8 @@ def wanted(state: BatchState) -> set[int]:
     if sizes[b.PRESETS_LEFT] > 0:
         found.add(PRESETS)
     if settings[b.RELEASES] != b.NO_RELEASES:
-        found |= {TAKE_UP, GIVE_UP, RELEASE} | ({HOLD_LEFT} if by_cores else set())
+        found |= {TAKE_UP, GIVE_UP} | ({HOLD_LEFT} if by_cores else set())
+        found.add(DRAIN if settings[b.RELEASES] == b.BY_DRAIN else RELEASE)
     parts = (b.AFTER_PASS, b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)
     found |= {int(settings[part]) for part in parts if settings[part] != 0}
     if settings[b.MOLDS] == 1:

@@ -224,8 +224,8 @@ STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
 # Values of CUT: by the job itself; by what REASON says; likewise, and it is not tried again, whatever the reason.
 BY_ITSELF, BY_OTHERS, FOR_GOOD = 0, 1, 2
 
-# Values of RELEASES:
-NO_RELEASES, BY_CORE, BY_HOST = 0, 1, 2
+# Values of RELEASES; the last: what jobs have of hosts that are drained counts with the hosts.
+NO_RELEASES, BY_CORE, BY_HOST, BY_DRAIN = 0, 1, 2, 3
 
 # Values of RESIZE: never; when nobody waits; when the head lacks cores; both; so that all have as many as they can; as jobs
 # wish; as a policy decides.
@@ -605,11 +605,12 @@ class BatchState(State):
         Who depends on whom: the children of row r are ``child_row[child_first[r]:child_first[r + 1]]``.
     host_first : int64 (H + 1,); host_free : int64 (H,); host_of : int64 (M,)
         Cores of the hosts; free cores of each (kept only for allocators that ask); host of each core.
-    outage_first : int64 (2·H + 1,); outage_down, outage_up : int64
-        Outages of each host: unplanned ones of host h at h, planned ones at H + h.
-    host_ns, host_key : int64 (2·H,)
-        Heap of the next event of each: key h is a repair, 2·H + h an outage.
-    host_status : int64 (3, 2·H)
+    outage_first : int64 (V + 1,); outage_down, outage_up : int64
+        Outages of each host: unplanned ones of host h at h, planned ones at H + h, and if hosts are drained, that at 2·H + h;
+        V is 2·H, or 3·H.
+    host_ns, host_key : int64 (V,)
+        Heap of the next event of each: key v is a repair, V + v an outage.
+    host_status : int64 (3, V)
         ``DOWN_UNTIL``, 0 if up; ``NEXT_OUTAGE``, the next or present one in its list; ``NEXT_DOWN``, when the next begins.
     windows : int64 (2, windows)
     boundaries : int64

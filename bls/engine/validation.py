@@ -274,7 +274,7 @@ def _down_until(state: BatchState) -> Array:
     n_hosts = len(state.host_first) - 1
     until: Array = np.zeros(n_hosts, np.int64)
     if state.host_status.shape[1]:
-        until = state.host_status[b.DOWN_UNTIL].reshape(2, n_hosts).max(axis=0)
+        until = state.host_status[b.DOWN_UNTIL].reshape(-1, n_hosts).max(axis=0)
     if state.stops.host.shape[1]:
         until = np.maximum(until, state.stops.host[b.STOP_UNTIL])
     return until
@@ -339,7 +339,7 @@ def _check_sleep(state: BatchState, holder: Array) -> None:
         _fault(state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that boots")
     down = np.zeros(n_hosts, np.bool_)
     if state.host_status.shape[1]:
-        down = (state.host_status[b.DOWN_UNTIL] > 0).reshape(2, n_hosts).any(axis=0)
+        down = (state.host_status[b.DOWN_UNTIL] > 0).reshape(-1, n_hosts).any(axis=0)
     used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
     idles = since != b.NEVER
     if not state.clock[b.IN_PASS] and len(bad := np.flatnonzero(idles != ~(down | used | (what == b.OFF)))):

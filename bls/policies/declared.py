@@ -6,6 +6,8 @@
     What it notes of its decisions (``View.note``): names of columns and their types, of :data:`NOTED`.
 ``unaware_of``
     What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
+``needs_signals``
+    What it goes by that is known over time: columns of the file of ``--signals``. A run that has none is refused, too.
 ``totals()``
     Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
 ``for_run()``

@@ -107,6 +107,6 @@ def prepared(program: Program, jobs: KnownJobs) -> tuple[Array, Array]:
         name = min(program.names & POWERED)
         raise InputError(
             f"expr:{shown(program.text)[1:-1]}: {name}: the platform does not say what its hosts draw; allowed: one whose "
-            "hosts have all [hosts.power] (docs/power.md)"
+            "hosts have all [hosts.power] (docs/reference/power.md)"
         )
     return (jobs.cores * jobs.core_mw / 1000)[None], memory

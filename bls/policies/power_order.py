@@ -40,7 +40,7 @@ def power_w(jobs: KnownJobs, name: str) -> Array:
     if (jobs.core_mw < 0).any():
         raise InputError(
             f"--bls {name}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
-            "(docs/power.md), as --platform demand-response"
+            "(docs/reference/power.md), as --platform demand-response"
         )
     found: Array = jobs.cores * jobs.core_mw / 1000
     return found

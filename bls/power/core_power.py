@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.machine.host_power import milliwatts
 from bls.machine.platform import Platform
 from bls.power.table import MOST_MW
 from traces.compiled import Array
@@ -13,7 +14,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.options import PowerPlan
 
-__all__ = ["core_mw"]
+__all__ = ["core_mw", "idle_mw"]
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
@@ -32,6 +33,16 @@ def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
     of_class = [_mean(cores, row) for row in plan.classes.active_mw[:, 0].tolist()]
     found: Array = np.array(of_class, np.int64)[plan.classes.kind]
     return found
+
+
+def idle_mw(platform: Platform) -> int:
+    """The mean over all cores of the machine of what one draws that no job holds, mW, rounded half up; 0 where the platform
+    does not say it of all."""
+    if any(group.power is None for group in platform.hosts):
+        return 0
+    cores = [group.count * group.cores for group in platform.hosts]
+    idle = [milliwatts("idle_w", group.power.idle_w) for group in platform.hosts if group.power is not None]
+    return _mean(cores, idle)
 
 
 def _mean(cores: list[int], mw: list[int]) -> int:

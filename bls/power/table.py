@@ -134,7 +134,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     if missing is not None:
         raise InputError(
             f"{option}: the platform does not say what its hosts draw; hosts[{missing}] has no [hosts.power] table with idle_w "
-            "and states (docs/power.md)"
+            "and states (docs/reference/power.md)"
         )
     known = [power for power in powers if power is not None]
     _check_most(platform, known, option)

@@ -91,6 +91,13 @@ class _Columns:
         return read_only(self._facts.deadlines_ns[self.origin])
 
     @cached_property
+    def more_mw(self) -> Array:
+        """What each of them draws at full speed beyond idle cores, as far as the scheduler knows: its cores × the mean over all
+        cores of the machine, mW; -1 unknown."""
+        each = self._facts.more_mw[self.origin]
+        return read_only(np.where(each < 0, -1, each * self.cores))
+
+    @cached_property
     def eligible_ns(self) -> Array:
         """When they joined the queue."""
         return self._kept(b.ELIGIBLE)

@@ -66,9 +66,11 @@ class JobFacts:
     It holds the workload, and keeps to itself what no scheduler knows, such as run times.
     """
 
-    def __init__(self, workload: Workload, platform: Platform, around: JobConstraints, deadline_ns: Array) -> None:
+    def __init__(
+        self, workload: Workload, platform: Platform, around: JobConstraints, deadline_ns: Array, more_mw: Array
+    ) -> None:
         self._workload, self._around, self._deadline_ns = workload, around, deadline_ns
-        self.platform = platform
+        self.platform, self.more_mw = platform, more_mw
 
     @property
     def asks(self) -> bool:

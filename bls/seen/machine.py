@@ -59,7 +59,7 @@ class Present:
         until = self._state.host_status[b.DOWN_UNTIL]
         if not len(until):
             return read_only(np.zeros(n_hosts, np.int64))
-        return read_only(np.maximum(until[:n_hosts], until[n_hosts:]))
+        return read_only(until.reshape(-1, n_hosts).max(axis=0))
 
     @cached_property
     def held(self) -> tuple[Array, Array, Array]:

@@ -146,7 +146,8 @@ def moment_of(state: BatchState) -> Moment:
         hi, holder = lo + 1, state.holder[lo]
     down = np.zeros(0, np.int64)
     if sizes[b.N_DOWN]:
-        down = np.flatnonzero(state.host_status[b.DOWN_UNTIL].reshape(2, -1).max(axis=0) > 0)
+        until = state.host_status[b.DOWN_UNTIL].reshape(-1, len(state.host_first) - 1)
+        down = np.flatnonzero(until.max(axis=0) > 0)
     ended = jobs[b.STATE, : sizes[b.N_ROWS]]
     return Moment(
         int(clock[b.NOW]),

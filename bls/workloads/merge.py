@@ -94,6 +94,7 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
         n_lines=sum(workload.n_lines for workload in workloads),
         extras=extras,
         names=names,
+        waiting=sum(workload.waiting for workload in workloads),
     )
 
 

@@ -79,11 +79,15 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
 
         Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
     preset : bool
-        Whether the jobs that run at the window's start S are selected as well. Those are the jobs submitted
-        before S that by the log (submit + wait, run time) start at S or before and end after it. They are
-        submitted at time 0 with the run time and the estimate that are left (an estimate of at least 1 ns),
-        and are marked in ``Workload.preset``. Jobs that by the log still wait at S, and those of which no wait
-        is recorded, are not selected.
+        Whether the jobs that are there at the window's start S are selected as well. Those are the jobs submitted
+        before S that by the log (submit + wait, run time)
+
+        - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
+          estimate that are left (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
+        - wait: they start, or were cancelled, after S. They are submitted at time 0 with all their run time, before
+          those that are submitted at S, and are counted in ``Workload.waiting``.
+
+        Jobs of which no wait is recorded are not selected.
     where : str
         The option it was given in, for messages.
 
@@ -165,14 +169,15 @@ def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bo
     left = workload.run_ns - age
     runs = (submit < start_ns) & (wait >= 0) & (age >= 0) & (left > 0) & preset
     runs &= ~workload.run_unknown & ((cancel < 0) | (cancel > start_ns))
-    chosen = runs.copy()
+    waits = (submit < start_ns) & (wait >= 0) & (age < 0) & ((cancel < 0) | (cancel > start_ns)) & preset
+    chosen = runs | waits
     chosen[first:stop] = True
     rows = np.flatnonzero(chosen)
-    running = runs[rows]
-    moved = np.where(running, 0, submit[rows] - start_ns)
+    running, waiting = runs[rows], waits[rows]
+    moved = np.where(running | waiting, 0, submit[rows] - start_ns)
     # In the order of (submit, line): jobs that run are now submitted together with those submitted at the start.
     order = np.lexsort((workload.line[rows], moved))
-    rows, running, moved = rows[order], running[order], moved[order]
+    rows, running, waiting, moved = rows[order], running[order], waiting[order], moved[order]
     return workload.take(
         rows,
         submit_ns=moved,
@@ -180,8 +185,9 @@ def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bo
         estimate_ns=np.where(
             running, np.maximum(workload.estimate_ns[rows] - age[rows], 1), workload.estimate_ns[rows]
         ),
-        wait_ns=np.where(running, 0, wait[rows]),
+        wait_ns=np.where(running, 0, np.where(waiting, -age[rows], wait[rows])),  # from time 0 on
         cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
         preset=np.where(running, 1, workload.preset[rows]),
         header=with_start(workload.header, start_ns),
+        waiting=int(np.count_nonzero(waiting)),
     )

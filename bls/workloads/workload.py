@@ -112,6 +112,8 @@ class Workload:
     names : mapping of int to str
         What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
         numbers. The names of one log are kept once, whichever of its jobs are taken.
+    waiting : int
+        How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -149,6 +151,7 @@ class Workload:
     application: Array = field(default_factory=_unknown)
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
+    waiting: int = 0
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -240,6 +243,14 @@ class Workload:
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
         return self.take(~rejected, rejects={**self.rejects, **counted})
+
+    @property
+    def selected_text(self) -> str:
+        """How many jobs there are, and of these, how many were there before time 0, in words."""
+        running = int(np.count_nonzero(self.preset))
+        parts = [f"{running} run already"] if running else []
+        parts += [f"{self.waiting} wait{'s' * (self.waiting == 1)} already"] if self.waiting else []
+        return f"{len(self)} jobs selected" + (f", of which {' and '.join(parts)}" if self.waiting else "")
 
     @classmethod
     def from_lines(

@@ -7,6 +7,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from bridge.options.declared import TRACE_FORMATS
+from bridge.options.tracing import NO_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Value, kind_of, value_of_kind
@@ -73,8 +75,15 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
             raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
         kind = kind_of(known[names[key]].annotation)
         declared, _ = command.options.get(names[key], (None, None))
-        checked = value_of_kind(kind, value, f"{where}{key}", declared)
+        checked = value_of_kind(kind, _formats(value) if key == "trace" else value, f"{where}{key}", declared)
         yield names[key], _located(key, checked, Path(file).resolve().parent), f"{where}{key}"
+
+
+def _formats(value: Any) -> Any:
+    # A file may say whether there is to be a trace, and not of which format.
+    if isinstance(value, bool):
+        return TRACE_FORMATS.default if value else NO_FORMATS
+    return ",".join(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
 
 
 def _located(key: str, value: Any, folder: Path) -> Any:

@@ -44,7 +44,7 @@ def _cache() -> Finding:
 
 def _otf2_library() -> Finding:
     try:
-        from traces.exporters.otf2_library import c_functions
+        from traces.exporters.otf2.library import c_functions
 
         functions = c_functions()
     except Exception as error:

@@ -15,7 +15,8 @@ def figures_command(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="A figure by name (docs/figures.md); may be repeated; default: all there are."
+            metavar="NAME",
+            help="A figure by name (docs/reference/figures.md); may be repeated; default: all there are.",
         ),
     ] = None,
     out: Annotated[

@@ -21,6 +21,7 @@ from bridge.options.declared import (
     RATES,
     REPEATS,
     REPORT,
+    REPORT_ONLY,
     SETTLE,
     SIZES,
     SLURM_CONF,
@@ -114,6 +115,7 @@ class ReplayReport:
     """What a replay is compared with, and how often it is repeated."""
 
     report: Annotated[bool, REPORT] = REPORT.default
+    report_only: Annotated[bool, REPORT_ONLY] = REPORT_ONLY.default
     beside: Annotated[str, BESIDE] = BESIDE.default
     repeats: Annotated[int, REPEATS] = REPEATS.default
     rates: Annotated[str | None, RATES] = None
@@ -140,6 +142,7 @@ def replay_command(
     from bridge.replay.installed import installed_slurm
     from bridge.replay.record import replay_rows, write_replay
     from bridge.replay.report.asked import given_plan
+    from bridge.replay.report.finished import FOLDER, finished, put_report
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.scenarios.machine import given_platform
@@ -148,10 +151,18 @@ def replay_command(
     from traces.base.errors import InputError
 
     planned = given_plan(
-        report.report, report.beside, report.repeats, report.rates, report.sizes, slurm.rate, slurm.phase
+        report.report,
+        report.beside,
+        report.repeats,
+        report.rates,
+        report.sizes,
+        slurm.rate,
+        slurm.phase,
+        only=report.report_only,
     )
     target = named_folder(out)
-    check_target(target, force)
+    if not report.report_only:
+        check_target(target, force)
     chosen = given_choice(
         slurm.slurm_conf,
         slurm.set,
@@ -165,7 +176,8 @@ def replay_command(
     recorded = level.als == _RECORDED
     if tables.tasks and recorded:
         raise InputError("--tasks: with --als recorded there are no tasks")
-    installed_slurm()  # it is said first if there is none
+    if not report.report_only:
+        installed_slurm()  # it is said first if there is none
     given_platform(jobs.platform)  # a file is checked before a long log is read
     shared = ScenarioOptions(
         **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
@@ -177,9 +189,15 @@ def replay_command(
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     if planned is not None:
         planned.check(scenario, log.job_id)
-    prepare_run(applications=not recorded)
     arguments = shared.source(workload) | chosen.names(machine, 0)
     arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
+    if planned is not None and report.report_only:
+        known = finished(target, scenario, arguments, force=force)
+        prepare_run(applications=not recorded)
+        put_report(target, lambda folder: planned.write_again(scenario, known, folder, log.job_id))
+        say(f"report: {target / FOLDER}")
+        return
+    prepare_run(applications=not recorded)
     failed: Exception | None = None
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
@@ -189,9 +207,9 @@ def replay_command(
         write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
         if planned is not None:
             try:
-                planned.write(scenario, chosen, done, folder / "report", log.job_id, watch, say)
+                planned.write(scenario, chosen, done, folder / FOLDER, log.job_id, watch, say)
             except Exception as error:  # what the replay itself has found stays
-                shutil.rmtree(folder / "report", ignore_errors=True)
+                shutil.rmtree(folder / FOLDER, ignore_errors=True)
                 failed = error
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(replay_rows(done)))
@@ -230,7 +248,7 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     log = scenario.workload
     # Every line of the file is accounted for.
     rejected = "rejected: " if any(log.rejects.values()) else ""
-    say(f"workload: {len(log)} jobs selected; {log.n_lines} lines, {rejected}{rejects_text(log.rejects)}")
+    say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects)}")
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)

@@ -16,6 +16,7 @@ import typer
 from bridge.options.bundles import bundled
 from bridge.options.coupling import CouplingOptions, HostOptions
 from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLOAD
+from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from bridge.standard_error import lined_up, say
@@ -36,7 +37,7 @@ class _Command:
         return getattr(import_module(self.home), f"{name.replace('-', '_')}_command")
 
 
-#: Name → command; the function is called ``NAME_command``. ``workload`` is a group of commands, ``workload_app``.
+#: Name → command; the function is called ``NAME_command``. ``workload`` and ``trace`` are groups of commands.
 COMMANDS: dict[str, _Command] = {
     "run": _Command(
         "bridge.cli.run_commands",
@@ -112,9 +113,16 @@ COMMANDS: dict[str, _Command] = {
         "twolevel warm-up --all",
     ),
     "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
+    "cite": _Command(
+        "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"
+    ),
 }
 
-_GROUP = "workload"
+#: Name → the module of its commands, and its typer there.
+_GROUPS = {
+    "trace": ("bridge.cli.trace_commands", "trace_app"),
+    "workload": ("bridge.cli.workload.commands", "workload_app"),
+}
 
 #: Words for which no command is loaded.
 _OF_ALL = ("-h", "--help", "--version")
@@ -132,7 +140,7 @@ def command_line(first_word: str) -> typer.Typer:
         Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
         takes as long as to simulate a small workload.
     """
-    alone = first_word if first_word in (*COMMANDS, _GROUP) else None
+    alone = first_word if first_word in (*COMMANDS, *_GROUPS) else None
     app = typer.Typer(
         name="twolevel",
         cls=QuickGroup,
@@ -149,10 +157,9 @@ def command_line(first_word: str) -> typer.Typer:
             example = f"Example: {command.example}"
             add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
             add(_unused if first_word in _OF_ALL else command.function(name))
-    if alone in (None, _GROUP):
-        from bridge.cli.workload.commands import workload_app
-
-        app.add_typer(workload_app, name=_GROUP)
+    for name, (home, group) in _GROUPS.items():
+        if alone in (None, name):
+            app.add_typer(getattr(import_module(home), group), name=name)
     return app
 
 
@@ -184,7 +191,7 @@ def _say_jobs(jobs: Any) -> None:
     from bls.workloads.workload import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {len(jobs)} jobs selected; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
@@ -288,7 +295,7 @@ def run_command(
     fair_start: Annotated[
         bool, _result("--fair-start", help="Also find each job's fair start time, and the unfairness.")
     ] = False,
-    trace: Annotated[bool, _result("--trace/--no-trace", help="Write the OTF2 trace.")] = True,
+    traced: TraceOptions,
     stream: Annotated[
         bool,
         _result(
@@ -308,7 +315,7 @@ def run_command(
         ),
     ] = None,
 ) -> None:
-    """Simulate a workload; write the table of jobs, the record of the run and the merged OTF2 trace."""
+    """Simulate a workload; write the table of jobs, the record of the run and its trace."""
     from bls.workloads.seeded import given_workload
     from bridge.couplings import peers as peers_of
     from bridge.live.progress import Broadcast
@@ -317,6 +324,7 @@ def run_command(
     from bridge.runs.record import write_run
     from bridge.runs.same_tables import check_other, note_same
     from bridge.runs.simulation import run
+    from bridge.runs.tracing import requested
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.scenario import RECORDED, Scenario
     from bridge.schedulers import scheduler_of
@@ -333,6 +341,7 @@ def run_command(
     replayed = level.als == RECORDED
     if tables.tasks and replayed:
         raise InputError("--tasks: with --als recorded there are no tasks")
+    trace = requested(traced)
     given_platform(shared.platform)  # a file is checked before a long log is read
     arguments = {
         **shared.source(workload),
@@ -342,13 +351,16 @@ def run_command(
         **hosts.names(),
         "fair_start": fair_start,
         "tasks_table": tables.tasks,
-        "trace": trace,
+        "trace": [] if trace is None else list(trace.formats),
+        "trace_detail": traced.trace_detail,
+        "trace_window": traced.trace_window,
+        "trace_cores": traced.trace_cores,
     }
     if stream:
         from bridge.cli.stream_run import stream_run
 
         given = {
-            "--trace": trace,
+            "--trace": trace is not None,
             "--observe": observe,
             "--fair-start": fair_start,
             "--live": live,
@@ -365,7 +377,7 @@ def run_command(
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
-        keep = tables.tasks or trace
+        keep = tables.tasks or (trace is not None and trace.needs_tasks)
         result = run(
             scenario,
             coupling_name=how.coupling,
@@ -375,10 +387,10 @@ def run_command(
             watch=watch,
             check=checks.check,
         )
-        write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
+        written = write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
         same = None if checks.other is None else note_same(folder, checks.other)
     _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
-    say(f"results: {target}{'; trace: ' + str(target / 'trace' / 'traces.otf2') if trace else ''}")
+    say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {checks.same_as} {target} says where"
         raise InputError(f"--same-as: not the tables of {checks.same_as}: {', '.join(same.others)}; {where}")

@@ -33,7 +33,7 @@ DataOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or slurm."),
+    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
 ]
 StudyOutOption = Annotated[
     str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")
@@ -43,7 +43,7 @@ StudyOutOption = Annotated[
 @bundled
 def study_command(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/studies.md).")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
     workers: Annotated[int | None, WORKERS] = WORKERS.default,
@@ -107,7 +107,7 @@ def _say_prepared(preparation: Preparation) -> None:
         jobs = ready.workload
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
-            f"workload {Path(jobs.source).name}: {len(jobs)} jobs selected for {ready.platform.n_cores} cores; "
+            f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
         for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):

@@ -1,6 +1,6 @@
 """Two runs of one workload, job by job: who started later, which chain of jobs it waited for, and what each job did to others.
 
-The definitions stand in docs/compare.md. Throughout, a difference is of the second run, B, minus the first, A.
+The definitions stand in docs/reference/compare.md. Throughout, a difference is of the second run, B, minus the first, A.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Comparison:
     ----------
     delays : DataFrame
         A row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
-        docs/compare.md.
+        docs/reference/compare.md.
     counts : mapping of str to int
         Rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
         has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both.
@@ -75,7 +75,7 @@ class Comparison:
     rows: tuple[Array, Array]
 
     def report(self) -> Page:
-        """Its report page (docs/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.compare.page import page_of_comparison
 
         return page_of_comparison(self)

@@ -1,6 +1,6 @@
 """Why a job started when it did, told from the table of jobs of a run: which job's end it waited for.
 
-The rules stand in docs/compare.md. All of it is arrays: rows are those of jobs that started.
+The rules stand in docs/reference/compare.md. All of it is arrays: rows are those of jobs that started.
 """
 
 from __future__ import annotations

@@ -56,7 +56,17 @@ __all__ = [
     "TOKEN_FILE",
     "TOP",
     "TIMEOUT",
+    "NO_TRACE",
+    "PART_CORES",
+    "PART_DETAIL",
+    "PART_FORMATS",
+    "PART_JOBS",
+    "PART_WINDOW",
     "TRACE",
+    "TRACE_CORES",
+    "TRACE_DETAIL",
+    "TRACE_FORMATS",
+    "TRACE_WINDOW",
     "VARIATIONS",
     "WORKERS",
     "WORKLOAD",
@@ -80,6 +90,44 @@ TASKS_TABLE = Option(
     name="--tasks", panel=Panel.RESULTS, default=False, help="Also write tasks.parquet, one row per task"
 )
 TRACE = Option(name="--trace", default=False, help="Also write the OTF2 trace")
+TRACE_FORMATS = Option(
+    name="--trace",
+    panel=Panel.TRACES,
+    default="otf2",
+    metavar="FORMATS",
+    names="traces.exporters:EXPORTERS",
+    bare="otf2",
+    help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, one's own; or none",
+)
+NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Write no trace, whatever --trace says")
+TRACE_DETAIL = Choice(
+    name="--trace-detail",
+    panel=Panel.TRACES,
+    default="task",
+    metavar="DETAIL",
+    choices=("job", "chunk", "task"),
+    what="detail",
+    help="What a trace shows on cores: each job, chunk or task",
+)
+TRACE_WINDOW = Option[str | None](
+    name="--trace-window",
+    panel=Panel.TRACES,
+    default=None,
+    metavar="WINDOW",
+    help="Only this time of the run, as 2h..3h, 2h+90s, 2h.. or ..3h",
+)
+TRACE_CORES = Option[str | None](
+    name="--trace-cores",
+    panel=Panel.TRACES,
+    default=None,
+    metavar="NUMBERS",
+    help="Only these cores, as 0-63 128, and the jobs that held some of them",
+)
+PART_FORMATS = replace(TRACE_FORMATS, name="--format", panel=Panel.OTHER, bare="")
+PART_DETAIL = replace(TRACE_DETAIL, name="--detail", panel=Panel.OTHER)
+PART_WINDOW = replace(TRACE_WINDOW, name="--window", panel=Panel.OTHER)
+PART_CORES = replace(TRACE_CORES, name="--cores", panel=Panel.OTHER)
+PART_JOBS = Option[str | None](name="--jobs", default=None, metavar="NUMBERS", help="Only these jobs, as 40-60 77")
 
 # How applications are run; none of it can change a result.
 
@@ -372,6 +420,12 @@ REPORT = Option(
     panel=Panel.RESULTS,
     default=False,
     help="Also write DIR/report: the log, Slurm and our engine side by side, with tables and figures",
+)
+REPORT_ONLY = Option(
+    name="--report-only",
+    panel=Panel.RESULTS,
+    default=False,
+    help="Without Slurm: write the report of the replay in DIR, which was made with the same other options",
 )
 BESIDE = Option(
     name="--beside",

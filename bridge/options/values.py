@@ -72,7 +72,17 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 kind = _kind(annotations[parameter.name].annotation)
                 declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
                 one.process_value = partial(_value, one, kind, declared, one.process_value)
-        return super().make_context(*arguments, **named)
+        name, words, *more = arguments
+        return super().make_context(name, self._with_bare(words), *more, **named)
+
+    def _with_bare(self, words: list[str]) -> list[str]:
+        # An option that may stand alone, and does: the next word is another option, or there is none.
+        declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
+        alone = {one.name: one.bare for one in declared if one.bare}
+        return [
+            f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
+            for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
+        ]
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

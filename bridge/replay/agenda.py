@@ -11,10 +11,11 @@ from bls.workloads.workload import Workload
 from bridge.replay.book import Book
 from traces.compiled import Array
 
-__all__ = ["END", "LOOK", "NODE", "SUBMIT", "WITHDRAWN", "Agenda"]
+__all__ = ["DRAIN", "END", "LOOK", "NODE", "SUBMIT", "WITHDRAWN", "Agenda"]
 
-#: A row ends; a host goes down or comes back; a job of the workload comes, or leaves; Slurm may find something by itself.
-END, NODE, SUBMIT, WITHDRAWN, LOOK = range(5)
+#: A row ends; a host goes down or comes back; one is drained, or no longer; a job of the workload comes, or leaves; Slurm may
+#: find something by itself.
+END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)
 
 
 class Agenda:
@@ -66,7 +67,7 @@ class Agenda:
         state, start = book.columns.state, book.columns.start_ns
         while self._heap:
             _, what, which = self._heap[0]
-            if what in (SUBMIT, NODE, LOOK):
+            if what in (SUBMIT, NODE, DRAIN, LOOK):
                 return
             row = book.latest[which] if what == WITHDRAWN else which
             if state[row] < 0 and not (what == WITHDRAWN and start[row] >= 0):
@@ -75,4 +76,4 @@ class Agenda:
 
     def only_nodes(self) -> bool:
         """Whether nothing more will become of a job, but by Slurm or by nodes."""
-        return all(what in (NODE, LOOK) for _, what, _ in self._heap)
+        return all(what in (NODE, DRAIN, LOOK) for _, what, _ in self._heap)

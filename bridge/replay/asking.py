@@ -105,8 +105,8 @@ class Asking:
             return str(why)
         return "no reason"
 
-    def set_node(self, name: str, down: bool) -> None:
-        """A node goes down, or comes back.
+    def set_node(self, name: str, state: str) -> None:
+        """A node goes ``down``, is drained (``drain``), or comes back from either (``resume``).
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Asking:
             If Slurm does not believe it.
         """
         try:
-            self._controller.request("node", name, "down" if down else "resume", "by the trace")
+            self._controller.request("node", name, state, "by the trace")
         except Refused as why:
             raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
 

@@ -201,7 +201,9 @@ def settings(given: Sequence[str]) -> dict[str, str]:
         if not equals or not re.fullmatch(r"[A-Za-z]\w*", key) or "\n" in value:
             raise InputError(f"--set: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
         if key.lower() in own:
-            raise InputError(f"--set: {key}: is the replay's own (docs/replay.md); allowed: other keys of slurm.conf")
+            raise InputError(
+                f"--set: {key}: is the replay's own (docs/how-to/replay.md); allowed: other keys of slurm.conf"
+            )
         if refused := refusal(key, value):
             raise InputError(f"--set: {refused}")
         if key.lower() in LINES:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bls.constraints.outages import NEVER as NEVER_UP
-from bridge.replay.agenda import END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
+from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda
 from bridge.replay.answers import Answers
 from bridge.replay.asking import Asking
 from bridge.replay.book import COMPLETED, FAILED, KILLED, REQUEUED, Book
@@ -89,6 +89,7 @@ class Course:
         self.book = Book(workload, scenario.platform.first_core, host)
         self.answers = Answers(recorded=scenario.technique is None)
         self.states = NodeStates(around.outages)
+        self._drains = NodeStates(None if around.outages is None else around.outages.drained)
         self._dependents = Dependents(around.dependencies)
         self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
@@ -102,8 +103,9 @@ class Course:
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
         self._agenda = Agenda(workload, around.windows, asked.window)
-        for instant, at in self.states.first():
-            self._agenda.push(instant, NODE, at)
+        for what, states in ((NODE, self.states), (DRAIN, self._drains)):
+            for instant, at in states.first():
+                self._agenda.push(instant, what, at)
 
     # ---- the time ----
 
@@ -175,15 +177,17 @@ class Course:
         self._happen(*self._agenda.pop()[1:])
 
     def _happen(self, what: int, which: int) -> None:
-        if what == NODE and self._waits_in_vain():
+        if what in (NODE, DRAIN) and self._waits_in_vain():
             raise self._stall()
         self._last_ns = self.now_ns
-        if what not in (NODE, LOOK):
+        if what not in (NODE, DRAIN, LOOK):
             self._moved_ns = self.now_ns
         if what == END:
             self._end(which)
         elif what == NODE:
             self._change_node(which)
+        elif what == DRAIN:
+            self._drain_node(which)
         elif what == SUBMIT:
             self._submit(which)
         elif what == WITHDRAWN:
@@ -211,8 +215,8 @@ class Course:
         self._last_ns = self.now_ns
 
     def _waits_in_vain(self) -> bool:
-        # Only nodes go down and come back any more, all are up, and nobody has started for long.
-        if self.book.running or self.states.any_down or not self._agenda.only_nodes():
+        # Only nodes go down, are drained and come back any more, all are up, and nobody has started for long.
+        if self.book.running or not self._agenda.only_nodes() or self.states.any_down or self._drains.any_down:
             return False
         return self.now_ns - self._moved_ns > _STALL_NS
 
@@ -237,6 +241,9 @@ class Course:
             launch = self._ask.allocate(row, max(0, -self.now_ns))
             self.book.submit(row, launch.job)
             self._note_start(row, launch, max(0, self.now_ns), preset=True)
+        # Jobs that run already go on on nodes that are drained.
+        while (first := self._agenda.first()) is not None and first[:2] <= (0, DRAIN):
+            self._drain_node(self._agenda.pop()[2])
         self._controller.settle()
 
     def _submit(self, row: int) -> None:
@@ -322,12 +329,20 @@ class Course:
             self.book.end(row, REQUEUED if again else FAILED, self.now_ns)
             self._cleaning.lose(self.book.number[row])
             self.answers.note_cut(row, self.now_ns)
-        self._ask.set_node(name, down)
+        self._ask.set_node(name, "down" if down else "resume")
+        if not down and self._drains.down(host):
+            self._ask.set_node(name, "drain")  # to come back ends that, too
         for row in cut:
             if self.book.columns.state[row] == REQUEUED:
                 self._requeue(row)
             else:
                 self._left(row)
+
+    def _drain_node(self, host: int) -> None:
+        if (next_ns := self._drains.change(host)) is not None and next_ns < NEVER_UP:
+            self._agenda.push(next_ns, DRAIN, host)
+        if not self.states.down(host):
+            self._ask.set_node(self._nodes[host].name, "drain" if self._drains.down(host) else "resume")
 
     def _requeue(self, row: int) -> None:
         columns, most = self.book.columns, self._scenario.options.rules.max_attempts

@@ -80,7 +80,7 @@ class Replay:
     notes: tuple[str, ...]
 
     def report(self) -> Page:
-        """Its report page (docs/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.replay.report.page import page_of_replay
 
         return page_of_replay(self)

@@ -10,7 +10,18 @@ from bls.metrics.jobs import bounded_slowdown
 from bridge.report.images import figure_address
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import AllMetrics, Command, Distributions, Explorer, Facts, Figures, Part, Section, Table
+from bridge.report.parts import (
+    AllMetrics,
+    Command,
+    Distributions,
+    Explorer,
+    Facts,
+    Figures,
+    Part,
+    Section,
+    Table,
+    Timeline,
+)
 from bridge.runs.again import command_again
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, RunView
@@ -19,6 +30,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
 from traces.tables import read_jobs, read_power, read_power_domains
+from traces.timeline import TimelineTables, timeline_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,6 +154,7 @@ def page_of_run(
         (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
     )
     made = [
+        Section("timeline", "Timeline", [Timeline(timeline_text(_timeline(parts)))], _ABOUT_TIMELINE),
         Section(
             "statistics",
             "Statistics",
@@ -160,7 +173,22 @@ def page_of_run(
     return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
 
 
+_ABOUT_TIMELINE = "What every core did, and when: drag, or turn the wheel; click on a job to learn why it started then."
 _ABOUT_JOBS = "Headings sort; the filter takes words and conditions, as wait>1h cores>=64 state=killed."
+
+
+def _timeline(parts: RunParts) -> TimelineTables:
+    arguments = parts.record.get("arguments") or {}
+    return TimelineTables(
+        jobs=parts.jobs,
+        first_core=parts.first_core,
+        host_names=parts.host_names,
+        tasks=parts.tasks,
+        releases=parts.releases,
+        widths=parts.widths,
+        power=parts.power,
+        technique=str(arguments.get("als") or ""),
+    )
 
 
 def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:

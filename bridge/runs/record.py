@@ -11,6 +11,7 @@ from bridge.runs.directory import write_record
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
+from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.scenario import Scenario
 from traces.base.memory import give_back_memory
 from traces.base.processor import processor_model
@@ -28,13 +29,23 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "reordered": workload.reordered,
         "clamped": workload.clamped,
         "jobs": len(workload),
+        **({"waiting": workload.waiting} if workload.waiting else {}),
     }
 
 
 def write_run(
-    result: Result, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
-) -> None:
-    """Write run.json, jobs.parquet and, where asked for, the other tables and trace/traces.otf2."""
+    result: Result,
+    folder: Path,
+    arguments: Mapping[str, Any],
+    *,
+    tasks: bool,
+    trace: TraceRequest | bool | None,
+    nodes: bool = False,
+) -> list[Path]:
+    """Write run.json, jobs.parquet and, where asked for, the other tables and traces; by default in OTF2, of everything.
+
+    Returned is what of the folder ``trace`` is to be opened, one file a format.
+    """
     scenario = result.scenario
     metrics = dict(result.metrics)  # before the library that writes tables takes its memory
     give_back_memory(len(result.ledger.jobs))
@@ -60,8 +71,10 @@ def write_run(
         write_rows(result.notes.decision_columns, folder / "decisions.parquet")
     if scenario.notes:
         write_frame(result.observations, folder / "observations.parquet")
+    written: list[Path] = []
     if trace:
-        result.write_trace(folder / "trace")
+        request = TraceRequest() if trace is True else trace
+        written = [path.relative_to(folder / "trace") for path in request.write(result.traced, folder / "trace")]
     notes, known = result.application_notes, scenario.options.level.map
     record = run_record(scenario, arguments, _workload_record(scenario.workload), metrics) | {
         "applications": {} if known is None else known.counts(scenario.program),
@@ -74,6 +87,7 @@ def write_run(
     if result.power is not None:
         record["power"] = result.power.record()
     write_record(folder / "run.json", record)
+    return written
 
 
 def run_record(

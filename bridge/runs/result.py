@@ -17,6 +17,8 @@ from als.lengths import takes_variation
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
+from bridge.options.declared import TRACE_DETAIL
+from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import Scenario
 from traces import ledger_tables, tables
 from traces.base.errors import InputError
@@ -373,7 +375,7 @@ class Result:
         return Plots(self)
 
     def report(self) -> Page:
-        """Its report page (docs/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.runs.page import page_of_run, parts_of_result
 
         return page_of_run(parts_of_result(self))
@@ -506,14 +508,55 @@ class Result:
         scales = None if self.ledger.scales is None else self.scales
         return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, releases, hints, widths, scales)
 
-    def write_trace(self, path: str | Path) -> Path:
-        """Write the merged OTF2 trace into the folder ``path`` (made if missing); returns the path of ``traces.otf2``."""
-        from traces.exporters import exporter
-
+    @property
+    def traced(self) -> Ledger:
+        """The ledger with what traces show besides: which techniques there were, and what the machine has drawn."""
         ledger = self.ledger
         if self.power is not None:
             ledger = replace(ledger, power=self.power.records())
-        return exporter("otf2")(ledger, Path(path))
+        if self.scenario.technique is None:
+            return ledger
+        names, which = technique_labels(
+            str(self.scenario.options.names()["als"]), self.further_columns, len(ledger.jobs)
+        )
+        return replace(ledger, techniques=names, technique=which)
+
+    def write_trace(
+        self,
+        path: str | Path,
+        format: str = "otf2",
+        *,
+        detail: str = "task",
+        window: str | None = None,
+        cores: str | None = None,
+        jobs: str | None = None,
+    ) -> Path:
+        """Write a trace into the folder ``path`` (made if missing).
+
+        Parameters
+        ----------
+        path : str or Path
+        format : str
+            The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, or one of your own.
+        detail : str
+            ``job``, ``chunk`` or ``task``: what is shown on cores.
+        window, cores, jobs : str, optional
+            Only a part of the run, as ``2h..3h``, ``0-63``, ``40-60``.
+
+        Returns
+        -------
+        Path
+            The file that a viewer is to open.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be, nothing is in that part, or there is a trace already.
+        """
+        from bridge.runs.tracing import TraceRequest, part_of
+
+        part = part_of(window, cores, jobs)
+        return TraceRequest((format,), TRACE_DETAIL.check(detail, "detail"), part).write(self.traced, Path(path))[0]
 
     def summary(self) -> list[tuple[str, str]]:
         """The figures that a person looks at first: (name, text)."""

@@ -437,7 +437,7 @@ def simulate(
     power : PowerOptions, optional
         What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
     preset, cancelled : bool
-        With the jobs that run at the start of the selected window; with those that were withdrawn before they started.
+        With the jobs that run or wait at the start of the selected window; with those that were withdrawn before they started.
     observers : sequence of str, Observer or AdditionalData
         Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional

@@ -414,8 +414,8 @@ def load_workload(
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
 
-    ``preset``: with the jobs that run at the start of the selected window. ``cancelled``: with those that were withdrawn
-    before they started; for files.
+    ``preset``: with the jobs that run or wait at the start of the selected window. ``cancelled``: with those that were
+    withdrawn before they started; for files.
 
     Raises
     ------

@@ -134,7 +134,7 @@ class Rows(list[Cell]):
         return StudyPlots(parts)
 
     def report(self) -> Page:
-        """Its report page (docs/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.studies.page import page_of_rows
 
         return page_of_rows(self.source, self.frame)

@@ -98,7 +98,7 @@ class Report:
         return StudyPlots(partial(parts_of, *self._ran()))
 
     def report(self) -> Page:
-        """Its report page (docs/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.studies.page import study_page
 
         return study_page(self._ran()[1])

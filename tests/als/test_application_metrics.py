@@ -165,13 +165,13 @@ def test_all_metrics_as_exact_arithmetic_has_them(
 
 
 def test_the_page_defines_every_metric() -> None:
-    text = section(ROOT / "docs" / "metrics.md", "The application level")
+    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
     rows = table(text[text.index("| what |") :])
     assert [(row[1].strip("`"), row[2].replace("fraction", "1")) for row in rows] == list(LOOP_METRICS)
 
 
 def test_the_page_defines_every_metric_of_graphs() -> None:
-    text = section(ROOT / "docs" / "metrics.md", "The application level")
+    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
     text = text[text.index("### Graphs") :]
     rows = table(text[text.index("| what |") :])
     assert [(row[1].strip("`"), row[2].replace("ratio", "1")) for row in rows] == list(GRAPH_METRICS)

@@ -421,7 +421,7 @@ def test_an_impossible_machine(n_cores: int, seed: int) -> None:
         core_speeds([], n_cores, seed)
 
 
-PAGE = ROOT / "docs" / "core-speeds.md"
+PAGE = ROOT / "docs" / "reference/core-speeds.md"
 
 
 def test_the_examples_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -485,7 +485,7 @@ def test_models_that_cannot_be() -> None:
         graph_kernel(lambda one, other: one)
 
 
-PAGE = ROOT / "docs" / "graph-generators.md"
+PAGE = ROOT / "docs" / "reference/graph-generators.md"
 
 
 def test_the_page_names_every_generator_and_its_parameters() -> None:

@@ -19,7 +19,7 @@ from als.graphs.readers.contract import GraphRows
 from als.graphs.task_graph import MAX_EDGES, TaskGraph
 from traces.base.errors import InputError
 
-PAGE = ROOT / "docs" / "graph-files.md"
+PAGE = ROOT / "docs" / "reference/graph-files.md"
 
 SPECIFICATION = ("workflow", "specification")
 EXECUTION = ("workflow", "execution")

@@ -230,7 +230,7 @@ def test_a_loop_of_its_own_number_of_tasks_is_not_too_wide() -> None:
 
 
 def test_the_example_of_the_page(tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "lengths.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference/lengths.md").read_text(encoding="utf-8")
     file = tmp_path / "weibull.py"
     file.write_text(page.partition("```python\n")[2].partition("```")[0])
     model = lengths(f"{file}:MINE")

@@ -126,7 +126,7 @@ def test_numbers_of_a_platform_that_cannot_be(changes: dict[str, object], messag
 
 
 def test_the_page_says_the_constants() -> None:
-    page = ROOT / "docs/network.md"
+    page = ROOT / "docs/reference/network.md"
     models = section(page, "The models")
     assert [row[0].strip("`") for row in table(models)] == list(MODELS)
     rows = {row[0].strip("`"): row[1:3] for row in table(models[models.index("| parameter") :])}

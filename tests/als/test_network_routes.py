@@ -1,4 +1,4 @@
-"""Routes: small ones as they are drawn in docs/network.md, SimGrid's, and what holds for all of them."""
+"""Routes: small ones as they are drawn in docs/reference/network.md, SimGrid's, and what holds for all of them."""
 
 from __future__ import annotations
 

@@ -429,7 +429,7 @@ def test_as_the_definitions_say(small: Small, unit: int, data: st.DataObject) ->
 
 
 def test_the_page_defines_every_metric() -> None:
-    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference/metrics.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)
     named = [name for cell in cells for name in re.findall(r"\w+", cell)]
     assert len(named) == len(set(named))

@@ -293,7 +293,7 @@ def test_other_parameters_are_refused(text: str) -> None:
 
 
 def test_its_levels_are_those_of_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "batch-estimates.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference/batch-estimates.md").read_text()
     row = next(line for line in page.splitlines() if line.startswith("| `data-driven` |"))
     levels = row.split("of which one has: ")[1].removesuffix(" |").split("; ")
     words = {

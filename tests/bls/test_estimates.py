@@ -562,7 +562,7 @@ def test_every_estimator_has_its_own_name() -> None:
 
 
 def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
-    text = section(ROOT / "docs" / "batch-estimates.md", "Estimates")
+    text = section(ROOT / "docs" / "reference/batch-estimates.md", "Estimates")
     rows = table(text[text.index("| job |") :])
     given = [
         {
@@ -589,7 +589,7 @@ def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
 
 def promised_page() -> tuple[list[list[str]], Workload]:
     """The rows of the page's schedule, and its jobs."""
-    rows = table(section(ROOT / "docs" / "batch-estimates.md", "Promises of running applications"))
+    rows = table(section(ROOT / "docs" / "reference/batch-estimates.md", "Promises of running applications"))
     names = ("job_id", "submit_s", "cores", "estimate_s", "run_s")
     given = [dict(zip(names, (int(job), *(int(cell) for cell in cells)), strict=True)) for job, *cells in
              ([row[0], *row[1:5]] for row in rows)]  # fmt: skip
@@ -672,7 +672,7 @@ def test_who_will_be_cancelled_has_promised_nothing() -> None:
 
 
 def test_the_estimators_on_the_page_can_be_used(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(blocks(ROOT / "docs" / "batch-estimates.md", "python")[0])
+    (tmp_path / "mine.py").write_text(blocks(ROOT / "docs" / "reference/batch-estimates.md", "python")[0])
     rows = [{"submit_s": 100 * k, "run_s": 10 * (k + 1), "cores": 1 + k // 3} for k in range(5)]
     assert planned_s(log(*rows), f"{tmp_path}/mine.py:MINE") == [1000, 10, 15, 1000, 40]
     assert ran(log(*rows), f"{tmp_path}/mine.py:Half").jobs.planned_ns.tolist() == [500 * NS_PER_S + 1] * 5

@@ -51,6 +51,14 @@ def test_columns_may_be_in_any_order_and_there_may_be_no_outage(tmp_path: Path) 
     assert lists(read(tmp_path, "host,down_s,up_s\n")) == [[], [], [], []]
 
 
+def test_hosts_that_are_drained_are_kept_apart(tmp_path: Path) -> None:
+    found = read(tmp_path, "host,down_s,up_s,state\n1,5,9,drain\n1,6,7,down\n2,3,,drain\n0,1,2,\n")
+    assert lists(found) == [[(1 * NS, 2 * NS)], [(6 * NS, 7 * NS)], [], []]
+    assert found.drained is not None
+    assert lists(found.drained) == [[], [(5 * NS, 9 * NS)], [(3 * NS, NEVER)], []]
+    assert read(tmp_path, "host,down_s,up_s,state\n1,5,9,down\n").drained is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -69,6 +77,8 @@ def test_columns_may_be_in_any_order_and_there_may_be_no_outage(tmp_path: Path) 
         ("host,down_s,up_s\n1,5,9\n2,6,7\n1,3,6\n", "line 2: host 1 is down already, by line 4"),
         ("host,down_s,up_s\n1,5,\n1,7,9\n", "line 3: host 1 is down already, by line 2"),
         ("host,down_s,up_s\n1,5\n", "line 2: 2 fields; the header has 3"),
+        ("host,down_s,up_s,state\n1,5,6,off\n", "line 2: unknown state 'off'; known: down, drain"),
+        ("host,down_s,up_s,state\n1,5,9,drain\n1,6,7,\n1,7,8,drain\n", "line 4: host 1 is drained already, by line 2"),
     ],
 )
 def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:

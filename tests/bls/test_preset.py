@@ -1,4 +1,4 @@
-"""Jobs that run at the window's start: which they are, what is left of them, against a slow count."""
+"""Jobs that run or wait at the window's start: which they are, what is left of them, against a slow count."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
 
 def test_by_hand() -> None:
     found = select(log(LOG), "window:50+10", preset=True)
-    assert found.job_id.tolist() == [1, 4, 6, 7, 8]
-    assert found.preset.tolist() == [1, 1, 1, 0, 0]
-    assert found.submit_ns.tolist() == [0, 0, 0, 0, 9 * NS]
-    assert found.run_ns.tolist() == [55 * NS, 10 * NS, 95 * NS, 10 * NS, 10 * NS]
-    assert found.estimate_ns.tolist() == [75 * NS, 15 * NS, 1, 10 * NS, 10 * NS]
-    assert found.wait_ns.tolist() == [0] * 5
+    assert found.job_id.tolist() == [1, 4, 5, 6, 7, 8]
+    assert found.preset.tolist() == [1, 1, 0, 1, 0, 0]
+    assert found.waiting == 1
+    assert found.submit_ns.tolist() == [0, 0, 0, 0, 0, 9 * NS]
+    assert found.run_ns.tolist() == [55 * NS, 10 * NS, 10 * NS, 95 * NS, 10 * NS, 10 * NS]
+    assert found.estimate_ns.tolist() == [75 * NS, 15 * NS, 15 * NS, 1, 10 * NS, 10 * NS]
+    assert found.wait_ns.tolist() == [0, 0, 1 * NS, 0, 0, 0]  # of the wait of 11 s, 1 s is left
     plain = select(log(LOG), "window:50+10")
     assert plain.job_id.tolist() == [7, 8]
     assert plain.preset.tolist() == [0, 0]
+    assert plain.waiting == 0
 
 
 def test_the_window_of_most_submits_is_that_of_submits() -> None:
@@ -59,11 +61,14 @@ def test_cancel_instants_move_with_the_window() -> None:
         {"job_id": 2, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 40},
         {"job_id": 3, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 51},
         {"job_id": 4, "submit_s": 55, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 5, "cancel_s": 60},
+        {"job_id": 5, "submit_s": 30, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 27, "cancel_s": 57},
     ]
     found = select(Workload.from_jobs(jobs), "window:50+10", preset=True)
-    assert found.job_id.tolist() == [3, 4]
-    assert found.cancel_ns.tolist() == [1 * NS, 10 * NS]
-    assert found.run_unknown.tolist() == [False, True]
+    assert found.job_id.tolist() == [3, 5, 4]
+    assert found.cancel_ns.tolist() == [1 * NS, 7 * NS, 10 * NS]
+    assert found.run_unknown.tolist() == [False, True, True]
+    assert found.preset.tolist() == [1, 0, 0]
+    assert found.waiting == 1  # it is in the queue, and leaves it when it did
 
 
 JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st.integers(1, 30))
@@ -74,7 +79,7 @@ JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st
 def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: int, length: int) -> None:
     rows = [(k, *job) for k, job in enumerate(jobs)]
     expected: list[tuple[int, int, float, float, int]] = []
-    inside = False
+    inside, waiting = False, 0
     for job, submit, wait, run, estimate in rows:
         begun = submit + wait
         if start <= submit < start + length:
@@ -83,6 +88,9 @@ def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: 
         elif submit < start and wait >= 0 and begun <= start < begun + run:
             left = (begun + estimate - start) * NS
             expected.append((0, job, begun + run - start, max(left, 1) / NS, 1))
+        elif submit < start and wait >= 0 and begun > start:
+            expected.append((0, job, run, estimate, 0))
+            waiting += 1
     if all(wait < 0 for _, _, wait, _, _ in rows):
         return
     if not inside:
@@ -93,12 +101,14 @@ def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: 
     columns = (found.submit_ns, found.job_id, found.run_ns, found.estimate_ns, found.preset)
     times = [(s // NS, j, r // NS, e / NS, p) for s, j, r, e, p in zip(*(c.tolist() for c in columns), strict=True)]
     assert times == sorted(expected, key=lambda row: row[:2])
+    assert found.waiting == waiting
 
 
 def test_instants_at_the_end_of_time() -> None:
     last_s = MAX_NS // NS
     made = log([(1, last_s - 1, last_s, last_s, last_s), (2, last_s, 0, 1, 1)])
-    assert select(made, f"window:{last_s}+1", preset=True).job_id.tolist() == [2]
+    assert select(made, f"window:{last_s}+1", preset=True).job_id.tolist() == [1, 2]
+    assert select(made, f"window:{last_s}+1", preset=True).wait_ns.tolist() == [(last_s - 1) * NS, 0]
 
 
 def test_without_a_window_nothing_runs_at_its_start() -> None:
@@ -117,3 +127,10 @@ def test_the_machine_must_have_room_for_them() -> None:
     check_preset(found, 11)
     with pytest.raises(InputError, match="11 cores run jobs at the selection's start; the platform has 10"):
         check_preset(found, 10)
+
+
+def test_jobs_of_a_log_that_wait_are_told_beside_those_that_run() -> None:
+    assert select(log(LOG), "window:50+10", preset=True).selected_text == (
+        "6 jobs selected, of which 3 run already and 1 waits already"
+    )
+    assert select(log(LOG), "window:50+10").selected_text == "2 jobs selected"

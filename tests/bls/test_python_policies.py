@@ -141,7 +141,7 @@ def test_estimates_are_those_that_the_engine_plans_with(estimates: str) -> None:
 
 @pytest.mark.parametrize("plans", [False, True])
 def test_a_running_job_that_outlasts_its_estimate(plans: bool) -> None:
-    """The job of docs/batch-estimates.md: planned with 10 minutes, it runs for 50. An engine that plans shows an observer the
+    """Of docs/reference/batch-estimates.md: planned with 10 minutes, it runs for 50. An engine that plans shows an observer the
     same."""
     minute = 60 * S
     told: dict[int, int] = {}

@@ -483,7 +483,7 @@ def test_the_format_is_the_ending_s_even_if_the_file_looks_otherwise(tmp_path: P
 
 def test_the_examples_on_the_inputs_page(tmp_path: Path) -> None:
     found = {}
-    for text in blocks(ROOT / "docs/inputs.md", "text")[:4]:
+    for text in blocks(ROOT / "docs/reference/inputs.md", "text")[:4]:
         (tmp_path / "a.txt").write_text(text)
         workload = read_workload(tmp_path / "a.txt")
         jobs = zip(workload.job_id.tolist(), workload.cores.tolist(), (workload.run_ns / 10**9).tolist(), strict=True)

@@ -27,7 +27,7 @@ from traces.base.errors import InputError
 PURPOSE = 3
 
 RUN = Program.plain("fac", "", 4)
-PAGE = ROOT / "docs" / "applications.md"
+PAGE = ROOT / "docs" / "reference/applications.md"
 EXAMPLE = ROOT / "docs" / "examples" / "applications.toml"
 
 

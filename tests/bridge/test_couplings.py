@@ -32,7 +32,7 @@ from bls.scheduler_options import Rules
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS, ApplicationLevel
 from traces.base.errors import TwolevelError
-from traces.exporters.otf2_checks import check_nesting
+from traces.exporters.otf2.checks import check_nesting
 from traces.ledger_tables import TASKS
 from traces.tables import write_jobs
 

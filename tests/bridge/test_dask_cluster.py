@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.request
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from bridge.studies.executors.dask_cluster import cluster_executor
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here
+from bridge.studies.executors.local_cluster import local_cluster as local_cluster_with_dashboard
 from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
@@ -202,7 +205,7 @@ def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monke
 def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     study = load_study(path)
-    with pytest.raises(InputError, match="unknown kind of cluster 'slrum'; known: slurm"):
+    with pytest.raises(InputError, match="unknown kind of cluster 'slrum'; known: slurm, local, tcp://HOST:PORT"):
         cluster_executor("slrum", study, None)
     with pytest.raises(InputError, match="the cluster at tcp://h:1 has its own workers"):
         cluster_executor("tcp://h:1", study, 2)
@@ -215,6 +218,54 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
         path.write_text(path.read_text().partition("[cluster.slurm]")[0] + f"[cluster.slurm]\n{toml}\n")
         with pytest.raises(InputError, match=said):
             cluster_executor("slurm", load_study(path), None)
+
+
+def test_a_cluster_of_this_machine_has_a_dashboard(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+    with local_cluster_with_dashboard(1) as address:
+        said = re.search(
+            r"cluster local: 1 worker processes; its dashboard: (http://127\.0\.0\.1:\d+/status)\n",
+            capsys.readouterr().err,
+        )
+        assert said
+        assert on(address, path, tmp_path / "out") == Report(TOTAL, 0, 0, ())
+        with urllib.request.urlopen(said[1], timeout=60) as answer:
+            assert b"Bokeh" in answer.read()
+    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+
+
+def test_an_interrupt_ends_a_cluster_of_this_machine_in_one_line(tmp_path: Path) -> None:
+    path = write_study(tmp_path, study="seeds = 2000").with_name("study.toml")
+    path.write_text(path.read_text().replace("seeds = 2\n", ""))
+    command = [
+        sys.executable,
+        "-m",
+        "bridge.cli",
+        "study",
+        "study.toml",
+        "--cluster",
+        "local",
+        "--workers",
+        "1",
+        "--out",
+        "out",
+    ]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    said = [process.stderr.readline() for _ in range(2)]  # the workload; the cluster
+    while "its dashboard" not in said[-1]:
+        said.append(process.stderr.readline())
+        assert said[-1], said
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the workers, too
+    rest = process.stderr.read()
+    assert process.wait(300) == 130
+    last = rest.splitlines()[-1]
+    assert last == "twolevel: interrupted; what is finished is kept in out, and the same command goes on"
+    assert "Traceback" not in rest
 
 
 def test_what_dask_brings_leaves_an_interruption_to_whoever_calls() -> None:

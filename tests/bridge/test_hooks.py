@@ -188,6 +188,13 @@ def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str,
     assert filled["inline"] == {i.GRAPHS, i.REPLAY}
 
 
+def test_hosts_that_are_drained_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
+    simulated(surroundings=Surroundings(failures=str(path)))
+    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN}
+
+
 def test_wishes_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
     path = tmp_path / "map.toml"
     path.write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -276,6 +277,37 @@ _LOG = """\
 """
 
 
+def _only_the_report(moved: pd.DataFrame) -> None:
+    # Of the replay in r, which has none, without Slurm.
+    before = Path("r/jobs.parquet").read_bytes()
+    words = ("replay", "w.swf", "--out", "r", "--report-only", "--beside", "fcfs,fcfs+easy")
+    ran = twolevel(*words)
+    assert (ran.code, ran.out) == (0, ""), ran.err
+    assert ran.err.endswith("report: r/report\n")
+    # Other than in several repeats, of which it is the median, Slurm's schedule is that of the one that there is.
+    again = pd.read_csv("r/report/differences.csv")
+    assert again.query("side != 'Slurm'").equals(moved.query("side != 'Slurm'"))
+    assert Path("r/jobs.parquet").read_bytes() == before
+    files = json.loads(Path("r/run.json").read_text())["files"]
+    assert set(files) >= {"report/report.md", "report/differences.csv", "jobs.parquet", "run.json"}
+    for more, said in (
+        ((), "--out: r/report exists; replace it with --force"),
+        (("--force", "--settle", 0), "--report-only: r was made with settle_s "),
+        (("--force", "--repeats", 2), "--repeats: not with --report-only, which starts no Slurm"),
+        (
+            ("--force", "--select", "first:2"),
+            "--report-only: r was made with select 'all', and not 'first:2'; allowed: the same",
+        ),
+    ):
+        bad = twolevel(*words, *more)
+        assert (bad.code, len(bad.err.splitlines())) == (2, 1)
+        assert said in bad.err
+    assert twolevel(*words, "--force").code == 0
+    assert not [path for path in Path("r").iterdir() if path.name.startswith(".")]
+    files = json.loads(Path("r/run.json").read_text())["files"]
+    assert sorted(files) == files == sorted(set(files))
+
+
 @needs_slurm
 def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -295,6 +327,7 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
     assert sorted(path.name for path in Path("r").iterdir()) == ["jobs.parquet", "report", "run.json", "slurm"]
     assert twolevel("replay", "w.swf", "--out", "r", "--force").code == 0
     assert not Path("r/report").exists()
+    _only_the_report(moved)
     bad = twolevel("replay", "w.swf", "--out", "s", "--report", "--beside", "best")
     assert (bad.code, len(bad.err.splitlines())) == (2, 1)
     assert "unknown" in bad.err

@@ -19,6 +19,7 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
+from bridge import simulate
 from bridge.replay.run import Replay
 from bridge.replay.site import of_site
 from traces.base.errors import InputError
@@ -321,6 +322,30 @@ def test_a_reservation_of_some_cores_of_a_host(tmp_path: Path) -> None:
     path.write_text('[[reservation]]\nname = "c"\nbegin = "0s"\nend = "30m"\ncores = "0-5"\njobs = "2"\n')
     with pytest.raises(InputError, match="--windows: reservation 'c': has parts of 2 hosts; for Slurm, allowed"):
         replayed(Workload.from_jobs(jobs), machine(2, 4), tmp_path / "s", around=Surroundings(windows=path))
+
+
+def test_nodes_are_drained_as_in_our_engine(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(
+        "host,down_s,up_s,state\n0,100,600,drain\n1,0,50,drain\n"
+        "1,800,2000,drain\n1,900,1000,down\n0,3000,3600,down\n0,3100,3300,drain\n"
+    )
+    jobs = [
+        _job(1, 0, 300, 1, 400, preset=1),  # on a node, and goes on there as it is drained
+        _job(2, 10, 150, 1, 200),  # on the other one, not before 50
+        _job(3, 150, 100, 1, 200),  # when that is free again, at 200
+        _job(4, 350, 60, 2, 300),  # of both, when the first is back
+        _job(5, 850, 60, 2, 300),  # when the second is back, which was down meanwhile
+        _job(6, 3150, 60, 2, 300),  # when the first is up, as its draining has ended before
+    ]
+    workload, around = Workload.from_jobs(jobs), Surroundings(failures=str(path))
+    frame = _frame(replayed(workload, machine(2, 1), tmp_path / "r", around=around, settle_ns=70 * S))
+    ours = simulate(workload, platform=machine(2, 1), bls="fcfs", als="recorded", surroundings=around).jobs
+    assert (ours.start_ns / S).tolist() == [0, 50, 200, 600, 2000, 3600]
+    # Slurm looks 3 s apart at who was submitted.
+    assert frame.start.to_numpy() == pytest.approx((ours.start_ns / S).to_numpy(), abs=4)
+    assert (frame.end - frame.start).tolist() == [300, 150, 100, 60, 60, 60]
+    assert frame.allocation.tolist() == ours.allocation.tolist()
 
 
 @pytest.mark.parametrize(("how", "states"), [("requeue", ["requeued", "completed"]), ("lose", ["failed"])])

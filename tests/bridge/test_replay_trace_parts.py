@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,7 +128,8 @@ def test_which_priorities_are_used_and_what_a_dump_that_is_gone_does_not_say_is_
 
     plain = _DUMP.replace("|fast&new", "|")
     by_starts = "priorities are by the order of the recorded starts: {} of 2 jobs have none in the log"
-    assert told(plain) == (by_starts.format(1),)
+    but_for = "priorities are those of the log, but for 1 of 2 jobs, which have none there: "
+    assert told(plain) == (f"{but_for}these have that of the job submitted before",)
     assert told(plain.replace("None assigned||\n", "None assigned||7\n")) == ("priorities are those of the log",)
     assert told(plain, recorded=False) == ()
     lost = f"{path}: is not there any more: what it says beside the usual columns is not known"
@@ -180,6 +182,21 @@ def _recorded(*waits_s: float | None) -> tuple[list[str], tuple[str, ...]]:
     asked = submissions(scenario, of_machine({}, platform), log_words(workload), recorded_priorities=True)
     given = {fields[0]: int(fields[-1].removeprefix("priority=")) for fields in asked.fields}
     return sorted(given, key=lambda name: -given[name]), asked.notes
+
+
+def test_jobs_without_a_recorded_priority_have_a_neighbours_or_slurms_own() -> None:
+    workload = Workload.from_jobs([(k, k, 1, 1, 1) for k in range(1, 7)])
+    platform = Platform((HostGroup(1, 1, 46.875),))
+    scenario = Scenario.of(workload, platform, ReplayOptions(als="recorded"))
+    words = replace(log_words(workload), priority=(-1, 70, 0, 50, 2**31, 90))  # 0 would hold it
+    for kind, wanted in (("basic", [70, 70, 70, 50, 50, 90]), ("multifactor", [None, 70, None, 50, None, 90])):
+        found = of_machine({"PriorityType": f"priority/{kind}"}, platform)
+        asked = submissions(scenario, found, words, recorded_priorities=True)
+        given = [[int(one[9:]) for one in fields if one.startswith("priority=")] for fields in asked.fields]
+        assert given == [[] if value is None else [value] for value in wanted]
+        assert asked.notes[0].startswith(
+            "priorities are those of the log, but for 3 of 6 jobs, which have none there: "
+        )
 
 
 def test_recorded_priorities_of_jobs_whose_start_nobody_knows() -> None:

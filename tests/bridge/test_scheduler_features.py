@@ -286,7 +286,7 @@ def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], cou
 
 
 def test_promises_change_what_easy_as_a_scheduler_starts() -> None:
-    """The example of ``docs/batch-estimates.md``: the tests above are only worth something if promises are."""
+    """The example of ``docs/reference/batch-estimates.md``: the tests above are only worth something if promises are."""
     jobs = Workload.from_jobs([(1, 0, 1200, 3, 3600), (2, 60, 600, 4, 600), (3, 120, 1800, 1, 1800)])
     machine = Platform((HostGroup(1, 4, 4.0),))
     starts = {}

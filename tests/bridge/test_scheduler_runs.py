@@ -438,7 +438,7 @@ def test_the_toy_in_c_is_fcfs_on_any_workload(c_toy: str, rows: list[tuple[int, 
 
 
 def test_the_toys_are_short_and_on_the_page() -> None:
-    page = ROOT / "docs" / "schedulers.md"
+    page = ROOT / "docs" / "how-to/schedulers.md"
     in_python, in_c = ((HERE / f"toy_scheduler.{end}").read_text(encoding="utf-8") for end in ("py", "c"))
     assert len(in_python.splitlines()) <= 80
     assert len(in_c.splitlines()) <= 200

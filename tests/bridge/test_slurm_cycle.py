@@ -13,6 +13,7 @@ import pytest
 from slurm_here import machine, needs_slurm
 
 from bls.scheduler_options import Rules
+from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bridge import simulate
 from tools.slurm_soak import KINDS, Case, differing, drawn
@@ -58,6 +59,24 @@ def test_a_job_is_killed_while_nobody_waits(tmp_path: Path) -> None:
     assert differing(Case(late, case.hosts, case.cores, case.scheduler), tmp_path / "late").empty
     few = Case(((1, 0, 5, 1, 60), (2, 31, 500, 1, 60), (3, 105, 50, 1, 60)), 4, 1)
     assert differing(few, tmp_path / "few").empty
+
+
+@pytest.mark.parametrize("scheduler", ["builtin", "backfill"])
+def test_jobs_that_wait_at_the_start_of_a_window_are_first(scheduler: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    rows = [(k, 15 * k, int(rng.integers(60, 900)), int(rng.integers(1, 5))) for k in range(1, 31)]
+    log = Workload.from_jobs(
+        {"job_id": k, "submit_s": submit, "run_s": run, "cores": n, "estimate_s": run + 60, "wait_s": 300}
+        for k, submit, run, n in rows
+    )
+    # Of the window from 290 s on: those submitted before wait till 315 s at the earliest, and nobody runs.
+    jobs = select(log, "window:290+1h", preset=True)
+    assert jobs.waiting == 19
+    assert not jobs.preset.any()
+    s = 10**9
+    columns = (jobs.job_id, jobs.submit_ns // s, jobs.run_ns // s, jobs.cores, jobs.estimate_ns // s)
+    case = Case(tuple(zip(*(column.tolist() for column in columns), strict=True)), 6, 1, scheduler)
+    assert differing(case, tmp_path / "replay").empty
 
 
 @pytest.mark.parametrize(("hosts", "cores"), [(8, 1), (3, 4)])

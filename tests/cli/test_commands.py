@@ -41,12 +41,15 @@ COMMANDS = (
         "loop",
         "graph",
         "workload info",
+        "trace info",
+        "trace cut",
+        "trace convert",
     ),
-    *("platform", "gantt", "power", "figures", "report", "doctor"),
+    *("platform", "gantt", "power", "figures", "report", "doctor", "cite"),
 )
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, "workload"])
+@pytest.mark.parametrize("command", ["", *COMMANDS, "workload", "trace"])
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help(here: Path, command: str, option: str) -> None:
     ran = twolevel(*command.split(), option)
@@ -212,7 +215,7 @@ def test_what_run_and_grid_share_is_the_same_in_both() -> None:
 def test_many_options_are_shown_by_what_they_are_about(command: str) -> None:
     text = twolevel(command, "--help").out
     panels = re.findall(r"^([A-Z].*):$", text, re.MULTILINE)
-    assert panels == ["Arguments", *Panel]
+    assert panels == ["Arguments", *(one for one in Panel if command == "run" or one != Panel.TRACES)]
     blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n)+)", text, re.MULTILINE))
     options = {panel: re.findall(r"^  (--?[a-z-]+)", block, re.MULTILINE) for panel, block in blocks.items()}
     assert max(map(len, options.values())) <= 12
@@ -270,7 +273,7 @@ def test_options_come_from_a_file_where_they_are_not_given(here: Path) -> None:
         ('config = "my.toml"', "my.toml: unknown option of twolevel run 'config'"),
         ('tasks-per-core = "4"', "my.toml: tasks-per-core: '4'; allowed: a whole number"),
         ("variation = true", "my.toml: variation: True; allowed: a number"),
-        ('[run]\ntrace = "no"', "my.toml: [run] trace: 'no'; allowed: true or false"),
+        ("[run]\ntrace = 3.5", "my.toml: [run] trace: 3.5; allowed: a text"),
         ("speeds = [1]", "my.toml: speeds: [1]; allowed: a list of texts"),
         ("bls = ", "my.toml: not valid TOML"),
     ],
@@ -286,6 +289,7 @@ def test_a_file_of_options_that_is_wrong(here: Path, text: str, said: str) -> No
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
+        ('[run]\ntrace = "no"', (), "my.toml: [run] trace: unknown trace writer 'no'; known: "),
         ('bls = "sfj"', (), "my.toml: bls: unknown batch policy 'sfj'; known: sjf, "),
         ("[run]\noverhead = -1", (), "my.toml: [run] overhead: -1 is out of range; allowed: 0 to"),
         ('als = "recorded"\ntasks = true', (), "my.toml: tasks: with --als recorded there are no tasks"),

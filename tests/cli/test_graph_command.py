@@ -21,7 +21,7 @@ from traces.base.errors import InputError
 from traces.ledger_tables import TASKS, TRANSFERS
 
 SECOND = 10**9
-PAGE = ROOT / "docs" / "graphs.md"
+PAGE = ROOT / "docs" / "reference/graphs.md"
 
 #: a sends 1 GB to b and to c, b 0.5 GB to d; d only waits for c.
 RING = blocks(PAGE, "dot")[0]
@@ -71,7 +71,7 @@ def test_a_mapped_graph_by_hand_and_what_is_written(ring: Path) -> None:
     keys = [name for row in table(section(PAGE, "run.json")) for name in re.findall(r"`(\w+)`", row[0])]
     assert keys == [*record]
     columns = pq.read_schema("a/b/transfers.parquet")
-    rows = table(section(ROOT / "docs" / "results.md", "transfers.parquet"))
+    rows = table(section(ROOT / "docs" / "reference/results.md", "transfers.parquet"))
     assert [row[0] for row in rows] == [f"`{name}`" for name in columns.names]
     assert [row[1] for row in rows] == [str(column.type) for column in columns]
 
@@ -117,7 +117,9 @@ def test_a_file_may_be_called_like_a_generator(here: Path) -> None:
 
 
 def test_a_generator_of_ones_own(here: Path) -> None:
-    (block,) = [text for text in blocks(ROOT / "docs" / "graph-generators.md", "python") if "# mine.py" in text]
+    (block,) = [
+        text for text in blocks(ROOT / "docs" / "reference/graph-generators.md", "python") if "# mine.py" in text
+    ]
     Path("mine.py").write_text(block)
     found = GraphSource("mine.py:MINE:ratio=3", tasks=6).read(GraphOptions("ss", (1.0,)))
     assert found.n_tasks == 6

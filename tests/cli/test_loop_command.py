@@ -73,7 +73,7 @@ def test_the_tables(loop_file: Path) -> None:
 
 def test_the_page_says_what_is_written(loop_file: Path) -> None:
     record, _ = ran("l.txt", *TWO_CORES)
-    page = ROOT / "docs" / "loop.md"
+    page = ROOT / "docs" / "reference/loop.md"
     keys = [name for row in table(section(page, "run.json")) for name in re.findall(r"`(\w+)`", row[0])]
     assert keys == [*record]
     columns = pq.read_schema("r/chunks.parquet")

@@ -51,11 +51,11 @@ def modules() -> dict[str, str]:
         "reader": example(CONTRIBUTING, "def read_csv"),
         "exporter": example(CONTRIBUTING, "def write_csv"),
         "technique": example(CONTRIBUTING, "SO_LONG"),
-        "estimator": example(DOCS / "batch-estimates.md", "HistoryEstimator"),
-        "observer": example(DOCS / "batch-plug-ins.md", "class EveryHour"),
-        "lengths": example(DOCS / "lengths.md", "def weibull"),
-        "graph": example(DOCS / "graph-generators.md", "class Ladder"),
-        "planner": example(DOCS / "planners.md", "FASTEST"),
+        "estimator": example(DOCS / "reference/batch-estimates.md", "HistoryEstimator"),
+        "observer": example(DOCS / "how-to/batch-plug-ins.md", "class EveryHour"),
+        "lengths": example(DOCS / "reference/lengths.md", "def weibull"),
+        "graph": example(DOCS / "reference/graph-generators.md", "class Ladder"),
+        "planner": example(DOCS / "reference/planners.md", "FASTEST"),
         "network": NETWORK,
     }
 
@@ -310,27 +310,31 @@ def test_contract_tests_run_over_what_was_added(tree: Path) -> None:
 #: Tests that hold the pages and the code together, and the lines on the pages without which they fail for what was added.
 CHECKED = {
     "tests/docs/test_batch_pages.py::test_the_names_on_the_batch_pages_are_the_codes": [
-        ("docs/batch-orders.md", "| `sjf` | r |", "| `narrow-first` | n·√r | smallest |\n"),
+        ("docs/reference/batch-orders.md", "| `sjf` | r |", "| `narrow-first` | n·√r | smallest |\n"),
         (
-            "docs/batch-allocators.md",
+            "docs/reference/batch-allocators.md",
             "| `first-fit` |",
             "| `tightest-gap` | the shortest run of free cores within a host |\n",
         ),
     ],
     "tests/docs/test_figures_page.py::test_the_page_names_every_figure_of_a_run": [
-        ("docs/figures.md", "| `waits` | jobs.parquet", "| `starts` | jobs.parquet | jobs started by an instant |\n"),
-        ("docs/figures.md", "## waits\n", "## starts\n\nA step up at each start.\n\n"),
+        (
+            "docs/reference/figures.md",
+            "| `waits` | jobs.parquet",
+            "| `starts` | jobs.parquet | jobs started by an instant |\n",
+        ),
+        ("docs/reference/figures.md", "## waits\n", "## starts\n\nA step up at each start.\n\n"),
     ],
     "tests/docs/test_pages.py::test_the_metrics_are_those_of_the_page": [
-        ("docs/results.md", "| [slowdown](metrics.md#slowdown) |", "| run time | `mean_run_ns` |\n"),
+        ("docs/reference/results.md", "| [slowdown](metrics.md#slowdown) |", "| run time | `mean_run_ns` |\n"),
     ],
     "tests/docs/test_pages.py::test_every_option_is_on_the_page_of_the_command_line": [
         (
-            "docs/cli.md",
+            "docs/reference/cli.md",
             "| `--platform FILE` | with --als recorded",
             "| `--few N` | 0 | only the first N jobs of the log; 0 to 1e9 |\n",
         ),
-        ("docs/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
+        ("docs/reference/cli.md", "`--seed`, `--select`, `--oversize`, `--platform`,", "`--few`, "),
     ],
 }
 

@@ -17,6 +17,7 @@ import bls.options
 import bridge.options.declared
 import traces.base.shared_options
 from bridge.cli.run_commands import COMMANDS
+from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload.commands import workload_app
 from traces import InputError
 from traces.base.option import Choice, Option, Real, Whole, number_text
@@ -151,9 +152,10 @@ def test_numbers_of_limits_are_short_and_exact() -> None:
 
 def command_options(command: str) -> dict[str, tuple[Option[Any], Any]]:
     """What a command has of declared options, by the name on the command line."""
-    if command.startswith("workload "):
-        name = command.removeprefix("workload ")
-        function: Any = next(one.callback for one in workload_app.registered_commands if one.name == name)
+    group, _, name = command.partition(" ")
+    if name:
+        commands = {"workload": workload_app, "trace": trace_app}[group].registered_commands
+        function: Any = next(one.callback for one in commands if one.name == name)
     else:
         function = COMMANDS[command].function(command)
     found: dict[str, tuple[Option[Any], Any]] = getattr(function, "options", {})
@@ -174,11 +176,14 @@ def shown_default(option: Option[Any], default: Any) -> str:
 
 TABLES = ("run", "grid", "study", "loop", "graph", "compare")
 WORKLOAD_TABLES = ("info", "cut", "merge", "generate", "fetch")
+TRACE_TABLES = ("cut", "convert")
 
 
-@pytest.mark.parametrize("command", [*TABLES, *(f"workload {name}" for name in WORKLOAD_TABLES)])
+@pytest.mark.parametrize(
+    "command", [*TABLES, *(f"workload {name}" for name in WORKLOAD_TABLES), *(f"trace {name}" for name in TRACE_TABLES)]
+)
 def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
-    rows = table(section(ROOT / "docs" / "cli.md", f"twolevel {command}"))
+    rows = table(section(ROOT / "docs" / "reference/cli.md", f"twolevel {command}"))
     options, seen = command_options(command), set()
     for head, default, *meaning in rows:
         name = next((one for one in options if f"`{one} " in f"{head} " or f"`{one}`" in head), None)

@@ -31,8 +31,16 @@ from tools import schedule_pictures, topology_study
 from traces.ledger import STATES, WHY
 
 DOCS = ROOT / "docs"
-BATCH, ORDERS, BACKFILLING = DOCS / "batch.md", DOCS / "batch-orders.md", DOCS / "batch-backfilling.md"
-PLACES, INPUTS, RESULTS = DOCS / "batch-allocators.md", DOCS / "inputs.md", DOCS / "results.md"
+BATCH, ORDERS, BACKFILLING = (
+    DOCS / "reference/batch.md",
+    DOCS / "reference/batch-orders.md",
+    DOCS / "reference/batch-backfilling.md",
+)
+PLACES, INPUTS, RESULTS = (
+    DOCS / "reference/batch-allocators.md",
+    DOCS / "reference/inputs.md",
+    DOCS / "reference/results.md",
+)
 
 # The starts that were worked out by hand: fcfs, easy, conservative keep, conservative rebuild; None: not among them.
 BY_HAND = [
@@ -228,7 +236,7 @@ def test_the_priorities_on_the_inputs_page(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_numbers_of_the_topology_study() -> None:
-    page = (DOCS / "topology.md").read_text(encoding="utf-8")
+    page = (DOCS / "explanation/topology.md").read_text(encoding="utf-8")
     shown = page.partition("<!-- generated: topology study -->\n")[2].partition("\n<!-- end")[0].splitlines()
     assert len(shown) == 2 + len(topology_study.SETTINGS)
     # The others take as long each; these two are what the page is about.

@@ -15,7 +15,7 @@ from pages import ROOT, blocks, section, table
 
 from bridge.compare.delay_causes import CAUSES
 
-PAGE = ROOT / "docs" / "compare.md"
+PAGE = ROOT / "docs" / "reference/compare.md"
 
 
 @pytest.fixture(scope="module")

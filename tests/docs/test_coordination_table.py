@@ -50,7 +50,8 @@ def test_another_comparison_is_an_error() -> None:
 
 
 def test_the_page_is_filled(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     names = coordination_page.PARTS["coordination", "none"]
     parts = "".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names)
     page.write_text(f"before\n{parts}behind\n")
@@ -69,7 +70,8 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
 
 
 def test_a_study_of_evolving_jobs_has_parts_of_its_own(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     other = coordination_page.PARTS["resize", "none"]
     names = [*other, *coordination_page.EVOLVING]
     page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
@@ -91,7 +93,8 @@ def test_a_study_of_evolving_jobs_has_parts_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "pages" / "page.md"
+    page.parent.mkdir()
     names = coordination_page.PARTS["coordination", "release"]
     page.write_text("".join(f"<!-- generated: {part} -->\n<!-- end of {part} -->\n" for part in names))
     rows = comparisons()
@@ -108,7 +111,7 @@ def test_a_study_of_hints_has_parts_of_its_own(tmp_path: Path) -> None:
 
 def test_the_page_says_which_techniques_serve_wanted_cores_last() -> None:
     by_place = [name for name, technique in TECHNIQUES.items() if technique.places]
-    page = (ROOT / "docs" / "coordination.md").read_text("utf-8")
+    page = (ROOT / "docs" / "explanation/coordination.md").read_text("utf-8")
     assert (
         f"| {', '.join(f'`{name}`' for name in by_place)}, which chooses tasks by their place | does as without hints |"
         in page

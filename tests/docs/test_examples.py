@@ -21,7 +21,7 @@ from als.application import Application
 from bls import Allocator, KnownJobs, Policy, Workload
 from bls.policies import ranks
 
-README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tour.md", ROOT / "docs" / "plug-ins.md"
+README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tutorials/tour.md", ROOT / "docs" / "how-to/plug-ins.md"
 
 
 def commands(text: str) -> list[str]:
@@ -81,40 +81,51 @@ def named_files(page: Path) -> dict[str, str]:
             found["racks.csv"] = block
         if block.startswith("from,price_per_kwh"):
             found["signals.csv"] = block
+    for block in blocks(page, "text"):
+        if block.startswith("JobID|User"):
+            found["mycluster.sacct"] = block
     return found
 
 
 def test_every_page_with_examples_is_known() -> None:
     pages = (
-        "applications",
-        "batch-orders",
-        "batch-plug-ins",
-        "cli",
-        "compare",
-        "constraint-programming",
-        "coordination",
-        "core-speeds",
-        "couplings",
-        "figures",
-        "graphs",
-        "inputs",
-        "lengths",
-        "malleable",
-        "loop",
-        "plug-ins",
-        "power",
-        "report",
-        "schedulers",
-        "simgrid",
-        "slurm-and-ours",
-        "story",
-        "studies",
-        "techniques-answers",
-        "techniques-costs",
-        "techniques-plug-ins",
-        "topology",
-        "tour",
-        "workloads",
+        "reference/applications",
+        "reference/batch-orders",
+        "how-to/batch-plug-ins",
+        "reference/cli",
+        "reference/compare",
+        "reference/constraint-programming",
+        "explanation/coordination",
+        "reference/core-speeds",
+        "explanation/couplings",
+        "reference/figures",
+        "reference/graphs",
+        "reference/inputs",
+        "reference/lengths",
+        "reference/malleable",
+        "reference/loop",
+        "how-to/plug-ins",
+        "reference/power",
+        "reference/report",
+        "how-to/schedulers",
+        "how-to/simgrid",
+        "explanation/slurm-and-ours",
+        "reference/story",
+        "reference/studies",
+        "reference/techniques-answers",
+        "reference/techniques-costs",
+        "how-to/techniques-plug-ins",
+        "explanation/topology",
+        "tutorials/tour",
+        "tutorials/study-to-figure",
+        "tutorials/reading-a-trace",
+        "how-to/sacct",
+        "how-to/which-policy",
+        "how-to/choosing-a-technique",
+        "how-to/bring-a-simulator",
+        "how-to/coming-from",
+        "how-to/trace-viewers",
+        "reference/workloads",
     )
     assert set(EXAMPLES) == {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
@@ -123,7 +134,7 @@ def test_every_page_with_examples_is_known() -> None:
 # test_first_hour.py has the commands of the README.
 @pytest.mark.parametrize("page", [page for page in EXAMPLES if page != "README.md"])
 def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRequest) -> None:
-    if page != "docs/figures.md":
+    if page != "docs/reference/figures.md":
         request.getfixturevalue("unrendered")
     if ROOT / page == PLUG_INS:
         (desk / "my.py").write_text(blocks(PLUG_INS, "python")[0], encoding="utf-8")
@@ -134,7 +145,9 @@ def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRe
 
 
 def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
-    files = named_files(ROOT / "docs" / "batch-plug-ins.md") | named_files(ROOT / "docs" / "batch-estimates.md")
+    files = named_files(ROOT / "docs" / "how-to/batch-plug-ins.md") | named_files(
+        ROOT / "docs" / "reference/batch-estimates.md"
+    )
     known = ("explains", "greedy", "mine", "packs", "power", "slowdown", "watch", "yields")
     assert sorted(files) == [f"{name}.py" for name in known]
     for name, text in files.items():
@@ -222,7 +235,7 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
 
 
 def test_cores_that_are_no_longer_needed(desk: Path) -> None:
-    *runs, story = EXAMPLES["docs/coordination.md"]
+    *runs, story = EXAMPLES["docs/explanation/coordination.md"]
     for line in runs:
         perform(line)
     kept, released = (json.loads((desk / name / "run.json").read_text())["metrics"] for name in ("kept", "released"))
@@ -231,8 +244,8 @@ def test_cores_that_are_no_longer_needed(desk: Path) -> None:
 
 
 def test_cores_that_come_and_go(desk: Path) -> None:
-    *runs, comparison, evolving = EXAMPLES["docs/malleable.md"]
-    for name, text in named_files(ROOT / "docs" / "malleable.md").items():
+    *runs, comparison, evolving = EXAMPLES["docs/reference/malleable.md"]
+    for name, text in named_files(ROOT / "docs" / "reference/malleable.md").items():
         (desk / name).write_text(text, encoding="utf-8")
     for line in (*runs, evolving):
         perform(line)
@@ -257,9 +270,9 @@ def _asked(folder: Path) -> list[int]:
 
 
 def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
-    run, story = EXAMPLES["docs/story.md"]
+    run, story = EXAMPLES["docs/reference/story.md"]
     perform(run)
-    assert blocks(ROOT / "docs" / "story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]
+    assert blocks(ROOT / "docs" / "reference/story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -272,7 +285,7 @@ def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
 
 
 def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks(ROOT / "docs" / "kernels.md", "python")
+    (block,) = blocks(ROOT / "docs" / "explanation/kernels.md", "python")
     (desk / "shelf.py").write_text(block, encoding="utf-8")
     names = runpy.run_path("shelf.py")
     assert capsys.readouterr().out.strip() == block.rsplit("# ", 1)[1].strip()
@@ -295,7 +308,7 @@ def test_the_first_steps_in_python(desk: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_python_of_the_page_on_studies(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = ROOT / "docs" / "studies.md"
+    page = ROOT / "docs" / "reference/studies.md"
     for name, text in named_files(page).items():
         (desk / name).write_text(text.replace("first:100", "first:12"), encoding="utf-8")
     (block,) = blocks(page, "python")
@@ -329,13 +342,13 @@ def test_the_plug_ins_of_their_page_do_what_they_say(desk: Path) -> None:
 
 
 def test_the_python_of_the_power_page(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for block in blocks(ROOT / "docs" / "power.md", "python"):
+    for block in blocks(ROOT / "docs" / "reference/power.md", "python"):
         exec(compile(block, "power.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"\)  # (.*)$", block, re.MULTILINE)[-2:]
 
 
 def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = ROOT / "docs" / "applications.md"
+    page = ROOT / "docs" / "reference/applications.md"
     for name, text in named_files(page).items():
         (desk / name).write_text(text, encoding="utf-8")
     (block,) = blocks(page, "python")

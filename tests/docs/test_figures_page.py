@@ -13,7 +13,7 @@ from pages import ROOT, blocks, section, table
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
 
-PAGE = ROOT / "docs" / "figures.md"
+PAGE = ROOT / "docs" / "reference/figures.md"
 
 
 def test_the_page_names_every_figure_of_a_run() -> None:
@@ -35,7 +35,7 @@ def test_the_functions_are_there_with_the_parameters_that_are_said() -> None:
 
 
 def test_each_picture_is_made_by_the_tool_and_small() -> None:
-    shown = re.findall(r"\]\(images/([\w-]+\.png)\)", PAGE.read_text(encoding="utf-8"))
+    shown = re.findall(r"\]\(../images/([\w-]+\.png)\)", PAGE.read_text(encoding="utf-8"))
     made = re.findall(r'"(run-[\w-]+\.png)":', (ROOT / "tools" / "run_pictures.py").read_text(encoding="utf-8"))
     assert sorted(made) == sorted(name for name in shown if name.startswith("run-"))
     of_studies = re.findall(

@@ -30,7 +30,8 @@ from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS
 
 DOCS = ROOT / "docs"
-RESULTS = DOCS / "results.md"
+GROUPS = ("tutorials", "how-to", "reference", "explanation")
+RESULTS = DOCS / "reference/results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
     "run",
@@ -43,6 +44,7 @@ COMMANDS = (
     "loop",
     "graph",
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
+    *(f"trace {name}" for name in ("info", "cut", "convert")),
     "platform",
     "gantt",
     "compare",
@@ -71,15 +73,34 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
-def test_the_index_names_every_page() -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_index_of_a_group_names_every_page_of_it(group: str) -> None:
+    named = {(DOCS / group / target).resolve() for target in links(DOCS / group / "index.md")}
+    pages = {page for kind in ("*.md", "*.ipynb") for page in (DOCS / group).glob(kind)}
+    assert pages - {DOCS / group / "index.md"} <= named
+
+
+def test_every_page_is_in_a_group() -> None:
+    assert {page.name for page in DOCS.glob("*.md")} == {"index.md", "faq.md"}
     named = {(DOCS / target).resolve() for target in links(DOCS / "index.md")}
-    assert {page for page in PAGES if page.name != "index.md"} <= named
+    assert {DOCS / "faq.md", *(DOCS / group / "index.md" for group in GROUPS)} <= named
+
+
+def test_code_names_pages_where_they_are() -> None:
+    for folder in ("als", "bls", "bridge", "traces", "tools", "tests", "docs"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in (".py", ".md", ".toml"):
+                for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|ipynb)\b", file.read_text(encoding="utf-8")):
+                    assert (ROOT / name).is_file(), f"{file.relative_to(ROOT)}: {name}"
+    for file in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml"):
+        for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|ipynb)\b", (ROOT / file).read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{file}: {name}"
 
 
 @pytest.mark.parametrize("package", ["traces", "bls", "als", "bridge"])
 def test_the_public_names_are_those_of_the_page(package: str) -> None:
     module = importlib.import_module(package)
-    listed = [unquoted(row[0]) for row in table(section(DOCS / "api.md", package))]
+    listed = [unquoted(row[0]) for row in table(section(DOCS / "reference/api.md", package))]
     assert sorted(listed) == sorted(module.__all__)
     assert len(set(listed)) == len(listed)
     for name in listed:
@@ -198,7 +219,7 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
 
 
 def test_every_option_is_on_the_page_of_the_command_line() -> None:
-    page = DOCS / "cli.md"
+    page = DOCS / "reference/cli.md"
     headings = re.findall(r"^## twolevel ?(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == ["", *COMMANDS]
     for command in headings:
@@ -217,7 +238,7 @@ def test_defaults_on_the_page_are_the_defaults() -> None:
     for command in ("run", "grid"):
         text = " ".join(twolevel(command, "--help").out.split())
         shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: \(?([^\])]+)\)?\]", text))
-        rows = table(section(DOCS / "cli.md", f"twolevel {command}"))
+        rows = table(section(DOCS / "reference/cli.md", f"twolevel {command}"))
         described = {re.match(r"`(?:-o FILE`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
         for option, default in shown.items():
             if option in described:
@@ -227,7 +248,7 @@ def test_defaults_on_the_page_are_the_defaults() -> None:
 
 
 def test_what_the_model_page_lists_is_what_there_is() -> None:
-    page = DOCS / "model.md"
+    page = DOCS / "explanation/model.md"
     batch = section(page, "Batch level")
     policies, allocators = (table(batch[at:]) for at in (batch.index("| policy"), batch.index("| allocator")))
     named = [name for row in policies for name in re.findall(r"`([\w:-]+)`", row[0])]
@@ -235,7 +256,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
     named = [name for row in table(section(page, "Application level")) for name in re.findall(r"`([\w-]+)`", row[1])]
     assert sorted(named) == sorted(TECHNIQUES)
-    tour = section(DOCS / "tour.md", "The application level")
+    tour = section(DOCS / "tutorials/tour.md", "The application level")
     number, first = re.search(r"There\s+are\s+(\d+)\s+techniques(.*?)\[Loop", tour, re.DOTALL).groups()  # type: ignore[union-attr]
     assert sorted(re.findall(r"`([\w-]+)`", first)) == sorted(TECHNIQUES)
     assert int(number) == len(TECHNIQUES) - 1  # fac2 is fac
@@ -250,7 +271,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     platform = blocks(page, "toml")[0]
     assert tomllib.loads(platform) == Platform().as_dict()
     assert platform == "\n".join(Platform().to_toml().splitlines()[1:]) + "\n"
-    rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "couplings.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "explanation/couplings.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == list(COUPLINGS)
 
 
@@ -285,7 +306,7 @@ def test_the_files_of_the_contributing_page_exist() -> None:
 
 
 def test_no_page_names_a_machine() -> None:
-    for page in PAGES:
+    for page in (*PAGES, *DOCS.rglob("*.ipynb")):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"/(home|root|tmp|work)/", text), page.name
 

@@ -35,7 +35,7 @@ def test_who_gets_which_task_decides_when_the_others_start(name: str, results: d
 
 
 def test_the_page_shows_what_is_printed(results: dict[str, bridge.Result]) -> None:
-    assert "\n".join(table(results)) in (ROOT / "docs" / "two-level-paper.md").read_text("utf-8")
+    assert "\n".join(table(results)) in (ROOT / "docs" / "explanation/two-level-paper.md").read_text("utf-8")
 
 
 #: When J3 starts with SS (s), by what the levels tell each other: the wish with which the paper's section 4.2 ends.
@@ -62,7 +62,7 @@ def test_with_hints_the_third_job_starts_earlier(coupling: str) -> None:
 
 
 def test_the_page_on_coordination_shows_what_is_printed() -> None:
-    assert "\n".join(coordinated()) in (ROOT / "docs" / "coordination.md").read_text("utf-8")
+    assert "\n".join(coordinated()) in (ROOT / "docs" / "explanation/coordination.md").read_text("utf-8")
 
 
 def test_each_task_is_a_bar(results: dict[str, bridge.Result]) -> None:

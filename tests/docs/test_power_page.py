@@ -19,7 +19,7 @@ from tools import demand_response, sleep_study
 from traces.metric_units import shown_as
 from traces.tables import POWER_COLUMNS
 
-PAGE = ROOT / "docs" / "power.md"
+PAGE = ROOT / "docs" / "reference/power.md"
 S = 10**9
 
 
@@ -84,7 +84,7 @@ def test_the_fallbacks_and_reasons() -> None:
 
 
 def test_the_first_experiment_of_the_demand_response_page() -> None:
-    page = (ROOT / "docs" / "demand-response.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation/demand-response.md").read_text(encoding="utf-8")
     assert "\n".join(demand_response.fallback_table()) in page
 
 

@@ -24,10 +24,10 @@ from traces.base.errors import InputError
 from traces.figures.application.chunk_owners import chunk_owners_figure
 
 DOCS = ROOT / "docs"
-PAGE = DOCS / "techniques.md"
-RULES = [DOCS / f"techniques-{name}.md" for name in ("nonadaptive", "adaptive")]
-ANSWERS, STUDY = DOCS / "techniques-answers.md", DOCS / "techniques-study.md"
-COSTS, OWN = DOCS / "techniques-costs.md", DOCS / "techniques-plug-ins.md"
+PAGE = DOCS / "reference/techniques.md"
+RULES = [DOCS / f"reference/techniques-{name}.md" for name in ("nonadaptive", "adaptive")]
+ANSWERS, STUDY = DOCS / "reference/techniques-answers.md", DOCS / "explanation/techniques-study.md"
+COSTS, OWN = DOCS / "reference/techniques-costs.md", DOCS / "how-to/techniques-plug-ins.md"
 
 
 def sections() -> dict[str, str]:

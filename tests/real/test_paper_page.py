@@ -21,7 +21,7 @@ from bridge.studies.run_study import run_study
 from tools import paper_pages, paper_selections
 from tools.paper_causes import FIVE, busiest_day, five_jobs, jobs_of, shares, stretches
 
-PAGE = ROOT / "docs" / "two-level-paper.md"
+PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
 STUDIES = ROOT / "tools" / "studies"
 
 

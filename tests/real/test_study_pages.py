@@ -27,7 +27,7 @@ from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, measure
 from tools.accasim_workloads import CONFIGURATIONS, compare
 from tools.estimates_outcomes import ESTIMATES, load, of_sample, outcome
 
-ACCASIM, ESTIMATES_PAGE = (ROOT / "docs" / name for name in ("accasim-study.md", "estimates-study.md"))
+ACCASIM, ESTIMATES_PAGE = (ROOT / "docs/explanation" / name for name in ("accasim-study.md", "estimates-study.md"))
 
 
 def generated(page: Path, name: str) -> list[str]:

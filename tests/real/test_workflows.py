@@ -20,8 +20,8 @@ from bridge.single.graph_run import simulate_graph
 from traces.checks.ledger import check_ledger
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2_checks import check_nesting
-from traces.exporters.otf2_library import reading
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
 WORKFLOWS = {

@@ -167,6 +167,8 @@ class _Cluster:
         self.running: dict[int, Running] = {}
         self.left: set[int] = set()  # rows that are done for good
         self.down: set[int] = set()
+        self.failed: set[int] = set()
+        self.drained: set[int] = set()
         self.looked_at_hosts = -1
         self.attempts: list[tuple[int, Attempt]] = []
         # Plans: the slots of waiting jobs, who was ever given one, and when the last pass thought that jobs end.
@@ -199,7 +201,7 @@ class _Cluster:
         instants += [at for job in self.running.values() for at in job.due().values()]
         instants += [next_one[0] for job in self.running.values() if (next_one := job.next_wish()) is not None]
         later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
-        later += [instant for host in self.machine.hosts for outage in host.outages for instant in outage]
+        later += [instant for host in self.machine.hosts for away in host.outages + host.drains for instant in away]
         later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
         if self.wake is not None:
             later.append(self.wake)
@@ -262,14 +264,18 @@ class _Cluster:
         if self.now == self.looked_at_hosts:
             return False  # a second round at this instant, as after a job without a run time
         self.looked_at_hosts = self.now
-        outages = [outage for host in self.machine.hosts for outage in host.outages]
+        outages = [outage for host in self.machine.hosts for outage in host.outages + host.drains]
         self.gained = self.gained or any(up == self.now for _, up in outages)
         self.lost = self.lost or any(down == self.now for down, _ in outages)
-        self.down = {
-            number
-            for number, host in enumerate(self.machine.hosts)
-            if any(down <= self.now < up for down, up in host.outages)
-        }
+        self.failed, self.drained = (
+            {
+                number
+                for number, host in enumerate(self.machine.hosts)
+                if any(down <= self.now < up for down, up in getattr(host, what))
+            }
+            for what in ("outages", "drains")
+        )
+        self.down = self.failed | self.drained
         return any(self.now in outage for outage in outages) or any(
             self.now in (window.begin, window.end) for window in self.machine.windows
         )
@@ -304,14 +310,14 @@ class _Cluster:
 
     def preset_cores(self, row: int) -> frozenset[int] | None:
         # Whatever reservations and limits there are, and whatever maintenance comes: the job is there already. Without room
-        # for it on hosts that are up, it waits like any other.
+        # for it on hosts that are up, it waits like any other. Hosts are drained at 0 when it is there.
         job = self.jobs[row]
         plain = Machine(self.machine.hosts, self.machine.licences, self.machine.partitions)
-        cores = room.available(job, self.now, self.now + 1, self.held(), self.down, plain)
+        cores = room.available(job, self.now, self.now + 1, self.held(whole=True), self.failed, plain)
         for window in self.machine.windows:
             if window.maintenance and window.begin <= self.now < window.end:
                 cores -= window.cores
-        placed = room.place(job, cores, self.now, self.now + 1, self.held(), self.machine, self.rules)
+        placed = room.place(job, cores, self.now, self.now + 1, self.held(whole=True), self.machine, self.rules)
         return None if placed is None else frozenset(placed)
 
     # ---- 2.5 and 4 ----
@@ -680,10 +686,12 @@ class _Cluster:
             return wide.thought <= self.now
         return self.running[row].start + max(self.planned[row], self.jobs[row].estimate) <= self.now
 
-    def held(self) -> list[room.Hold]:
-        """Who has what: running jobs, until they are expected to end."""
+    def held(self, *, whole: bool = False) -> list[room.Hold]:
+        """Who has what: running jobs, until they are expected to end; but for what is gone as hosts are drained."""
+        away = set[int]() if whole else self.drained
+        gone = frozenset(core for host in away for core in self.machine.cores_of(host))
         return [
-            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.left), job.left)
+            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.left - gone), job.left - gone)
             for row, job in self.running.items()
         ]
 

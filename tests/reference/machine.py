@@ -43,11 +43,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Host:
-    """``cores`` cores, amounts of (resource, amount), and the instants between which it fails, as (down, up)."""
+    """``cores`` cores, amounts of (resource, amount), and the instants between which it fails, or is drained, as (down, up)."""
 
     cores: int
     amounts: tuple[tuple[str, int], ...] = ()
     outages: tuple[tuple[int, int], ...] = ()
+    drains: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def student_coverage(values: np.ndarray, true: float, t: float) -> float:
     return float(np.mean(np.abs(values.mean(axis=0) - true) <= half))
 
 
-# 1,000 samples tell a coverage to ± 1.4 % (two standard errors); docs/statistics.md has it from 6,000.
+# 1,000 samples tell a coverage to ± 1.4 % (two standard errors); docs/explanation/statistics.md has it from 6,000.
 @pytest.mark.parametrize(
     ("kind", "n", "least", "most"),
     [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
 from traces.checks.ledger import InvariantError, check_ledger, core_bars
-from traces.exporters.otf2_checks import check_nesting
+from traces.exporters.otf2.checks import check_nesting
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
 SOUND = [

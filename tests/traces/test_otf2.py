@@ -23,8 +23,8 @@ from traces.base.errors import InputError, TwolevelError
 from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2_checks import check_nesting
-from traces.exporters.otf2_library import binding, reading
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import binding, reading
 from traces.ledger import STATES, WHY, Ledger
 from traces.series import load_series
 

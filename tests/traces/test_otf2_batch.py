@@ -20,7 +20,7 @@ from test_otf2 import SMALL
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2_library import reading
+from traces.exporters.otf2.library import reading
 from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 

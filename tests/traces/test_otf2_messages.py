@@ -19,9 +19,9 @@ from test_transfers import GRAPH, naive_waits, sound
 
 from traces.checks.ledger import InvariantError, check_ledger
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2_batch import REGIONS
-from traces.exporters.otf2_checks import check_nesting
-from traces.exporters.otf2_library import reading
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
+from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import Ledger
 
 #: (time, kind, what): Enter and Leave of a region, Send and Recv with peer, tag and bytes.

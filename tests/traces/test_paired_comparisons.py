@@ -169,7 +169,7 @@ def test_a_metric_that_no_run_has_is_compared_as_nothing() -> None:
 
 
 def test_the_page_is_true(capsys: pytest.CaptureFixture[str]) -> None:
-    page = ROOT / "docs" / "statistics.md"
+    page = ROOT / "docs" / "explanation/statistics.md"
     (block,) = blocks(page, "python")
     exec(block, {})
     shown = capsys.readouterr().out

@@ -218,7 +218,7 @@ def test_no_transfers_are_sound(of: Ledger) -> None:
 
 
 def test_the_columns_are_those_of_the_page() -> None:
-    page = section(ROOT / "docs" / "results.md", "transfers.parquet")
+    page = section(ROOT / "docs" / "reference/results.md", "transfers.parquet")
     rows = [row for row in table(page) if row[0] != "column"]
     types = {name: str(kind) for name, kind in transfers_frame(sound()).dtypes.items()}
     assert tuple(row[0].strip("`") for row in rows) == TRANSFERS.columns

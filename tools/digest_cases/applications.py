@@ -126,7 +126,13 @@ def _loops() -> Iterator[Case]:
         for technique in ("ss", "fac", "af", "bold", "select:ss,gss"):
             yield run(f"{name} × {technique}", **{**_LEVEL, **costs}, als=technique, variation=0.5)
     yield run("sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf")
-    yield run("traced", **{**_LEVEL, "workload": "few"}, als="fac", variation=0.25, exports=["otf2"])
+    yield run(
+        "traced",
+        **{**_LEVEL, "workload": "few"},
+        als="fac",
+        variation=0.25,
+        exports=["otf2", "perfetto", "chrome", "paje", "csv"],
+    )
 
 
 def _programs() -> Iterator[Case]:

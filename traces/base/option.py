@@ -31,6 +31,7 @@ class Panel(StrEnum):
     APPLICATION = "Application level"
     COUPLING = "How the levels are run"
     RESULTS = "Results"
+    TRACES = "Traces"
     OTHER = "Options"
 
 
@@ -58,6 +59,8 @@ class Option(Generic[T]):
         What it is about.
     names : str
         The registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none.
+    bare : str
+        Its value where none stands behind it; empty: one must.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Option(Generic[T]):
     short: str = ""
     panel: Panel = Panel.OTHER
     names: str = ""
+    bare: str = ""
 
     @property
     def limits(self) -> str:

@@ -1,6 +1,6 @@
 """What must hold of every run, as functions: no core runs two tasks at once, no clock goes back, nothing is
 left open. Fast enough to run at the end of a test, also on millions of tasks; of a written trace, see
-``traces.exporters.otf2_checks``.
+``traces.exporters.otf2.checks``.
 """
 
 from __future__ import annotations

@@ -49,9 +49,37 @@ def _swf(ledger: Ledger, directory: Path) -> Path:
     return write_swf_jobs(ledger, directory)
 
 
+def _perfetto(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.perfetto import write_perfetto
+
+    return write_perfetto(ledger, directory)
+
+
+def _chrome(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.chrome import write_chrome
+
+    return write_chrome(ledger, directory)
+
+
+def _paje(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.paje import write_paje
+
+    return write_paje(ledger, directory)
+
+
+def _csv(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.csv import write_csv
+
+    return write_csv(ledger, directory)
+
+
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
     "otf2": _otf2,
+    "perfetto": _perfetto,
+    "chrome": _chrome,
+    "paje": _paje,
+    "csv": _csv,
     "batsim": _batsim,
     "swf": _swf,
 }

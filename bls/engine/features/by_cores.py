@@ -101,7 +101,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     more = 2 * state.host_ns.size + 16 + steps
     if settings[b.PLANS] == 1:
         more += 2 * (sizes[b.N_WAITING] + sizes[b.N_RUNNING])
-    if settings[b.RESIZE] != b.NO_RESIZE:
+    if settings[b.RESIZE] != b.NO_RESIZE or settings[b.RELEASES] == b.BY_DRAIN:
         more += 2 * sizes[b.N_RUNNING]
     profile = state.cores_profile
     if profile.used[b.SLICES] + more > profile.ns.size:
@@ -111,7 +111,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     more = sizes[b.FREE_CORES] + sizes[b.OVERDUE_CORES] + _overrunning_cores(state) + planned
     if settings[b.RELEASES] != b.NO_RELEASES:
         more += state.host_of.size  # what is left of running jobs lies in more intervals
-    if settings[b.RESIZE] != b.NO_RESIZE:
+    if settings[b.RESIZE] != b.NO_RESIZE or settings[b.RELEASES] == b.BY_DRAIN:
         more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
     more = 2 * more + 2 * state.host_ns.size
     amounts = settings[b.N_RESOURCES] + settings[b.N_LICENCES]

@@ -1,14 +1,15 @@
 """Hosts that go down and come back: by failure, which nobody knows in advance, and by maintenance, which is planned.
 
-A host may be down for both reasons at once; it is up when neither holds. In the profile of free cores a host that has
-failed is gone for good until its repair, and one in maintenance until the end of it.
+Or they are drained (``bls.engine.features.drains``), which nobody knows in advance either. A host may be down for several of
+these reasons at once; it is up when none holds. In the profile of free cores a host that has failed or is drained is gone for
+good until it is back, and one in maintenance until the end of it.
 """
 
 from __future__ import annotations
 
 from bls.availability.free_cores import free_give, free_take
 from bls.engine import state as b
-from bls.engine.hooks import HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
+from bls.engine.hooks import DRAIN, HOLD_HOST, HOOK, HOSTS_SLEEP, STOP_HOSTS, call_hook
 from bls.engine.job_lifecycle import arrive, count_cores
 from bls.engine.kept_reservations import drop_slots
 from bls.engine.state import BatchState
@@ -49,8 +50,11 @@ def _push(state: BatchState, instant: int, key: int) -> None:
 @compiled(inner=True)
 def _until(state: BatchState, host: int) -> int:
     """Until when a host is known to be gone: 0 if it is up."""
-    n_hosts = state.host_first.size - 1
-    return int(max(state.host_status[b.DOWN_UNTIL, host], state.host_status[b.DOWN_UNTIL, n_hosts + host]))
+    n_hosts, status = state.host_first.size - 1, state.host_status
+    until = max(status[b.DOWN_UNTIL, host], status[b.DOWN_UNTIL, n_hosts + host])
+    if state.settings[b.RELEASES] == b.BY_DRAIN:
+        until = max(until, status[b.DOWN_UNTIL, 2 * n_hosts + host])
+    return int(until)
 
 
 @compiled(HOOK)
@@ -58,17 +62,21 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
     """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
     settings, clock, sizes, status = state.settings, state.clock, state.sizes, state.host_status
     n_hosts = state.host_first.size - 1
-    n = 2 * n_hosts
+    n = state.outage_first.size - 1
+    drains = settings[b.RELEASES] == b.BY_DRAIN
     while sizes[b.N_HOST_EVENTS] > 0 and state.host_ns[0] <= now:
         key = state.host_key[0]
+        if key >= n + 2 * n_hosts and sizes[b.PRESETS_LEFT] > 0:
+            break  # jobs that run already have their cores before hosts are drained, which of one instant comes last
         sizes[b.N_HOST_EVENTS] = heap_drop_top(state.host_ns, state.host_key, sizes[b.N_HOST_EVENTS])
         v = key % n
         host = v % n_hosts
+        unplanned = v < n_hosts or v >= 2 * n_hosts
         before = _until(state, host)
         at = status[b.NEXT_OUTAGE, v]
         if key >= n:
             # A failure's end is not known to anyone before it is there; that of a maintenance is.
-            status[b.DOWN_UNTIL, v] = b.NEVER if v < n_hosts else state.outage_up[at]
+            status[b.DOWN_UNTIL, v] = b.NEVER if unplanned else state.outage_up[at]
             status[b.NEXT_DOWN, v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
                 _push(state, state.outage_up[at], v)
@@ -78,12 +86,12 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             if at + 1 < state.outage_first[v + 1]:
                 status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
                 _push(state, state.outage_down[at + 1], n + v)
-        if v < n_hosts and key >= n:
+        if unplanned and key >= n:
             # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
             clock[b.LOSS] = 1
             if settings[b.KEEP] == 1:
                 drop_slots(state)
-        elif v < n_hosts:
+        elif unplanned:
             clock[b.GAIN] = 1
             clock[b.HULL] = b.NEVER
         after = _until(state, host)
@@ -93,6 +101,8 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, -1))  # it is stopped no more, but down
         if settings[b.SLEEPS] == 1 and before == 0 and after > 0:
             call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, -1))
+        if drains and before == 0 and after > 0:
+            call_hook(state.hooks[DRAIN], (state, host, now, now, -1))
         if (settings[b.PLANS] == 1 or settings[b.BY_CORES] == 1) and after != before:
             if before > now:
                 gone(state, host, now, before, 1)
@@ -112,6 +122,8 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
                 call_hook(state.hooks[HOSTS_SLEEP], (state, host, now, now, 1))
         if settings[b.BY_HOSTS] == 1:
             state.host_free[host] = 0 if after > 0 else hi - lo
+        if drains and before > 0 and after == 0:
+            call_hook(state.hooks[DRAIN], (state, host, now, now, 1))
     return 0
 
 

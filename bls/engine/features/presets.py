@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.engine import state as b
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HOOK, HOST_EVENTS, call_hook
 from bls.engine.job_starts import start, suggest_now
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -29,4 +29,6 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
         if count != 0 and not start(state, job, count, b.BY_PRESET):
             return BatchStatus.ALLOCATOR_FAULT
     sizes[b.PRESETS_LEFT] = 0
+    if state.settings[b.RELEASES] == b.BY_DRAIN:
+        call_hook(state.hooks[HOST_EVENTS], (state, -1, clock[b.NOW], clock[b.NOW], 0))  # those that are drained now
     return BatchStatus.RUNNING

@@ -13,6 +13,7 @@ from bls.cp.dispatch import dispatch
 from bls.cp.instance import Instance
 from bls.cp.parameters import Parameters
 from bls.cp.plan import Plan
+from bls.cp.prices import Prices
 from bls.cp.solver import cp_model
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -59,6 +60,12 @@ class PlannedRun:
         self._machine: _Machine | None = None
         self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
         self._passes = self._fallbacks = self._stopped = 0
+        self._woken_ns = -1  # the instant of the last wake-up that was asked for
+
+    @property
+    def needs_signals(self) -> tuple[str, ...]:
+        """Columns of the file of signals without which a run cannot be."""
+        return self.parameters.needs_signals
 
     def decide(self, view: View) -> Iterator[tuple[Any, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
@@ -68,7 +75,9 @@ class PlannedRun:
         if not len(waiting) or not view.free_cores:
             return
         running = view.running_columns
-        instance = self._machine.instance(view, waiting, running)
+        weighs_energy = self.parameters.weighs_energy
+        prices = self._prices(view) if weighs_energy else None
+        instance = self._machine.instance(view, waiting, running, prices)
         found = self.plan(instance)
         if self.parameters.warm and found.schedule is not None and found.place is not None:
             starts_s = found.schedule.start_s + view.now_ns // NS_PER_S
@@ -80,6 +89,8 @@ class PlannedRun:
         self._passes += 1
         self._fallbacks += found.source == "fallback"
         self._stopped += not found.is_repeatable
+        if weighs_energy:
+            self._wake(view, found)
         if not found.starts:
             return
         past = _gone_past(found, waiting)
@@ -88,6 +99,37 @@ class PlannedRun:
             cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
             yield waiting.jobs[start.place], cores, because
+
+    def _prices(self, view: View) -> Prices:
+        signals = view.signals
+        assert signals is not None, "a run without them is refused before it begins"
+        none = [0] * len(signals.instant_ns)
+        price, carbon = (
+            np.array(signals.values.get(name, none) if weight else none, np.int64)
+            for name, weight in (("price_per_kwh", self.parameters.energy), ("g_co2e_per_kwh", self.parameters.carbon))
+        )
+        ahead_s = int(self.parameters.ahead_h * 3600)
+        return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
+
+    def _wake(self, view: View, found: Plan) -> None:
+        """Have it decided again when the plan starts the next job: nothing else may happen then.
+
+        A start at a change of prices is at the very instant of that, and not at the whole second after it.
+        """
+        assert found.schedule is not None
+        later = found.schedule.start_s[found.schedule.start_s > 0]
+        if not len(later):
+            return
+        now_ns = view.now_ns
+        instant_ns = now_ns + int(later.min()) * NS_PER_S
+        assert view.signals is not None
+        changes = view.signals.instant_ns
+        change_ns = int(changes[np.searchsorted(changes, instant_ns, side="right") - 1])
+        if change_ns > max(now_ns, instant_ns - NS_PER_S):
+            instant_ns = change_ns
+        if not now_ns < self._woken_ns <= instant_ns:  # then there will be a pass before, which plans anew
+            view.wake_at(instant_ns)
+            self._woken_ns = instant_ns
 
     def plan(self, instance: Instance) -> Plan:
         """What is planned of an instance: who wants to keep instances may do so here."""
@@ -158,7 +200,9 @@ class _Machine:
         own = [self._stop - self._first, *np.asarray(platform.host_resources, np.int64).T]
         self._capacity = np.stack(own, axis=1).astype(np.int64)
 
-    def instance(self, view: View, waiting: WaitingColumns, running: RunningColumns) -> Instance:
+    def instance(
+        self, view: View, waiting: WaitingColumns, running: RunningColumns, prices: Prices | None = None
+    ) -> Instance:
         """This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis."""
         capacity = self._capacity
         if view.down:
@@ -182,6 +226,8 @@ class _Machine:
             units=waiting.units,
             per_unit=_per_unit(waiting),
             user=waiting.user,
+            draw_mw=None if prices is None else waiting.more_mw,
+            prices=prices,
         )
 
     def cores(self, is_free: Array, units_on: dict[int, int], unit_cores: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill``,
 ``select`` and ``priority`` of ``src/plugins``), which was read, and is written anew here; replays are its reference
-(``docs/slurm-and-ours.md``).
+(``docs/explanation/slurm-and-ours.md``).
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ struct thread {
     struct thread *next, **at;       /* others that wait for something in the same bucket */
     _Atomic uint32_t go;
     int waits, ready, timed_out;
+    int saves;                       /* it saves the state for a restart, which never comes */
     enum kind kind;
     const void *what;
     int64_t wake;
@@ -104,6 +106,7 @@ static int sent, n_writers;
     f(int, accept, (int, struct sockaddr *, socklen_t *)) f(int, accept4, (int, struct sockaddr *, socklen_t *, int)) \
     f(int, getsockname, (int, struct sockaddr *, socklen_t *)) f(int, getpeername, (int, struct sockaddr *, socklen_t *)) \
     f(int, setsockopt, (int, int, int, const void *, socklen_t)) \
+    f(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long)) \
     f(ssize_t, send, (int, const void *, size_t, int)) \
     f(int, close, (int))
 #define DECLARE(type, name, arguments) static type(*real_##name) arguments;
@@ -318,6 +321,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *l) {
 /* ---- conditions ---- */
 static int wait_condition(pthread_cond_t *c, pthread_mutex_t *m, int64_t wake) {
     pthread_mutex_unlock(m);
+    while (me->saves) wait_for(NONE, 0, NEVER);
     int rc = wait_for(CONDITION, c, wake);
     pthread_mutex_lock(m);
     return rc;
@@ -411,6 +415,19 @@ int sched_yield(void) {
 int sigwait(const sigset_t *set, int *signal) {
     if (!me) return real_sigwait(set, signal);
     for (;;) wait_for(NONE, 0, NEVER); /* nobody sends one: the program is killed when it has done its work */
+}
+
+/* slurmctld packs all jobs and nodes into files every few seconds, so that it could be started again: a replay begins anew instead, and
+ * the thread that does so is known by its name and never goes on once it waits. */
+int prctl(int option, ...) {
+    unsigned long a[4];
+    va_list more;
+    va_start(more, option);
+    for (int i = 0; i < 4; i++) a[i] = va_arg(more, unsigned long);
+    va_end(more);
+    if (!real_prctl) find();
+    if (me && option == PR_SET_NAME && !strcmp((const char *)a[0], "sstate")) me->saves = 1;
+    return real_prctl(option, a[0], a[1], a[2], a[3]);
 }
 
 /* ---- what tells the time, and what waits for an instant ---- */

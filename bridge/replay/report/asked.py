@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, SIZES
+from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
 from bridge.replay.chosen import SlurmChoice
+from bridge.replay.report.finished import Finished
 from bridge.replay.report.measures import median_side
 from bridge.replay.report.repeats import Attempt, Plan, attempts
-from bridge.replay.report.sides import SLURM, engines, of_result, parse_beside, recorded
+from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_beside, recorded
 from bridge.replay.report.written import Report, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
@@ -69,22 +70,31 @@ class Asked:
         TwolevelError
             If an exact repeat fails.
         """
-        workload = scenario.workload
-        beside = engines(scenario, self.ways, known_jobs)
-        ours = [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
-        side = of_result(SLURM, done.result)
-        cost = done.cost
-        elapsed_s = cost["start_s"] + cost["replay_s"]
-        first = Attempt(0.0, 0, len(workload), elapsed_s, side.makespan_ns, side=side)
+        ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
                 scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell
             )
+        self._write(scenario, ours, found, done.cost, folder)
+
+    def write_again(self, scenario: Scenario, finished: Finished, folder: Path, known_jobs: Array) -> None:
+        """Write the report of a replay that was made before, into a folder that is not there; Slurm is not needed."""
+        first = _first(finished.side, scenario, finished.cost)
+        self._write(scenario, self._ours(scenario, known_jobs), [first], finished.cost, folder)
+
+    def _ours(self, scenario: Scenario, known_jobs: Array) -> list[Side]:
+        beside = engines(scenario, self.ways, known_jobs)
+        return [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
+
+    def _write(
+        self, scenario: Scenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
+    ) -> None:
+        workload = scenario.workload
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
-        log = recorded(workload)
+        side, log = slurms[0], recorded(workload)
         report = Report(
             name=Path(workload.source).name,
-            words=self._words(scenario, done, len(slurms)),
+            words=self._words(scenario, cost, len(slurms)),
             sides=(*([log] if log else []), median_side(slurms, SLURM) if len(slurms) > 1 else side, *ours),
             slurms=tuple(slurms),
             attempts=tuple(found),
@@ -93,15 +103,21 @@ class Asked:
         )
         write_report(report, folder)
 
-    def _words(self, scenario: Scenario, done: Replay, repeats: int) -> tuple[str, ...]:
+    def _words(self, scenario: Scenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
         cores = scenario.platform.n_cores
         hosts = len(scenario.platform.first_core) - 1
-        slurm = f"Slurm {done.cost['release']}, under a clock that stands still while it computes"
+        slurm = f"Slurm {cost['release']}, under a clock that stands still while it computes"
         if repeats > 1:
             slurm += f"; of {repeats} repeats each job has its median start and run time"
         als = scenario.options.names()["als"]
         level = "jobs last as recorded" if als == "recorded" else f"applications are simulated: {als}"
         return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
+
+
+def _first(side: Side, scenario: Scenario, cost: Mapping[str, Any]) -> Attempt:
+    # The replay itself, beside which there may be repeats.
+    elapsed_s = cost["start_s"] + cost["replay_s"]
+    return Attempt(0.0, 0, len(scenario.workload), elapsed_s, side.makespan_ns, side=side)
 
 
 def _numbers(text: str | None, where: str) -> list[str]:
@@ -119,22 +135,23 @@ def given_plan(
     sizes: str | None,
     rate: float,
     phase: float | None = None,
+    *,
+    only: bool = False,
 ) -> Asked | None:
-    """What is asked for; None without a report.
+    """What is asked for; None without a report. ``only``: of a replay that is there already.
 
     Raises
     ------
     InputError
         If one is out of its range, or there without ``--report``, or two cannot be together.
     """
+    repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
+    for option, value in repeated if only else ():
+        if value != option.default:
+            raise InputError(f"{option.name}: not with {REPORT_ONLY.name}, which starts no Slurm")
+    report = report or only
     if not report:
-        without: list[tuple[Option[Any], object]] = [
-            (BESIDE, beside_),
-            (REPEATS, repeats),
-            (RATES, rates),
-            (SIZES, sizes),
-        ]
-        for option, value in without:
+        for option, value in ((BESIDE, beside_), *repeated):
             if value != option.default:
                 raise InputError(f"{option.name}: needs {REPORT.name}")
         return None

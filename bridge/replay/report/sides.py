@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.ledger import WHY
 
-__all__ = ["engines", "Side", "of_result", "parse_beside", "recorded"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["engines", "Side", "of_result", "of_table", "parse_beside", "recorded"]
 
 #: What the schedule of the log is called, and that of Slurm.
 LOG, SLURM = "log", "Slurm"
@@ -114,13 +118,27 @@ def recorded(workload: Workload) -> Side | None:
 def of_result(label: str, result: Result) -> Side:
     """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
     jobs = result.ledger.jobs
-    ran = np.flatnonzero(jobs.start_ns >= 0)
-    ran = ran[np.lexsort((jobs.attempt[ran], jobs.job_id[ran]))]
-    last = np.zeros(len(jobs.job_id), bool)
-    last[ran[np.diff(jobs.job_id[ran], append=jobs.job_id[ran[-1:]] + 1) != 0]] = True
     columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
     preset = jobs.why == WHY.index("preset")
-    return _side(label, last, columns, preset, int(result.metrics.get("state_killed", 0)), len(ran))
+    return _of_attempts(label, jobs.attempt, columns, preset, int(result.metrics.get("state_killed", 0)))
+
+
+def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+    """The same of a table of jobs that a run has written; ``killed`` jobs were ended at their limit."""
+    names = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
+    columns = [jobs[name].to_numpy(np.int64) for name in names]
+    return _of_attempts(
+        label, jobs["attempt"].to_numpy(np.int64), columns, (jobs["why"] == "preset").to_numpy(), killed
+    )
+
+
+def _of_attempts(label: str, attempt: Array, columns: Sequence[Array], preset: Array, killed: int) -> Side:
+    job_id, start_ns = columns[0], columns[2]
+    ran = np.flatnonzero(start_ns >= 0)
+    ran = ran[np.lexsort((attempt[ran], job_id[ran]))]
+    last = np.zeros(len(job_id), bool)
+    last[ran[np.diff(job_id[ran], append=job_id[ran[-1:]] + 1) != 0]] = True
+    return _side(label, last, columns, preset, killed, len(ran))
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:

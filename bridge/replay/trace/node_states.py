@@ -1,4 +1,4 @@
-"""When nodes go down and come back, as a file or a model of failures says, and when hosts were not there for jobs."""
+"""When nodes go down, or are drained, and come back, as a file or a model says, and when hosts were not there for jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NodeStates"]
 
 
 class NodeStates:
-    """Which hosts are down, and what comes next of each.
+    """Which hosts are down, or are drained, and what comes next of each.
 
     Parameters
     ----------

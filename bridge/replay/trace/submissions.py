@@ -105,7 +105,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
     own = os.geteuid()
     ids = [own if number < 0 else FIRST_USER + at for at, number in enumerate(users.tolist())]
     partitions = _partitions(scenario, found, words, notes)
-    priorities, ranked = _priorities(workload, words, notes) if recorded_priorities else (None, ())
+    priorities, ranked = _priorities(workload, words, found, notes) if recorded_priorities else (None, ())
     features = {feature for node in found.nodes for feature in node.features}
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
@@ -127,7 +127,7 @@ def submissions(scenario: Scenario, found: Configuration, words: LogWords, *, re
                 one.append(f"features={words.features[row]}")
             else:
                 notes["ask for features that no node has, which is left out"] += 1
-        if priorities is not None:
+        if priorities is not None and priorities[row] > 0:
             one.append(f"priority={priorities[row]}")
         fields.append(tuple(one))
     told = tuple(f"{count} job{'s' * (count > 1)} {what}" for what, count in notes.items())
@@ -189,13 +189,27 @@ def _windows(scenario: Scenario, words: LogWords, notes: Counter[str]) -> Array:
     return window
 
 
-def _priorities(workload: Workload, words: LogWords, notes: Counter[str]) -> tuple[list[int], tuple[str, ...]]:
-    # The log's, where it has any of all jobs; else by the order of the recorded starts: who has started first, first. And
-    # which of them it is.
-    lack = sum(not 0 < priority <= _MOST_PRIORITY for priority in words.priority)
-    if not lack:
+def _priorities(
+    workload: Workload, words: LogWords, found: Configuration, notes: Counter[str]
+) -> tuple[list[int], tuple[str, ...]]:
+    # The log's, where it has any; else by the order of the recorded starts: who has started first, first. And which of them it
+    # is. 0: Slurm's own.
+    n = len(workload)
+    has = np.array([0 < priority <= _MOST_PRIORITY for priority in words.priority])
+    if has.all():
         return list(words.priority), ("priorities are those of the log",)
-    said = f"priorities are by the order of the recorded starts: {lack} of {len(workload)} jobs have none in the log"
+    if has.any():
+        lack = int((~has).sum())
+        said = f"priorities are those of the log, but for {lack} of {n} jobs, which have none there: "
+        if found.key("PriorityType").lower() == "priority/multifactor":
+            own = np.where(has, words.priority, 0)
+            return [int(value) for value in own], (f"{said}these have Slurm's own",)
+        # Those that priority/basic counts down from are above any: as whoever was submitted before, or else after.
+        at = np.flatnonzero(has)
+        near = at[np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)]
+        as_near = np.asarray(words.priority, np.int64)[near]
+        return [int(value) for value in as_near], (f"{said}these have that of the job submitted before",)
+    said = f"priorities are by the order of the recorded starts: {n} of {n} jobs have none in the log"
     known = workload.wait_ns >= 0
     if not known.any():
         raise InputError(

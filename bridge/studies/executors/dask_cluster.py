@@ -18,6 +18,7 @@ from bridge.studies.executors.dask_library import dask_library
 from bridge.studies.executors.dask_tasks import Tasks
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.executors.fitness import Terms, terms_of, unfit
+from bridge.studies.executors.local_cluster import checked_workers, local_cluster
 from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
 from bridge.studies.study import Study
 from traces.base.errors import InputError, PeerError, one_of, shown
@@ -25,7 +26,7 @@ from traces.base.errors import InputError, PeerError, one_of, shown
 __all__ = ["DaskCells", "cluster_executor"]
 
 #: Kinds of clusters that are started here.
-_STARTED = ("slurm",)
+_STARTED = ("local", "slurm")
 
 #: A scheduler answers within so long, s; and has a worker, where it is not for us to start one.
 _TIMEOUT_S = 30
@@ -37,18 +38,22 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
     Parameters
     ----------
     where : str
-        The address of a Dask scheduler, as ``tcp://host:8786``; or ``slurm``: workers are jobs of a real Slurm.
+        The address of a Dask scheduler, as ``tcp://host:8786``; or ``local``: one of this machine, with a dashboard; or
+        ``slurm``: workers are jobs of a real Slurm.
     study : Study
         Its settings of clusters count.
     workers : int or None
-        For ``slurm``: how many worker processes.
+        For ``local`` and ``slurm``: how many worker processes.
 
     Raises
     ------
     InputError
         If there is no such kind of cluster, or a setting is unknown.
     """
-    if where in _STARTED:
+    if where == "local":
+        n = checked_workers(workers)
+        return lambda needs: DaskCells(lambda: local_cluster(n), needs, waits=False)
+    if where == "slurm":
         settings = slurm_settings(study.cluster.get(where, {}), workers)
         return lambda needs: DaskCells(lambda: slurm_cluster(settings), needs, waits=True)
     if "://" not in where:

@@ -11,7 +11,7 @@ from typing import Any
 
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["await_nanny", "dask_library"]
+__all__ = ["await_nanny", "dask_library", "leave_garbage_to_python"]
 
 #: Between two questions to a nanny, s.
 _PAUSE_S = 0.05
@@ -34,6 +34,14 @@ def dask_library(name: str) -> Any:
         # dask_jobqueue makes Ctrl-C an exit as it is imported: a notebook or a script would never see it again.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != interrupted:
             signal.signal(signal.SIGINT, interrupted)
+
+
+def leave_garbage_to_python() -> None:
+    """Of a scheduler in this process: it does not watch garbage collections.
+
+    It would from a callback of the collector, in which an interrupt that comes just then is lost.
+    """
+    dask_library("distributed.gc").disable_gc_diagnosis(force=True)
 
 
 def await_nanny() -> None:

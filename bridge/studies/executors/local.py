@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from multiprocessing.connection import Connection, wait
@@ -19,6 +17,7 @@ from typing import Any
 from bridge.couplings import PeerOptions
 from bridge.runs.kernels import prepare_run
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
+from bridge.studies.executors.spawned import deaf_children, nothing_imported
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import PeerError
@@ -45,29 +44,6 @@ class Here:
         for unit in units:
             done = do_unit(unit, prepared[unit.prepared], like_runs, f"process {os.getpid()}")
             yield replace(done, compiled_s=0.0)
-
-
-@contextmanager
-def _deaf_children() -> Iterator[None]:
-    # Processes that are started in here never hear an interrupt at the terminal: what becomes of them is for us to say.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _nothing_imported() -> Iterator[None]:
-    # A process that is started imports the program that started it, which may begin its study anew; ours need nothing of it.
-    program = sys.modules["__main__"]
-    hidden = {name: vars(program).pop(name) for name in ("__file__", "__spec__") if name in vars(program)}
-    vars(program)["__spec__"] = None
-    try:
-        yield
-    finally:
-        for name, value in hidden.items():
-            setattr(program, name, value)
 
 
 def _work(pipe: Connection, parent: int) -> None:
@@ -103,7 +79,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
-        with _deaf_children(), _nothing_imported():
+        with deaf_children(), nothing_imported():
             self.process.start()
         self.ready = False
         theirs.close()

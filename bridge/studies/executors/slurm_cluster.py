@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bridge.options.declared import CLUSTER_WORKERS
-from bridge.studies.executors.dask_library import dask_library
+from bridge.studies.executors.dask_library import dask_library, leave_garbage_to_python
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
 
@@ -86,6 +86,7 @@ def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[str]:
         cluster = jobqueue.SLURMCluster(**given)
     except (TypeError, ValueError) as error:
         raise InputError(f"[cluster.slurm]: {error}") from None
+    leave_garbage_to_python()
     try:
         if "workers" in settings:
             cluster.scale(settings["workers"])

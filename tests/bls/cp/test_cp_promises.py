@@ -11,7 +11,7 @@ from bls.scheduler_options import Rules
 from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
 
-#: The jobs of "Promises of running applications" on docs/batch-estimates.md, minutes.
+#: The jobs of "Promises of running applications" on docs/reference/batch-estimates.md, minutes.
 PAGE = Workload.from_jobs(
     [tuple(60 * value if k in (1, 2, 4) else value for k, value in enumerate(job))
      for job in ((1, 0, 20, 3, 60), (2, 1, 10, 4, 10), (3, 2, 30, 1, 30))]

@@ -19,7 +19,6 @@ from bls import HostGroup, Platform, Workload
 from bls.cp import MODELS, Instance, Parameters, Plan, dispatch
 from bls.cp.dispatch import plan
 from bls.cp.problem import problem_of
-from bls.policies import policy
 from traces.base.errors import InputError, PluginError
 
 LONG = Parameters(which="all", limit_s=5.0, goal="weighted")
@@ -106,7 +105,15 @@ def test_runs_know_the_users() -> None:
         ({"fairness": 1e-9}, "fairness: 1e-09; allowed: 0, or 1e-06 to 1"),
         ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
         ({"lists": 10}, "lists: 10 of them are made by no other search; allowed: with search=lns"),
-        ({"goal": "wait", "fairness": 0.5}, "slowdown, wait and fairness are weights; allowed: with goal=weighted"),
+        (
+            {"goal": "wait", "fairness": 0.5},
+            "slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted",
+        ),
+        ({"goal": "slowdown", "energy": 2.0}, "slowdown, wait, fairness, energy and carbon are weights; allowed:"),
+        ({"energy": 1e-7}, "energy: 1e-07; allowed: 0, or 1e-06 to 1e+06"),
+        ({"slowdown": 0.0, "energy": 1.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
+        ({"energy": 1.0, "ahead_h": 0.0}, "ahead_h: 0; allowed: above 0, up to 1e+05"),
+        ({"ahead_h": 48.0}, "ahead_h: 48: no prices are looked at; allowed: with energy or carbon"),
     ],
 )
 def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
@@ -130,9 +137,7 @@ def test_the_smallest_weight_counts() -> None:
     assert least - none == Fraction(5 + 10 + 0 + 20, 3600 * 10**6)  # type: ignore[operator]
 
 
-def test_energy_is_no_weight_and_users_belong_to_jobs() -> None:
-    with pytest.raises(InputError, match="energy"):
-        policy("hcp19:goal=weighted,energy=1")
+def test_users_belong_to_jobs() -> None:
     case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)),))
     with pytest.raises(PluginError, match="queue: user"):
         of_users(case, [1, 2])

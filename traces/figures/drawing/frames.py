@@ -53,8 +53,8 @@ def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
 def final_rows(jobs: pd.DataFrame) -> Array:
     """Which rows of jobs.parquet are a job that ran, in its last attempt, and that the simulated policy started: bool (n,).
 
-    They are the measured rows of docs/metrics.md: without jobs that never started, attempts that were cut and followed by
-    another one, and jobs that were running already when the workload began.
+    They are the measured rows of docs/reference/metrics.md: without jobs that never started, attempts that were cut and
+    followed by another one, and jobs that were running already when the workload began.
     """
     start_ns, state, why = arrays(jobs, ("start_ns", "state", "why"), "jobs")
     return np.asarray((start_ns >= 0) & (state != "requeued") & (why != "preset"), bool)

@@ -41,8 +41,8 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     """The share of the jobs that waited at most so long, and that have at most such a bounded slowdown.
 
     The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the jobs that
-    docs/metrics.md calls measured. Both axes are logarithmic; waits of 0 have a place of their own, where the curve begins with
-    their share. Of more than :data:`FEW` runs each is a row, with a box.
+    docs/reference/metrics.md calls measured. Both axes are logarithmic; waits of 0 have a place of their own, where the
+    curve begins with their share. Of more than :data:`FEW` runs each is a row, with a box.
 
     Parameters
     ----------

@@ -1,0 +1,71 @@
+"""Hosts that are drained: jobs that run there go on, and no other starts.
+
+A drained host is gone, as one that has failed is: for what starts and for what is planned. What a running job has of it is
+counted with the host, and no longer as held by the job, which computes there all the same: it is not given back when the job
+ends. If the host comes back before, the job holds it again.
+"""
+
+from __future__ import annotations
+
+from bls.availability.free_cores import count_hosts, free_give, free_take
+from bls.engine import state as b
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import count_cores, hold_pool
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+__all__ = ["move_cores"]
+
+
+@compiled(HOOK)
+def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+    """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
+    sizes = state.sizes
+    for k in range(sizes[b.N_RUNNING]):
+        _move_of(state, state.running_job[k], host, now, sign)
+    for k in range(sizes[b.N_STARTED]):  # at this instant, and the engine has not gone on yet
+        _move_of(state, state.started[k], host, now, sign)
+    return 0
+
+
+@compiled(inner=True)
+def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
+    """What one job has of a host."""
+    settings, sizes, jobs, holder = state.settings, state.sizes, state.jobs, state.holder
+    if jobs[b.START, job] < 0 or jobs[b.STATE, job] >= 0:
+        return
+    first, stop = jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]
+    lo, hi = state.host_first[host], state.host_first[host + 1]
+    before, after = (job, -1) if sign < 0 else (-1, job)
+    cores = 0
+    for k in range(first, stop):
+        for core in range(max(lo, state.pool_lo[k]), min(hi, state.pool_hi[k])):
+            cores += holder[core] == before
+    if cores == 0:
+        return
+    thought = jobs[b.EXPECTED, job]
+    planned = settings[b.PLANS] == 1 and thought > now
+    by_cores = settings[b.BY_CORES] == 1 and (planned or settings[b.PLANS] == 0)
+    until = thought if planned else b.NEVER
+    if by_cores:
+        hold_pool(state, job, now, until, 1)
+    for k in range(first, stop):
+        for core in range(max(lo, state.pool_lo[k]), min(hi, state.pool_hi[k])):
+            if holder[core] != before:
+                continue
+            holder[core] = after
+            if sign < 0:
+                free_give(state.free_words, state.free_starts, core, core + 1)
+            else:
+                free_take(state.free_words, state.free_starts, core, core + 1)
+            if settings[b.BY_HOSTS] == 1:
+                count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -sign)
+    sizes[b.FREE_CORES] -= sign * cores
+    jobs[b.HELD_CORES, job] += sign * cores
+    jobs[b.RELEASED_HELD, job] -= sign * cores
+    if by_cores:
+        hold_pool(state, job, now, until, -1)
+    elif planned:
+        count_cores(state, now, until, -sign * cores)
+    elif settings[b.PLANS] == 1 and jobs[b.OVERDUE, job] == 1:
+        sizes[b.OVERDUE_CORES] += sign * cores

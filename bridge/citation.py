@@ -1,0 +1,104 @@
+"""How to cite this software, and the paper whose approach it implements: what ``CITATION.cff`` says, as text and as BibTeX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+__all__ = ["APPROACH", "Person", "Work", "software"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """An author.
+
+    Attributes
+    ----------
+    family : str
+        Family name; of a group of people its whole name.
+    given : str
+        Given names; of a group none.
+    """
+
+    family: str
+    given: str = ""
+
+    def initials(self) -> str:
+        """As lists of references have it: ``Ciorba, F. M.``; of a group its name."""
+        letters = " ".join(f"{word[0]}." for word in self.given.split())
+        return f"{self.family}, {letters}" if letters else self.family
+
+    def in_full(self) -> str:
+        """As BibTeX has it: ``Ciorba, Florina M.``; a group in braces, so that it is not taken apart."""
+        return f"{self.family}, {self.given}" if self.given else f"{{{self.family}}}"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is cited.
+
+    Attributes
+    ----------
+    kind, key : str
+        BibTeX's kind of an entry, and its key.
+    authors : tuple of Person
+    title : str
+    conference, publisher, version : str
+        Empty where there is none.
+    year : int
+        0 if there is none, as of software that is cited by its version.
+    """
+
+    kind: str
+    key: str
+    authors: tuple[Person, ...]
+    title: str
+    conference: str = ""
+    publisher: str = ""
+    version: str = ""
+    year: int = 0
+
+    def text(self) -> str:
+        """A line for a list of references, in the style of the APA."""
+        *others, last = (one.initials() for one in self.authors)
+        names = f"{', '.join(others)}, & {last}" if others else last
+        year = f" ({self.year})" if self.year else ""
+        title = f"{self.title} (Version {self.version}) [Computer software]" if self.version else self.title
+        parts = [f"{names}{'' if names.endswith('.') or year else '.'}{year}{'.' if year else ''} {title}"]
+        parts += [part for part in (self.conference, self.publisher) if part]
+        return ". ".join(parts) + "."
+
+    def bibtex(self) -> str:
+        """An entry of BibTeX, four spaces before its fields."""
+        fields = {
+            "author": " and ".join(one.in_full() for one in self.authors),
+            "title": f"{{{self.title}}}",  # its capitals are kept
+            "booktitle": self.conference,
+            "publisher": self.publisher,
+            "version": self.version,
+            "year": str(self.year or ""),
+        }
+        lines = [f"    {name} = {{{value}}}," for name, value in fields.items() if value]
+        return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
+
+
+APPROACH = Work(
+    "inproceedings",
+    "Eleliemy2017TwoLevels",
+    (Person("Eleliemy", "Ahmed"), Person("Mohammed", "Ali"), Person("Ciorba", "Florina M.")),
+    "Exploring the Relation Between Two Levels of Scheduling Using a Novel Simulation Approach",
+    conference="International Symposium on Parallel and Distributed Computing (ISPDC)",
+    publisher="IEEE",
+    year=2017,
+)
+
+
+def software() -> Work:
+    """This project, in the version that is installed."""
+    return Work(
+        "software",
+        "twolevel",
+        (Person("The twolevel developers"),),
+        "twolevel: co-simulation of batch-level and application-level scheduling",
+        version=version("twolevel"),
+    )

@@ -1,0 +1,93 @@
+"""The commands ``twolevel trace``: what is in a trace, a part of it, another format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.bundles import bundled
+from bridge.options.declared import OUT, PART_CORES, PART_DETAIL, PART_FORMATS, PART_JOBS, PART_WINDOW
+from traces.base.option import Panel
+
+__all__ = ["trace_app"]
+
+trace_app = typer.Typer(
+    help="Say what is in a trace, cut a part out of it, write it in another format.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written, with --tasks.")]
+_OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
+
+
+@trace_app.command("info", short_help="What is in a trace, or in a run.", epilog="Example: twolevel trace info results")
+@bundled
+def info_command(
+    *,
+    results: Annotated[
+        str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written, or an OTF2 archive.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what is in a run's tables and traces, or in an OTF2 archive: locations, regions, events, span, sizes."""
+    import json
+
+    from bridge.runs.trace_info import described, info_rows
+    from bridge.standard_error import lined_up
+
+    found = described(Path(results))
+    print(json.dumps(found, indent=2, ensure_ascii=False) if as_json else lined_up(info_rows(found)))
+
+
+@trace_app.command(
+    "cut",
+    short_help="A part of a run as a trace.",
+    epilog="Example: twolevel trace cut results --window 2h..3h --cores 0-63 --format perfetto --out part",
+)
+@bundled
+def cut_command(
+    *,
+    results: _Results,
+    out: Annotated[str, _OUT],
+    window: Annotated[str | None, PART_WINDOW] = PART_WINDOW.default,
+    cores: Annotated[str | None, PART_CORES] = PART_CORES.default,
+    jobs: Annotated[str | None, PART_JOBS] = PART_JOBS.default,
+    formats: Annotated[str, PART_FORMATS] = PART_FORMATS.default,
+    detail: Annotated[str, PART_DETAIL] = PART_DETAIL.default,
+) -> None:
+    """Write a trace of a part of a run: a window of time, some cores, some jobs; cut at its edges."""
+    from bridge.runs.trace_files import write_part
+    from bridge.runs.tracing import part_of
+    from traces.base.errors import InputError
+
+    part = part_of(window, cores, jobs)
+    if part == (None, None, None):
+        raise InputError("trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it")
+    for path in write_part(Path(results), out, formats, detail, part):
+        print(path)
+
+
+@trace_app.command(
+    "convert",
+    short_help="A run as a trace of another format.",
+    epilog="Example: twolevel trace convert results --format perfetto --out perfetto",
+)
+@bundled
+def convert_command(
+    *,
+    results: _Results,
+    out: Annotated[str, _OUT],
+    formats: Annotated[str, PART_FORMATS] = PART_FORMATS.default,
+    detail: Annotated[str, PART_DETAIL] = PART_DETAIL.default,
+) -> None:
+    """Write a trace of a run that is over, in any format, from its tables."""
+    from bridge.runs.trace_files import write_part
+    from traces.exporters.shown.part import WHOLE
+
+    for path in write_part(Path(results), out, formats, detail, WHOLE):
+        print(path)

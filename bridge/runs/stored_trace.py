@@ -1,0 +1,205 @@
+"""The ledger of a result that was written before, from all of its tables: for trace writers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.runs.directory import read_record
+from bridge.runs.gantt import hosts, no_tasks
+from bridge.runs.tracing import technique_labels
+from bridge.scenarios.scenario import RECORDED
+from traces.base.errors import InputError
+from traces.base.scale import WHOLE
+from traces.compiled import Array
+from traces.exporters.stored import stored_ledger
+from traces.ledger import (
+    HintRecords,
+    JobRecords,
+    Ledger,
+    Machine,
+    PassRecords,
+    PowerRecords,
+    ReleaseRecords,
+    ScaleRecords,
+    TaskRecords,
+    TransferRecords,
+    WidthRecords,
+)
+from traces.ledger_tables import HINTS, RELEASES, SCALES, TASKS, TRANSFERS, WIDTHS
+from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ledger_of_results"]
+
+
+def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
+    """The ledger that a run's folder tells of.
+
+    What the tables do not have it lacks: the users of jobs, and when those left that never started. Who came to be there
+    without tasks.parquet, is shown by job.
+
+    Parameters
+    ----------
+    folder : Path
+        A result of ``twolevel run`` or ``replay``.
+    tasks : bool
+        Whether its tasks are needed: without tasks.parquet, they are refused.
+
+    Raises
+    ------
+    InputError
+        If the folder is no such result, has no tasks where they are needed, or a table is damaged.
+    """
+    record = read_record(folder)
+    first_core, names = hosts(folder)
+    path = folder / "jobs.parquet"
+    if not path.is_file():
+        raise InputError(f"{folder} has no jobs.parquet: it is not a result of twolevel run")
+    frame = read_jobs(path)
+    columns = {str(name): frame[name] for name in frame.columns}
+    ledger = stored_ledger(columns, Machine(_cluster(record), tuple(names), first_core))
+    als = str((record.get("arguments") or {}).get("als", RECORDED))
+    if als != RECORDED:
+        labels, which = technique_labels(als, columns, len(frame))
+        ledger = replace(ledger, techniques=labels, technique=which)
+    if CUT_BECAUSE in frame:
+        because = {row: str(text) for row, text in enumerate(frame[CUT_BECAUSE]) if text}
+        ledger = replace(ledger, cut_because=because)
+    if tasks:
+        ledger = _with_tasks(ledger, folder, record)
+    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record))
+
+
+def _cluster(record: Mapping[str, Any]) -> str:
+    platform = record.get("platform")
+    name = platform.get("name") if isinstance(platform, Mapping) else None
+    return name if isinstance(name, str) else "cluster"
+
+
+def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:
+    path, jobs = folder / TASKS.file, ledger.jobs
+    if not path.is_file():
+        if (record.get("arguments") or {}).get("als") == RECORDED:
+            return ledger
+        raise InputError(f"--detail: {folder} has no tasks.parquet{no_tasks(record)}, or give --detail job")
+    frame = TASKS.read(path)
+    # The table has the tasks that ran, by job, as many of each as its row says.
+    first = np.concatenate([[0], np.cumsum(jobs.tasks)])
+    row = np.repeat(np.arange(len(jobs)), jobs.tasks)
+    if len(frame) != first[-1] or (frame["job_id"].to_numpy() != jobs.job_id[row]).any():
+        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
+    number = frame["task"].to_numpy(np.int64)
+    core = frame["core"].to_numpy(np.int64)
+    if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
+        raise InputError(f"{path}: has tasks or cores that there are not")
+    # A job of which no task ran has one that did not: it is not shown as a whole.
+    most = np.ones(len(jobs), np.int64)
+    np.maximum.at(most, row, number + 1)
+    start = np.concatenate([[0], np.cumsum(most)])
+    place, whole = start[row] + number, len(number) == start[-1]
+
+    def column(name: str, kind: type, missing: int) -> Array:
+        values = frame[name].to_numpy(kind)
+        if whole and (place == np.arange(len(place))).all():
+            return values
+        found: Array = np.full(start[-1], missing, kind)
+        found[place] = values
+        return found
+
+    tasks = TaskRecords(
+        start,
+        column("start_ns", np.int64, -1),
+        column("end_ns", np.int64, -1),
+        column("core", np.int32, -1),
+        column("chunk", np.int32, -1),
+        column("length_gflop", np.float64, 0),
+    )
+    return _with_transfers(replace(ledger, tasks=tasks), folder)
+
+
+def _with_transfers(ledger: Ledger, folder: Path) -> Ledger:
+    frame, tasks, jobs = TRANSFERS.read_if_there(folder), ledger.tasks, ledger.jobs
+    if frame is None or tasks is None:
+        return ledger
+    row = _rows_of(jobs, frame["job_id"].to_numpy(np.int64), frame["sent_ns"].to_numpy(np.int64))
+    if (row < 0).any() or (np.diff(row) < 0).any():
+        raise InputError(f"{folder / TRANSFERS.file}: has not the transfers of {folder / 'jobs.parquet'}")
+    ends = [frame[name].to_numpy(np.int32) for name in ("source", "target")]
+    count = np.diff(tasks.first)[row]
+    for end in ends:
+        if len(end) and (end.min() < 0 or (end >= count).any()):
+            raise InputError(f"{folder / TRANSFERS.file}: has transfers of tasks that there are not")
+    columns = (frame[name].to_numpy(kind) for name, kind in (("bytes", float), ("sent_ns", int), ("arrived_ns", int)))
+    first = np.searchsorted(row, np.arange(len(jobs) + 1))
+    return replace(ledger, transfers=TransferRecords(first, *ends, *columns))
+
+
+def _rows_of(jobs: JobRecords, job_id: Array, at_ns: Array) -> Array:
+    """The row of the attempt of each job that ran at an instant; -1 where none did. Of those that follow, the later one."""
+    ran = np.flatnonzero(jobs.started)
+    order = ran[np.lexsort((ran, jobs.start_ns[ran], jobs.job_id[ran]))]
+    numbers, place = np.unique(jobs.job_id[order], return_index=True)
+    which = np.minimum(np.searchsorted(numbers, job_id), max(len(numbers) - 1, 0))
+    if not len(numbers):
+        return np.full(len(job_id), -1)
+    stop = np.append(place[1:], len(order))[which]
+    found = order[place[which]]
+    for step in range(1, int(np.diff(np.append(place, len(order))).max())):
+        later = np.minimum(place[which] + step, stop - 1)
+        found = np.where(jobs.start_ns[order[later]] <= at_ns, order[later], found)
+    return np.where(numbers[which] == job_id, found, -1)
+
+
+def _column(frame: pd.DataFrame, name: str) -> Array:
+    found: Array = frame[name].to_numpy(np.int64)
+    return found
+
+
+def _told(folder: Path, jobs: JobRecords) -> dict[str, Any]:
+    """What running jobs were told, and did."""
+    found: dict[str, Any] = {}
+    for table in (RELEASES, HINTS, WIDTHS, SCALES):
+        frame = table.read_if_there(folder)
+        if frame is None:
+            continue
+        row = _column(frame, "row")
+        if len(row) and (row.min() < 0 or row.max() >= len(jobs)):
+            raise InputError(f"{folder / table.file}: has rows of jobs that there are not")
+        if table is RELEASES:
+            found["releases"] = ReleaseRecords(row, _column(frame, "core"), _column(frame, "released_ns"))
+        elif table is HINTS:
+            columns = (_column(frame, name) for name in ("told_ns", "waiting_row", "lack", "wanted"))
+            found["hints"] = HintRecords(row, *columns)
+        elif table is WIDTHS:
+            found["widths"] = WidthRecords(row, *(_column(frame, name) for name in ("told_ns", "core", "change")))
+        else:
+            parts = np.rint(frame["factor"].to_numpy(np.float64) * WHOLE).astype(np.int64)
+            found["scales"] = ScaleRecords(row, _column(frame, "told_ns"), _column(frame, "core"), parts)
+    return found
+
+
+def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if (path := folder / "decisions.parquet").is_file():
+        names = ("now_ns", "waiting", "started")
+        found["passes"] = PassRecords(*(_column(read_rows(path, names), name) for name in names))
+    if (path := folder / "power.parquet").is_file():
+        frame, arguments = read_power(path), record.get("arguments") or {}
+        said = record.get("power")
+        full = float(said["full_w"]) if isinstance(said, Mapping) and "full_w" in said else 0.0
+        dvfs = arguments.get("limits") and arguments.get("fallback") == "dvfs"
+        found["power"] = PowerRecords(
+            instant_ns=_column(frame, "instant_ns"),
+            power_mw=_column(frame, "power_mw"),
+            full_mw=round(1000 * full),
+            limit_mw=_column(frame, "limit_mw") if arguments.get("limits") else None,
+            level=_column(frame, "level") if dvfs else None,
+        )
+    return found

@@ -1,0 +1,47 @@
+"""Traces of results that were written before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bridge.options.declared import PART_DETAIL, PART_FORMATS
+from bridge.runs.directory import check_place, made_beside, named_folder, unusable
+from bridge.runs.stored_trace import ledger_of_results
+from bridge.runs.tracing import TraceRequest, formats_of
+from traces.base.errors import InputError
+from traces.exporters.shown.part import Part
+
+__all__ = ["write_part"]
+
+
+def write_part(folder: Path, out: str, formats: str, detail: str, part: Part) -> list[Path]:
+    """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be, the folder is no result of a run, nothing of it is in the part, or the new one exists.
+    """
+    target = named_folder(out)
+    request = TraceRequest(formats_of(formats, PART_FORMATS.name), PART_DETAIL.check(detail), part)
+    request.check(PART_FORMATS.name)
+    try:
+        if target.exists() or target.is_symlink():
+            raise InputError(f"--out: {target} exists; choose another folder")
+    except OSError as error:
+        raise unusable(target, "--out", error) from None
+    check_place(target, "--out")
+    ledger = ledger_of_results(folder, tasks=request.needs_tasks)
+    with made_beside(target, "--out") as partial:
+        written = [path.relative_to(partial) for path in request.write(ledger, partial)]
+        partial.chmod(0o777 & ~_umask())
+        partial.rename(target)
+    return [target / path for path in written]
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,172 @@
+"""Which traces are to be written, of which part of a run, in how much detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridge.options.declared import PART_CORES, PART_JOBS, PART_WINDOW, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.options.tracing import NO_FORMATS, TraceOptions
+from traces.base.errors import InputError, shown
+from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
+from traces.compiled import Array
+from traces.exporters import exporter
+from traces.exporters.shown.part import WHOLE, Part
+from traces.intervals import parse_intervals
+from traces.ledger import Ledger
+
+__all__ = ["TraceRequest", "part_of", "requested", "technique_labels", "window_ns"]
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Traces to be written: in which formats, in how much detail (``traces.exporters.shown.detail``), of which part."""
+
+    formats: tuple[str, ...] = (TRACE_FORMATS.default,)
+    detail: str = TRACE_DETAIL.default
+    part: Part = WHOLE
+
+    @property
+    def needs_tasks(self) -> bool:
+        """Whether records of tasks are needed."""
+        return self.detail != "job"
+
+    def check(self, where: str = TRACE_FORMATS.name) -> None:
+        """Refuse a format that there is not, before anything is simulated.
+
+        Raises
+        ------
+        InputError, PluginError
+            Naming it.
+        """
+        for name in self.formats:
+            exporter(name, where)
+
+    def write(self, ledger: Ledger, folder: Path) -> list[Path]:
+        """Write the traces of a ledger into a folder; returned are the files that viewers are to open.
+
+        Raises
+        ------
+        InputError
+            If nothing is in the part, or there is a trace already.
+        """
+        from traces.exporters.shown.cut import cut_ledger
+        from traces.exporters.shown.detail import with_detail
+
+        ledger = with_detail(cut_ledger(ledger, self.part), self.detail)
+        return [exporter(name)(ledger, folder) for name in self.formats]
+
+
+def requested(options: TraceOptions) -> TraceRequest | None:
+    """What the options of a run ask for; None if that is no trace.
+
+    Raises
+    ------
+    InputError, PluginError
+        If there is no such format, detail, window or core.
+    """
+    detail = TRACE_DETAIL.check(options.trace_detail)
+    window = None if options.trace_window is None else window_ns(options.trace_window, TRACE_WINDOW.name)
+    cores = None if options.trace_cores is None else _intervals(options.trace_cores, "--trace-cores")
+    if not options.wanted:
+        given = {"--trace-detail": detail != TRACE_DETAIL.default, "--trace-window": window, "--trace-cores": cores}
+        for name, value in given.items():
+            if value:
+                raise InputError(f"{name}: no trace is written; allowed: with one")
+        return None
+    request = TraceRequest(formats_of(options.trace, TRACE_FORMATS.name), detail, Part(window, cores))
+    request.check()
+    return request
+
+
+def formats_of(text: str, where: str) -> tuple[str, ...]:
+    """The names of a list that is separated by commas, each once.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise InputError(f"{where}: {shown(text)} names no format; allowed: as otf2,perfetto")
+    if NO_FORMATS in names:
+        raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
+    return names
+
+
+def part_of(window: str | None, cores: str | None, jobs: str | None) -> Part:
+    """A part of a run; None is all of it.
+
+    Raises
+    ------
+    InputError
+        If one cannot be.
+    """
+    return Part(
+        None if window is None else window_ns(window, PART_WINDOW.name),
+        None if cores is None else _intervals(cores, PART_CORES.name),
+        None if jobs is None else _intervals(jobs, PART_JOBS.name),
+    )
+
+
+def _intervals(text: str, where: str) -> tuple[tuple[int, int], ...]:
+    found = tuple(parse_intervals(text, where))
+    if not found:
+        raise InputError(f"{where}: {shown(text)} names none; allowed: as 0-63 128")
+    return found
+
+
+def window_ns(text: str, where: str) -> tuple[int, int]:
+    """A window of time: ``2h..3h``, ``2h+90s``, ``2h..`` or ``..3h``, since the workload's time 0; a bare number is seconds.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    begin, dots, end = text.partition("..")
+    if dots:
+        since = parse_instant_ns(begin, where) if begin.strip() else 0
+        until = parse_instant_ns(end, where) if end.strip() else MAX_NS
+    else:
+        begin, plus, length = text.partition("+")
+        if not plus:
+            raise InputError(f"{where}: {shown(text)} is no window; allowed: as 2h..3h, 2h+90s, 2h.. or ..3h")
+        since = parse_instant_ns(begin, where)
+        until = min(since + parse_duration_ns(length, where), MAX_NS)
+    if until <= since:
+        raise InputError(f"{where}: {shown(text)} ends before it begins; allowed: as 2h..3h")
+    return since, until
+
+
+def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[tuple[str, ...], Array]:
+    """What gave each job's tasks to its cores, as a trace names it, and which row has which (int32).
+
+    That is the application's name where jobs have applications of their own, what was chosen where techniques are chosen, and
+    the technique elsewhere.
+
+    Parameters
+    ----------
+    als : str
+        The technique of the options.
+    columns : mapping
+        The columns of the table of jobs; ``application`` and ``chosen`` are looked at.
+    rows : int
+    """
+    applications, chosen = columns.get("application"), columns.get("chosen")
+    place: dict[str, int] = {}
+    which = np.zeros(rows, np.int32)
+    if applications is None and chosen is None:
+        return (als,), which
+    for row in range(rows):
+        application = "default" if applications is None else applications[row]
+        label = als if application == "default" else f"application {application}"
+        if chosen is not None and chosen[row]:
+            label = chosen[row] if application == "default" else f"{label}: {chosen[row]}"
+        which[row] = place.setdefault(label, len(place))
+    return tuple(place), which

@@ -1,0 +1,243 @@
+"""A goal in which energy counts by its price: against exhaustive search, second by second; and in runs, held back and woken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dispatch_cases import CELLS, cases, faults, instance_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.cp_dispatch import Busy, Case, Waiting
+from reference.cp_prices import cost, least_priced_z
+
+import bridge
+from bls import HostGroup, Platform, Workload
+from bls.cp import MODELS, Instance, Parameters, Plan, dispatch
+from bls.cp.dispatch import plan
+from bls.cp.priced import PricedObjective, objective_of
+from bls.cp.prices import Prices
+from bls.cp.problem import problem_of
+from bls.machine.host_power import HostPower
+from bls.power.options import PowerOptions
+from traces.base.errors import InputError, PluginError
+
+LONG = Parameters(which="all", limit_s=5.0, goal="weighted", energy=1.0)
+S, H = 10**9, 3600 * 10**9
+
+#: From, price, g: (s, millionths).
+Steps = list[tuple[int, int, int]]
+
+
+def priced(case: Case, watts: list[int], steps: Steps) -> Instance:
+    instance = instance_of(case)
+    columns = (np.array(column, np.int64) for column in zip(*steps, strict=True))
+    queue = replace(instance.queue, draw_mw=np.array(watts, np.int64) * 1000)
+    return replace(instance, queue=queue, prices=Prices(*columns))
+
+
+def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
+    problem = problem_of(instance, np.arange(len(instance.queue)))
+    return plan(problem, model, parameters, row=instance.queue.row)
+
+
+@st.composite
+def prices(draw: st.DrawFn) -> Steps:
+    """Up to four prices that change within 20 s, some below 0."""
+    gaps = draw(st.lists(st.integers(1, 7), max_size=3))
+    return [
+        (at, draw(st.integers(-500_000, 3_000_000)), draw(st.integers(0, 900_000_000))) for at in accumulate([0, *gaps])
+    ]
+
+
+@settings(max_examples=40)
+@given(
+    cases(nodes=2, jobs=2),
+    st.sampled_from(MODELS),
+    prices(),
+    st.sampled_from([(1, 0), (0, 3600), (2, 5)]),
+    st.sampled_from([(1, 0), (0, 1), (Fraction(1, 4), 3)]),
+    st.sampled_from(["hinted", "guided", "paper"]),
+    st.data(),
+)
+def test_optima_equal_exhaustive_search(
+    case: Case,
+    model: str,
+    steps: Steps,
+    of: tuple[int, int],
+    energy: tuple[Fraction, int],
+    search: str,
+    data: st.DataObject,
+) -> None:
+    watts = [data.draw(st.sampled_from([0, 400_000, 3_600_000, 9_000_001])) for _ in case.waiting]
+    rates = [Fraction(of[0]) / job.duration + Fraction(of[1], 3600) for job in case.waiting]
+    per_kwh = [(at, Fraction(price, 10**6) * energy[0] + Fraction(g, 10**9) * energy[1]) for at, price, g in steps]
+    weights = {"slowdown": float(of[0]), "wait": float(of[1]), "energy": float(energy[0]), "carbon": float(energy[1])}
+    chosen = replace(LONG, search=search, **weights)
+    instance = priced(case, watts, steps)
+    found = planned(instance, model, chosen)
+    assert found.status == "optimal"
+    # Starts are tried beyond what the package says that is the latest.
+    latest = max(objective_of(problem_of(instance, np.arange(len(case.waiting))), chosen).latest_s)
+    least = least_priced_z(case, CELLS[model], rates, [Fraction(w) for w in watts], per_kwh, latest + 15)
+    assert found.value == found.bound == least
+    assert faults(case, found, instance) == []
+    listed = planned(instance, model, replace(chosen, search="lns"))
+    assert faults(case, listed, instance) == []
+    assert found.value <= listed.value <= listed.list_value  # type: ignore[operator]
+
+
+@settings(max_examples=30)
+@given(cases(nodes=3, jobs=6), st.sampled_from(MODELS), prices(), st.integers(1, 10**6), st.data())
+def test_what_is_said_of_a_plan_is_so(case: Case, model: str, steps: Steps, part: int, data: st.DataObject) -> None:
+    """Z of lists and plans, second by second, with weights that the solver has to round; and no bound is above a plan."""
+    watts = [data.draw(st.integers(0, 5_000_000)) for _ in case.waiting]
+    chosen = replace(LONG, limit_s=0.01, energy=part / 10**6, slowdown=0.123457)
+    instance = priced(case, watts, steps)
+    objective = objective_of(problem_of(instance, np.arange(len(case.waiting))), chosen)
+    assert isinstance(objective, PricedObjective)
+    assert min(objective.weights) > 0
+    for search in ("hinted", "list"):
+        found = planned(instance, model, replace(chosen, search=search))
+        assert found.schedule is not None
+        assert found.place is not None
+        per_kwh = [(at, Fraction(price * part, 10**12)) for at, price, _ in steps]
+        z = Fraction(0)
+        for job, start in zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True):
+            one = case.waiting[job]
+            z += Fraction(123457, 10**6) * (start + one.waited + one.duration) / one.duration
+            z += cost(per_kwh, Fraction(watts[job]), start, one.duration)
+        assert found.value == z
+        assert found.bound <= z  # type: ignore[operator]
+        assert faults(case, found, instance) == []
+
+
+@settings(max_examples=30)
+@given(cases(nodes=3, jobs=4), st.sampled_from(MODELS), st.sampled_from(["hinted", "lns", "list"]), prices())
+def test_energy_that_weighs_nothing_changes_nothing(case: Case, model: str, search: str, steps: Steps) -> None:
+    """Without a weight prices are not looked at; and jobs that draw nothing have the least Z that they had."""
+    chosen = replace(LONG, search=search, energy=0.0)
+    plain, known = instance_of(case), priced(case, [9_000_000] * len(case.waiting), steps)
+    before, after = planned(plain, model, chosen), planned(known, model, chosen)
+    assert (before.value, before.bound, before.list_value) == (after.value, after.bound, after.list_value)
+    assert before.schedule is not None
+    assert after.schedule is not None
+    for one in ("start_s", "unit_node", "unit_low"):
+        assert np.array_equal(getattr(before.schedule, one), getattr(after.schedule, one))
+    idle = planned(priced(case, [0] * len(case.waiting), steps), model, replace(chosen, energy=1.0))
+    assert idle.list_value == before.list_value
+
+
+def test_a_job_is_held_back_to_cheaper_energy() -> None:
+    """A job of 10 s that draws 3.6 MW: 1 kWh a second, at 2 now and at 1 from 30 s on. To wait for 30 s costs 3 of its
+    slowdown, and saves 10."""
+    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)),))
+    steps = [(0, 2_000_000, 0), (30, 1_000_000, 0)]
+    for search in ("hinted", "lns", "list"):
+        found = dispatch(priced(case, [3_600_000], steps), "hcp19", replace(LONG, search=search))
+        assert found.schedule is not None
+        assert found.schedule.start_s.tolist() == [30], search
+        assert found.value == 1 + 3 + 10
+        assert found.starts == ()
+        # Were it to save 2.9 it would start.
+        found = dispatch(
+            priced(case, [3_600_000], [(0, 1_290_000, 0), steps[1]]), "hcp19", replace(LONG, search=search)
+        )
+        assert [start.row for start in found.starts] == [0]
+
+
+def test_who_ends_before_it_is_dear_goes_first() -> None:
+    """One core, dear from 10 s on: of a job of 10 s and one of 12 s, the one that draws is first."""
+    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
+    for draws, first in (([3_600_000, 0], 0), ([0, 3_600_000], 1)):
+        found = dispatch(priced(case, draws, [(0, 0, 0), (10, 5_000_000, 0)]), "pcp20", LONG)
+        assert [start.row for start in found.starts] == [first]
+
+
+def test_what_comes_too_late_is_not_known() -> None:
+    instants = np.array([0, 3, 5, 9]) * S
+    columns = np.array([4, 3, 2, 1]), np.array([0, 0, 0, 0])
+    known = Prices.at(4 * S, instants, *columns, ahead_s=3)
+    assert (known.from_s.tolist(), known.price.tolist()) == ([0, 1], [3, 2])
+    # Whole seconds are rounded up, and of those that come to one the last one holds.
+    known = Prices.at(S // 2, np.array([0, 2 * S, 2 * S + S // 2, 4 * S]), *columns, ahead_s=9)
+    assert (known.from_s.tolist(), known.price.tolist()) == ([0, 2, 4], [4, 2, 1])
+
+
+def test_prices_and_draws_belong_together() -> None:
+    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)),))
+    with pytest.raises(InputError, match="energy, carbon: the instance says neither; allowed: with prices and draw_mw"):
+        planned(instance_of(case), "hcp19", LONG)
+    with pytest.raises(PluginError, match="queue: draw_mw"):
+        priced(case, [1, 2], [(0, 1, 1)])
+
+
+#: A core draws 1 kW more if it works: 0.5 kWh for half an hour.
+WATTS = HostPower(idle_w=100.0, states=[[1.0, 1100.0]])
+
+
+def simulate(signals: Path, bls: str, rows: list[dict[str, Any]], **more: Any) -> bridge.Result:
+    jobs, two = Workload.from_jobs(rows), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
+    power = PowerOptions(signals=signals)
+    return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, keep_tasks=False, **more)
+
+
+ROWS = [{"job_id": k, "submit_s": 60 * k, "run_s": 1800, "cores": 1, "estimate_s": 1800} for k in (1, 2, 3)]
+
+
+@pytest.fixture
+def signals(tmp_path: Path) -> Path:
+    """Dear until 2:00:00.25, and from 3:00:00.25 on."""
+    path = tmp_path / "signals.csv"
+    path.write_text("from,price_per_kwh\n0,0.5\n7200.25s,0.1\n10800.25s,0.5\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("search", ["hinted", "lns"])
+def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str, search: str) -> None:
+    """A job saves 0.2 of a currency; at 100 a unit that is worth 20, and a wait of two hours costs 2. The third has its core
+    half an hour later, and ends as it becomes dear."""
+    chosen = f"{model}:which=all,search={search},goal=weighted,slowdown=0,wait=1,energy=100"
+    found = simulate(signals, chosen, ROWS).jobs
+    cheap = 2 * H + S // 4
+    assert sorted(found.start_ns.tolist()) == [cheap, cheap, cheap + 1800 * S]
+    # Where energy counts less, nobody waits for it.
+    at_once = simulate(signals, chosen.replace("energy=100", "energy=1"), ROWS).jobs
+    assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
+
+
+def test_without_a_weight_a_run_is_the_one_without_prices(signals: Path) -> None:
+    weighted = simulate(signals, "hcp19:which=all,goal=weighted,energy=0", ROWS)
+    plain = simulate(signals, "hcp19:which=all", ROWS)
+    assert weighted.jobs.start_ns.tolist() == plain.jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
+
+
+def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
+    chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
+    assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
+    assert min(simulate(signals, f"{chosen}2", ROWS).jobs.start_ns.tolist()) == 2 * H + S // 4
+
+
+def test_what_a_weight_of_energy_needs(signals: Path) -> None:
+    """One line before the run begins: signals, and the column that is weighed."""
+    jobs, one = Workload.from_jobs(ROWS), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
+    with pytest.raises(
+        InputError, match="it goes by price_per_kwh, and there are no signals=; allowed: signals= with"
+    ) as error:
+        bridge.simulate(jobs, one, bls="hcp19:goal=weighted,energy=1", als="recorded")
+    assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match=r"it goes by g_co2e_per_kwh, and .*signals\.csv has no such column; allowed"):
+        simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
+
+
+def test_busy_machines_are_planned_for(tmp_path: Path) -> None:
+    """Who runs is part of it: the cheap hour is taken by who is there."""
+    case = Case(((1,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (1,)),))
+    found = dispatch(priced(case, [3_600_000], [(0, 2_000_000, 0), (30, 1_000_000, 0)]), "hcp19", LONG)
+    assert found.status == "nothing" or found.schedule.start_s.tolist() == [40]  # type: ignore[union-attr]

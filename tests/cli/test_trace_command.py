@@ -1,0 +1,247 @@
+"""``twolevel trace``, and what ``run`` writes with ``--trace`` and its kin."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import twolevel
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+import bridge
+from bls import sample_path
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
+
+#: Of each format what is to be opened.
+FILES = {
+    "otf2": "traces.otf2",
+    "perfetto": "trace.perfetto-trace",
+    "chrome": "trace.json",
+    "paje": "trace.paje",
+    "csv": "csv/cores.csv",
+}
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of twenty jobs with its tasks and a trace in each format."""
+    folder = tmp_path_factory.mktemp("traced") / "r"
+    words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--tasks", "--decisions")
+    ran = twolevel("run", "sample", *words, "--trace", ",".join(FILES), "--out", folder)
+    assert ran.code == 0, ran.err
+    told = "; ".join(f"trace: {folder / 'trace' / file}" for file in FILES.values())
+    assert ran.err.splitlines()[-1] == f"results: {folder}; {told}"
+    return folder
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_every_format_shows_the_tasks_of_the_table(traced: Path) -> None:
+    tasks = pd.read_parquet(traced / "tasks.parquet")
+    columns = ["core", "job_id", "task", "chunk", "start_ns", "end_ns"]
+    told = sorted(tasks[columns].itertuples(index=False, name=None))
+    found = rows(traced / "trace" / FILES["csv"])
+    names = ["core", "job", "task", "chunk", "start_ns", "end_ns"]
+    assert sorted(tuple(int(row[name]) for name in names) for row in found) == told
+    assert {row["technique"] for row in found} == {"gss"}
+    assert check_nesting(traced / "trace" / FILES["otf2"]) > len(tasks)
+    packets = perfetto_trace_pb2.Trace.FromString((traced / "trace" / FILES["perfetto"]).read_bytes()).packet
+    begins = [one.timestamp for one in packets if one.track_event.type == 1 and len(one.track_event.category_iids) == 2]
+    assert sorted(begins) == sorted(tasks["start_ns"])
+    events = json.loads((traced / "trace" / FILES["chrome"]).read_text())["traceEvents"]
+    assert sum(one["ph"] == "X" and one["cat"] == "task,gss" for one in events) == len(tasks)
+    dumped = subprocess.run(["pj_dump", traced / "trace" / FILES["paje"]], capture_output=True, text=True, check=True)
+    assert sum(", on the core, " in line for line in dumped.stdout.splitlines()) == len(tasks)
+
+
+def test_a_group_of_regions_for_each_technique(traced: Path, here: Path) -> None:
+    def groups(path: Path) -> dict[str, list[str]]:
+        with reading(path) as trace:
+            kinds = [one for one in trace.definitions.groups if str(one.group_type).endswith("REGIONS")]
+            return {one.name: [region.name for region in one.members] for one in kinds}
+
+    jobs = pd.read_parquet(traced / "jobs.parquet")["job_id"]
+    assert groups(traced / "trace" / "traces.otf2") == {"gss": [f"job {number}" for number in jobs]}
+    (here / "apps.toml").write_text('[[applications]]\nname = "solver"\njobs = "1-5"\nals = "ss"\n')
+    shared = '[default]\nals = "select:gss,fac"\n'
+    (here / "apps.toml").write_text(shared)
+    ran = twolevel("run", "sample", "--select", "first:20", "--applications", "apps.toml", "--out", "a")
+    assert ran.code == 0, ran.err
+    chosen = pd.read_parquet("a/jobs.parquet")
+    found = groups(here / "a" / "trace" / "traces.otf2")
+    assert sum(map(len, found.values())) == 20
+    assert found == {
+        name: [f"job {number}" for number in some["job_id"]] for name, some in chosen.groupby("chosen", sort=False)
+    }
+    ran = twolevel("run", "sample", "--select", "first:5", "--als", "recorded", "--trace", "--out", "b")
+    assert ran.code == 0, ran.err
+    assert groups(here / "b" / "trace" / "traces.otf2") == {}
+
+
+def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> None:
+    ran = twolevel("trace", "convert", traced, "--format", ",".join(FILES), "--out", "c")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [f"c/{file}" for file in FILES.values()]
+    for file in ("trace.paje", "csv/cores.csv", "csv/counters.csv", "csv/causes.csv", "csv/transfers.csv"):
+        assert (here / "c" / file).read_bytes() == (traced / "trace" / file).read_bytes(), file
+    mine, theirs = rows(here / "c" / "csv" / "jobs.csv"), rows(traced / "trace" / "csv" / "jobs.csv")
+    assert [row | {"user": ""} for row in mine] == [row | {"user": ""} for row in theirs]
+    assert {row["user"] for row in mine} == {"-1"}  # no table has it
+    again = twolevel("trace", "convert", traced, "--format", "perfetto,chrome", "--out", "d")
+    assert again.code == 0
+    for name in ("perfetto", "chrome"):
+        assert (here / "c" / FILES[name]).read_bytes() == (here / "d" / FILES[name]).read_bytes()
+
+
+HARD = {
+    "hints and releases": "--coordination hint --als static --variation 0.5 --backfill easy",
+    "widths": "--malleable 0.5 --als gss --tasks-per-core 4 --backfill easy",
+    "power": "--limits limits.csv --fallback dvfs --platform demand-response --als gss",
+    "graphs": "--applications graphs.toml --network lv08",
+    "failures": "--failures mtbf:6h,mttr:1h,seed:7 --als gss --tasks-per-core 2",
+    "recorded": "--als recorded --backfill easy",
+}
+
+
+@pytest.mark.parametrize("words", HARD.values(), ids=list(HARD))
+def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str) -> None:
+    (here / "limits.csv").write_text("from,to,limit_w\n1h,30h,12000\n")
+    (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
+    tasks = () if "recorded" in words else ("--tasks",)
+    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), *tasks, "--trace", "csv,paje", "--out", "r")
+    assert ran.code == 0, ran.err
+    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
+    assert ran.code == 0, ran.err
+    for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
+        assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
+
+
+def test_a_part_of_a_run_is_the_same_as_it_is_cut_out_later(traced: Path, here: Path) -> None:
+    words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--trace", "csv")
+    part = ("--trace-window", "1h..3h", "--trace-cores", "0-63 100", "--trace-detail", "chunk")
+    assert twolevel("run", "sample", *words, *part, "--out", "r").code == 0
+    part = ("--window", "1h+2h", "--cores", "0-63 100", "--detail", "chunk", "--format", "csv")
+    ran = twolevel("trace", "cut", traced, *part, "--out", "c")
+    assert (ran.code, ran.err, ran.out) == (0, "", "c/csv/cores.csv\n")
+    mine, theirs = (rows(here / place / "csv" / "cores.csv") for place in ("c", "r/trace"))
+    assert mine == theirs
+    assert mine
+    hour = 3600 * 10**9
+    assert all(hour <= int(row["start_ns"]) <= int(row["end_ns"]) <= 3 * hour for row in mine)
+    assert {row["host"] for row in mine} <= {"host 0", "host 1"}
+
+
+def test_the_same_from_python(traced: Path, here: Path) -> None:
+    result = bridge.simulate(sample_path(), als="gss", variation=0.25, select="first:20")
+    path = result.write_trace(here / "t", "csv", detail="job", window="1h..", jobs="1-10")
+    assert path == here / "t" / "csv" / "cores.csv"
+    found = rows(path)
+    assert {row["kind"] for row in found} == {"job"}
+    assert all(1 <= int(row["job"]) <= 10 for row in found)
+    with pytest.raises(
+        bridge.InputError if hasattr(bridge, "InputError") else Exception, match="unknown detail 'jobs'"
+    ):
+        result.write_trace(here / "u", detail="jobs")
+
+
+def test_info(traced: Path) -> None:
+    ran = twolevel("trace", "info", traced)
+    assert (ran.code, ran.err) == (0, "")
+    told = dict(line.split("  ", 1) for line in ran.out.splitlines())
+    told = {name: text.strip() for name, text in told.items()}
+    assert told["jobs"] == "20, 20 attempts, 20 started"
+    assert told["OTF2 region group"] == "gss: 20 regions"
+    found = json.loads(twolevel("trace", "info", traced, "--json").out)
+    tasks = pd.read_parquet(traced / "tasks.parquet")
+    assert found["tasks"] == found["tables"]["tasks.parquet"]["rows"] == len(tasks)
+    assert found["traces"].keys() == FILES.keys()
+    files = [path for path in (traced / "trace").rglob("*") if path.is_file()]
+    assert sum(one["bytes"] for one in found["traces"].values()) == sum(path.stat().st_size for path in files)
+    alone = json.loads(twolevel("trace", "info", traced / "trace" / "traces.otf2", "--json").out)
+    assert alone == {"archive": str(traced / "trace" / "traces.otf2"), **found["otf2"]}
+    folder = json.loads(twolevel("trace", "info", traced / "trace", "--json").out)
+    assert folder == alone
+    counted = 2 * check_nesting(traced / "trace" / "traces.otf2")
+    with reading(traced / "trace" / "traces.otf2") as trace:
+        counted += sum(type(event).__name__ == "Metric" for _, event in trace.events)
+    assert alone["events"] == counted
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run sample --trace prefetto --out x", "--trace: unknown trace writer 'prefetto'; known: perfetto, "),
+        ("run sample --trace , --out x", "--trace: ',' names no format; allowed: as otf2,perfetto"),
+        ("run sample --trace none,csv --out x", "--trace: 'none,csv': none stands alone"),
+        ("run sample --trace-detail jobs --out x", "--trace-detail: unknown detail 'jobs'; known: job, "),
+        ("run sample --trace-window soon --out x", "--trace-window: 'soon' is no window; allowed: as 2h..3h, 2h+90s, "),
+        (
+            "run sample --trace-window 3h..2h --out x",
+            "--trace-window: '3h..2h' ends before it begins; allowed: as 2h..3h",
+        ),
+        ("run sample --trace-window 2x.. --out x", "--trace-window: '2x' is not a duration; allowed: "),
+        (
+            "run sample --trace-cores a --out x",
+            "--trace-cores: 'a' is not a number or a range; allowed: as 0-63 128 256-",
+        ),
+        ("run sample --no-trace --trace-window 1h.. --out x", "--trace-window: no trace is written; allowed: with one"),
+        (
+            "run sample --trace none --trace-detail job --out x",
+            "--trace-detail: no trace is written; allowed: with one",
+        ),
+        ("run sample --select first:5 --trace-window 90d.. --out x", "window 90 d 00 h to "),
+        ("run sample --select first:5 --trace-cores 999 --out x", "cores 999: the machine has 0-255"),
+        (
+            "trace cut R --out x",
+            "trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it",
+        ),
+        ("trace cut R --jobs 999999 --out x", "--jobs: there is no such job: 999999"),
+        ("trace cut R --window 1h --out x", "--window: '1h' is no window; "),
+        ("trace convert R --format oft2 --out x", "--format: unknown trace writer 'oft2'; known: otf2, "),
+        ("trace convert R --out R", "--out: "),
+        ("trace convert nowhere --out x", "nowhere is not a result of twolevel run: there is no such folder"),
+        (
+            "trace convert untasked --out x",
+            "--detail: untasked has no tasks.parquet; simulate again with --tasks to keep ",
+        ),
+        ("trace info nowhere", "nowhere: there is no such folder"),
+        ("trace info some.txt", "some.txt: is not an OTF2 archive; allowed: traces.otf2, or the folder of a run"),
+        ("trace info bad.otf2", "bad.otf2: is no OTF2 archive that can be read"),
+        ("trace convert damaged --out x", "damaged/tasks.parquet: has not the tasks of damaged/jobs.parquet"),
+    ],
+)
+def test_what_cannot_be(here: Path, traced: Path, words: str, said: str) -> None:
+    (here / "some.txt").write_text("")
+    (here / "bad.otf2").write_text("no archive")
+    for name in ("untasked", "damaged"):
+        (here / name).mkdir()
+        for file in ("run.json", "jobs.parquet"):
+            (here / name / file).write_bytes((traced / file).read_bytes())
+    pd.read_parquet(traced / "tasks.parquet").iloc[1:].to_parquet(here / "damaged" / "tasks.parquet")
+    ran = twolevel(*(str(traced) if word == "R" else word for word in words.split()))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[-1].startswith(f"twolevel: {said}"), ran.err
+    assert not (here / "x").exists()
+
+
+def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
+    for words, there in (
+        (("--trace", "--out", "a"), ["traces.otf2"]),
+        (("--out", "b", "--trace"), ["traces.otf2"]),
+        (("--trace", "csv", "--no-trace", "--out", "c"), []),
+        (("--trace", "none", "--out", "d"), []),
+        (("--trace=chrome", "--out", "e"), ["trace.json"]),
+    ):
+        folder = here / words[words.index("--out") + 1]
+        ran = twolevel("run", "sample", "--select", "first:3", *words)
+        assert ran.code == 0, ran.err
+        assert [file for file in FILES.values() if (folder / "trace" / file).is_file()] == there
+        record = json.loads((folder / "run.json").read_text())["arguments"]
+        assert [FILES[name] for name in record["trace"]] == there

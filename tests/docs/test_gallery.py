@@ -1,0 +1,53 @@
+"""The gallery has every picture of the pages once, and commands that exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+
+import pytest
+from command_line import twolevel
+from pages import ROOT
+
+from bridge.cli.run_commands import COMMANDS
+from bridge.runs.figures import RUN_FIGURES
+from bridge.studies.drawing import STUDY_FIGURES
+from tools.site.gallery import PAGE, PICTURES, gallery
+
+COMMANDS_SHOWN = sorted({command for section in PICTURES for command in section.pictures.values() if command})
+
+
+def test_the_page_is_the_one_of_the_list() -> None:
+    assert PAGE.read_text(encoding="utf-8") == gallery()  # python -m tools.site.gallery
+
+
+def test_every_picture_is_shown_once() -> None:
+    shown = [name for section in PICTURES for name in section.pictures]
+    assert sorted(shown) == sorted(path.name for path in (ROOT / "docs" / "images").iterdir())
+
+
+@pytest.mark.parametrize("command", COMMANDS_SHOWN)
+def test_a_command_has_these_options(command: str) -> None:
+    words = shlex.split(command)
+    assert words[0] == "twolevel"
+    assert words[1] in COMMANDS
+    known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", twolevel(words[1], "--help").out))
+    assert {word for word in words if word.startswith("-")} <= known
+
+
+def test_every_figure_by_name_is_shown_but_those_that_are_like_another() -> None:
+    names = {shlex.split(command)[-1] for command in COMMANDS_SHOWN if "--only" in command}
+    # Those of a study that are bars or curves of other metrics; and power, which has a command of its own.
+    assert {*RUN_FIGURES, *STUDY_FIGURES} - names == {"power", "wait", "slowdown"}
+    assert names <= {*RUN_FIGURES, *STUDY_FIGURES}
+
+
+@pytest.mark.parametrize("made_by", sorted({section.made_by for section in PICTURES}))
+def test_what_made_them_exists(made_by: str) -> None:
+    if module := re.match(r"python -m (\S+)", made_by):
+        assert importlib.util.find_spec(module[1]) is not None
+    elif target := re.match(r"make (\w+)", made_by):
+        assert f"\n{target[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    else:
+        assert made_by in ("these commands", "the example of the page on comparing")

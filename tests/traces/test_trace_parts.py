@@ -1,0 +1,207 @@
+"""Parts of a run, and less detail: at each instant a part shows what the whole shows then, and nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from trace_readers import Shown, expected, read_csv
+
+from traces.base.errors import InputError
+from traces.exporters import exporter
+from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.shown.cut import cut_ledger
+from traces.exporters.shown.detail import DETAILS, with_detail
+from traces.exporters.shown.part import Part
+from traces.ledger import Ledger, PassRecords, PowerRecords, ReleaseRecords
+
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def shown(of: Ledger) -> Shown:
+    with tempfile.TemporaryDirectory() as folder:
+        return read_csv(exporter("csv")(of, Path(folder)), of.machine.core_names)
+
+
+def at(found: Shown, now: int) -> tuple[set[object], set[object]]:
+    """What goes on at an instant: on cores, and of jobs."""
+    cores = {(where, what, *numbers) for where, what, begin, end, *numbers in found.cores if begin <= now < end}
+    return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}
+
+
+def value(rows: list[tuple[int, int]], now: int) -> int:
+    return next((value for instant, value in reversed(rows) if instant <= now), 0)
+
+
+def check_window(of: Ledger, begin: int, end: int) -> None:
+    whole = expected(of)
+    there = [one for one in whole.jobs if one[2] < end and (one[3] > begin or one[2] == one[3] == begin)]
+    if not there:
+        with pytest.raises(InputError, match=r"^window "):
+            cut_ledger(of, Part((begin, end)))
+        return
+    cut = cut_ledger(of, Part((begin, end)))
+    found = shown(cut)
+    waits = "wait for data"
+    for now in range(begin, end):
+        some, others = at(found, now), at(whole, now)
+        # A wait is known by what is received within it, which may have been sent before the window.
+        assert {one for one in some[0] if one[1] != waits} == {one for one in others[0] if one[1] != waits}, now
+        assert some[1] == others[1], now
+        assert {one for one in some[0] if one[1] == waits} <= others[0]
+        for key, rows in whole.counters.items():
+            assert value(found.counters.get(key, []), now) == value(rows, now), (key, now)
+    assert all(begin <= one[2] <= one[3] <= end for one in (*found.cores, *found.jobs))
+    assert all(begin <= instant <= end for rows in found.counters.values() for instant, _ in rows)
+    assert found.transfers == [one for one in whole.transfers if one[1] >= begin and one[3] < cut.window_ns[1]]  # type: ignore[index]
+    with tempfile.TemporaryDirectory() as folder:
+        check_nesting(write_otf2(cut, Path(folder) / "trace"))
+
+
+@QUICK
+@given(of=ledgers() | messaging_ledgers(), window=st.tuples(st.integers(0, 90), st.integers(1, 60)))
+def test_a_window_shows_what_the_whole_shows_then(of: Ledger, window: tuple[int, int]) -> None:
+    check_window(of, window[0], window[0] + window[1])
+
+
+@QUICK
+@given(of=ledgers() | messaging_ledgers(), cores=st.sets(st.integers(0, 11), min_size=1))
+def test_some_cores_show_what_they_did(of: Ledger, cores: set[int]) -> None:
+    names = [of.machine.core_names[core] for core in sorted(cores) if core < of.machine.n_cores]
+    part = Part(cores=[(core, core + 1) for core in sorted(cores)])
+    if not names:
+        with pytest.raises(InputError, match=r"^cores .*: the machine has 0-\d+$"):
+            cut_ledger(of, part)
+        return
+    cut = cut_ledger(of, part)
+    assert cut.machine.core_names == names
+    whole, found = expected(of), shown(cut)
+    mine = [one for one in whole.cores if one[0] in names and one[1] != "wait for data"]
+    assert [one for one in found.cores if one[1] != "wait for data"] == mine
+    held = [
+        row
+        for row in range(len(of.jobs))
+        if any(lo <= core < hi for lo, hi in of.jobs.allocation(row) for core in cores)
+    ]
+    assert {job for _, job, _, _ in found.jobs} == {int(of.jobs.job_id[row]) for row in held}
+    busy = {now: sum(lo <= core < hi for row in held for lo, hi in of.jobs.allocation(row) for core in cores
+                     if of.jobs.start_ns[row] <= now < of.jobs.end_ns[row]) for now in range(100)}  # fmt: skip
+    assert all(value(found.counters.get(("", "busy cores"), []), now) == busy[now] for now in busy)
+    assert found.transfers == [one for one in whole.transfers if {one[0], one[2]} <= set(names)]
+
+
+@QUICK
+@given(of=ledgers(), data=st.data())
+def test_some_jobs_are_shown_alone(of: Ledger, data: st.DataObject) -> None:
+    numbers = sorted(set(of.jobs.job_id.tolist()))
+    wanted = data.draw(st.sets(st.sampled_from(numbers or [0])))
+    part = Part(jobs=[(job, job + 1) for job in sorted(wanted)] or [(10**7, 10**7 + 1)])
+    if not wanted or not numbers:
+        with pytest.raises(InputError, match=r"^--jobs: there is no such job: \d"):
+            cut_ledger(of, part)
+        return
+    whole, found = expected(of), shown(cut_ledger(of, part))
+    assert found.cores == [one for one in whole.cores if int(one[1].removeprefix("job ")) in wanted]
+    assert found.jobs == [one for one in whole.jobs if one[1] in wanted]
+
+
+@QUICK
+@given(of=ledgers() | messaging_ledgers())
+def test_chunks_are_their_tasks_put_together(of: Ledger) -> None:
+    assume(not of.jobs.attempt.any())  # a chunk is known by its job's number below
+    groups: dict[object, list[tuple[int, int]]] = defaultdict(list)
+    alone = []
+    for where, what, begin, end, task, chunk in expected(replace(of, transfers=None)).cores:
+        if task < 0:
+            alone.append((where, what, begin, end, -1, -1))
+        else:
+            groups[where, what, chunk].append((begin, end))
+    found = shown(with_detail(of, "chunk"))
+    told = [(*key[:2], min(a for a, _ in ends), max(b for _, b in ends), key[2]) for key, ends in groups.items()]  # type: ignore[index]
+    assert sorted((*one[:4], one[5]) for one in found.cores) == sorted([*told, *((*one[:4], -1) for one in alone)])
+    assert found.transfers == []
+    for one in found.cores:
+        assert one[4] == one[5], "a chunk's row is its number, where one core ran it"
+
+
+@QUICK
+@given(of=ledgers())
+def test_jobs_are_shown_on_all_that_they_held(of: Ledger) -> None:
+    assert shown(with_detail(of, "job")).cores == expected(replace(of, tasks=None)).cores
+
+
+def small() -> Ledger:
+    rows = [
+        Job(1, 0, 0, 20, [(0, 2)], [(0, 0, 0, 6), (0, 0, 6, 12), (1, 1, 0, 9), (1, 0, 9, 14)]),
+        Job(2, 3, 20, 30, [(0, 3)], [(2, 0, 20, 30)], eligible=3, why="reserved"),
+        Job(3, 4, 30, 40, [(2, 3)], [(2, 0, 30, 40)], eligible=4),
+        never_started(4, 8),
+    ]
+    of = ledger(machine(2, 1), rows)
+    passes = PassRecords(*(np.array(column) for column in ([0, 20, 30], [1, 3, 1], [1, 1, 1])))
+    power = PowerRecords(np.array([0, 10, 20, 40]), np.array([5, 7, 9, 1]), 100, np.array([-1, 50, -1, -1]))
+    technique = np.array([0, 1, 0, 1], np.int32)
+    released = ReleaseRecords(*(np.array(column) for column in ([0], [1], [15])))
+    return replace(
+        of,
+        passes=passes,
+        power=power,
+        releases=released,
+        techniques=("a", "b"),
+        technique=technique,
+    )
+
+
+def test_a_window_of_all_that_there_is() -> None:
+    cut = cut_ledger(small(), Part((10, 25)))
+    assert cut.window_ns == (10, 25)
+    assert cut.jobs.job_id.tolist() == [1, 2, 3]
+    assert (cut.jobs.start_ns.tolist(), cut.jobs.end_ns.tolist()) == ([10, 20, -1], [20, 25, -1])
+    assert cut.jobs.submit_ns.tolist() == [0, 3, 4]
+    assert cut.jobs.left_ns.tolist() == [-1, -1, 25]
+    assert cut.tasks is not None
+    assert cut.tasks.start_ns.tolist() == [-1, 10, -1, 10, 20, -1]
+    assert cut.tasks.end_ns.tolist() == [-1, 12, -1, 14, 25, -1]
+    assert cut.passes is not None
+    assert cut.passes.now_ns.tolist() == [20]
+    assert cut.power is not None
+    assert (cut.power.instant_ns.tolist(), cut.power.power_mw.tolist()) == ([10, 20], [7, 9])
+    assert cut.releases is not None
+    assert cut.releases.released_ns.tolist() == [15]
+    assert cut.technique is not None
+    assert cut.technique.tolist() == [0, 1, 0]
+    found = shown(cut)
+    assert found.counters["", "queue length"] == [(10, 2), (15, 2), (20, 1), (25, 0)]
+    assert found.counters["", "busy cores"] == [(10, 2), (15, 1), (20, 3), (25, 0)]
+    assert ("queued", 3, 10, 25) in found.jobs
+
+
+def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
+    of = with_detail(small(), "job")
+    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
+    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
+    check_nesting(write_otf2(of, tmp_path))
+
+
+def test_details_are_those_of_the_option() -> None:
+    from bridge.options.declared import TRACE_DETAIL
+
+    assert TRACE_DETAIL.choices == DETAILS
+
+
+def test_nothing_in_a_part() -> None:
+    for part, said in (
+        (Part((50, 60)), r"^window 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
+        (Part(cores=[(7, 9)]), r"^cores 7-8: the machine has 0-2$"),
+        (Part(jobs=[(9, 10)]), r"^--jobs: there is no such job: 9$"),
+    ):
+        with pytest.raises(InputError, match=said):
+            cut_ledger(small(), part)

@@ -1,0 +1,295 @@
+"""Traces read back, each by its format's own rules, into one form; and that form of a ledger, by plain loops."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from batch_traces import expected_load, expected_spans
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+from test_transfers import naive_waits
+
+from traces.ledger import Ledger
+
+#: Where, what, from when, to when, task, chunk.
+Slice = tuple[str, str, int, int, int, int]
+#: From where, when, to where, when.
+Flow = tuple[str, int, str, int]
+
+
+class Shown(NamedTuple):
+    """What a trace shows: slices on cores; what jobs do, (kind, job, begin, end); counters by place and name; flows."""
+
+    cores: list[Slice]
+    jobs: list[tuple[str, int, int, int]]
+    counters: dict[tuple[str, str], list[tuple[int, int]]]
+    transfers: list[Flow]
+    causes: list[tuple[int, int, int]]
+    submits: list[tuple[int, int]]
+
+
+def expected(of: Ledger) -> Shown:
+    """What a trace of a ledger without power and without released cores is to show."""
+    names, jobs, tasks = of.machine.core_names, of.jobs, of.tasks
+    cores: list[Slice] = []
+    for row, number in enumerate(jobs.job_id.tolist()):
+        rows = range(0) if tasks is None else range(int(tasks.first[row]), int(tasks.first[row + 1]))
+        for task, at in enumerate(rows):
+            if tasks.core[at] >= 0:
+                when = int(tasks.start_ns[at]), int(tasks.end_ns[at])
+                cores.append((names[tasks.core[at]], f"job {number}", *when, task, int(tasks.chunk[at])))
+        if not len(rows):
+            for lo, hi in jobs.allocation(row):
+                when = int(jobs.start_ns[row]), int(jobs.end_ns[row])
+                cores += [(names[core], f"job {number}", *when, -1, -1) for core in range(lo, hi)]
+    transfers: list[Flow] = []
+    if of.transfers is not None:
+        cores += [(names[core], "wait for data", begin, end, -2, -2) for core, begin, end, _, _ in naive_waits(of)]
+        for row in range(len(jobs)):
+            for k in range(int(of.transfers.first[row]), int(of.transfers.first[row + 1])):
+                ends = [
+                    names[tasks.core[tasks.first[row] + side[k]]] for side in (of.transfers.source, of.transfers.target)
+                ]
+                transfers.append((ends[0], int(of.transfers.sent_ns[k]), ends[1], int(of.transfers.arrived_ns[k])))
+    spans = [(kind, told["job"], begin, end) for kind, begin, end, told in expected_spans(of)]
+    counters = {(host, "busy cores"): rows for host, rows in expected_load(of).items() if rows}
+    counters |= {("", name): rows for name, rows in naive_counters(of).items() if rows}
+    first = np.flatnonzero(jobs.attempt == 0)
+    submits = list(zip(jobs.submit_ns[first].tolist(), jobs.job_id[first].tolist(), strict=True))
+    return Shown(sorted(cores), sorted(spans), counters, sorted(transfers), naive_causes(of), sorted(submits))
+
+
+def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
+    """Queue length and busy cores, at each instant at which one of them changes."""
+    jobs, steps = of.jobs, defaultdict(lambda: [0, 0])
+    for row in np.flatnonzero(jobs.started).tolist():
+        held = sum(hi - lo for lo, hi in jobs.allocation(row))
+        steps[int(jobs.eligible_ns[row])][0] += 1
+        steps[int(jobs.start_ns[row])][0] -= 1
+        steps[int(jobs.start_ns[row])][1] += held
+        steps[int(jobs.end_ns[row])][1] -= held
+    found: dict[str, list[tuple[int, int]]] = {"queue length": [], "busy cores": []}
+    queue = busy = 0
+    for at in sorted(steps):
+        if steps[at] != [0, 0]:
+            queue, busy = queue + steps[at][0], busy + steps[at][1]
+            found["queue length"].append((at, queue))
+            found["busy cores"].append((at, busy))
+    return found
+
+
+def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
+    """(job, cause, instant), core by core and pair by pair."""
+    jobs, found = of.jobs, set()
+    cores = [{core for lo, hi in jobs.allocation(row) for core in range(lo, hi)} for row in range(len(jobs))]
+    for row in np.flatnonzero(jobs.started & (jobs.eligible_ns < jobs.start_ns)).tolist():
+        for other in np.flatnonzero(jobs.started & (jobs.end_ns > jobs.start_ns)).tolist():
+            if jobs.end_ns[other] == jobs.start_ns[row] and cores[row] & cores[other]:
+                found.add((row, other))
+    return sorted((int(jobs.job_id[a]), int(jobs.job_id[b]), int(jobs.start_ns[a])) for a, b in found)
+
+
+def read_perfetto(path: Path) -> Shown:
+    """Through the definitions of the package ``perfetto``: what its trace processor would make of the packets."""
+    trace = perfetto_trace_pb2.Trace.FromString(path.read_bytes())
+    texts: dict[str, dict[int, Any]] = defaultdict(dict)
+    tracks: dict[int, Any] = {}
+    events: list[tuple[int, int, Any]] = []
+    for place, packet in enumerate(trace.packet):
+        assert packet.trusted_packet_sequence_id == 1
+        assert packet.sequence_flags == (1 if place == 0 else 2)
+        for name in ("event_names", "event_categories", "debug_annotation_names", "debug_annotation_string_values"):
+            for entry in getattr(packet.interned_data, name):
+                assert entry.iid not in texts[name]
+                texts[name][entry.iid] = entry.str.decode() if name.endswith("values") else entry.name
+        if packet.HasField("track_descriptor"):
+            assert packet.track_descriptor.uuid not in tracks
+            tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        if packet.HasField("track_event"):
+            events.append((packet.timestamp, place, packet.track_event))
+
+    def path_of(uuid: int) -> list[str]:
+        own = tracks[uuid]
+        return [*(path_of(own.parent_uuid) if own.parent_uuid else []), own.name]
+
+    def said(event: Any) -> dict[str, Any]:
+        return {
+            texts["debug_annotation_names"][one.name_iid]: one.int_value
+            if one.HasField("int_value")
+            else texts["debug_annotation_string_values"][one.string_value_iid]
+            for one in event.debug_annotations
+        }
+
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    open_on: dict[int, list[tuple[int, Any]]] = defaultdict(list)
+    flows: dict[int, tuple[str, int, int]] = {}
+    kinds = perfetto_trace_pb2.TrackEvent
+    for at, _, event in sorted(events, key=lambda one: one[:2]):
+        where = path_of(event.track_uuid)
+        if event.type == kinds.TYPE_COUNTER:
+            if where[-1] == "utilisation":
+                continue
+            host = where[1] if where[1] != "batch scheduler" else ""
+            shown.counters[host, where[-1]].append((at, event.counter_value))
+            continue
+        if event.type == kinds.TYPE_SLICE_BEGIN:
+            assert not open_on[event.track_uuid], f"{where} does two things at {at}"
+            open_on[event.track_uuid].append((at, event))
+            continue
+        if event.type == kinds.TYPE_SLICE_END:
+            begun, begin = open_on[event.track_uuid].pop()
+            name, told = texts["event_names"][begin.name_iid], said(begin)
+            categories = [texts["event_categories"][one] for one in begin.category_iids]
+            if where[1] in ("jobs", "running jobs"):
+                assert categories == ["batch"]
+                shown.jobs.append((name, told["job"], begun, at))
+            else:
+                numbers = (-2, -2) if name == "wait for data" else (told.get("task", -1), told.get("chunk", -1))
+                assert categories[0] == (
+                    "wait for data" if name == "wait for data" else "task" if "task" in told else "job"
+                )
+                shown.cores.append((where[-1], name, begun, at, *numbers))
+            continue
+        assert event.type == kinds.TYPE_INSTANT
+        told = said(event)
+        if texts["event_names"][event.name_iid] == "submit":
+            shown.submits.append((at, told["job"]))
+        for flow in event.flow_ids:
+            assert flow not in flows
+            flows[flow] = where[-1], at, told.get("job", -1)
+        for flow in event.terminating_flow_ids:
+            begun_on, begun, cause = flows.pop(flow)
+            if "bytes" in told:
+                shown.transfers.append((begun_on, begun, where[-1], at))
+            else:
+                assert begun == at
+                shown.causes.append((told["waiting job"], cause, at))
+    assert not any(open_on.values())
+    assert not flows
+    return _sorted(shown)
+
+
+def read_chrome(path: Path) -> Shown:
+    """Through a reader of JSON."""
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    places = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    hosts = {one["pid"]: one["args"]["name"] for one in events if one["name"] == "process_name"}
+    begun: dict[Any, Any] = {}
+
+    def ns(us: float) -> int:
+        return round(1000 * us)
+
+    for one in events:
+        kind, where = one["ph"], places.get((one["pid"], one.get("tid", 0)), "")
+        told = one.get("args", {})
+        if kind == "X":
+            when = ns(one["ts"]), ns(one["ts"]) + ns(one["dur"])
+            if one["pid"] == 2:
+                shown.jobs.append((one["name"], told["job"], *when))
+            else:
+                numbers = (-2, -2) if one["name"] == "wait for data" else (told.get("task", -1), told.get("chunk", -1))
+                shown.cores.append((where, one["name"], *when, *numbers))
+        elif kind == "C":
+            host = hosts[one["pid"]] if one["pid"] > 1 else ""
+            shown.counters[host, one["name"]].append((ns(one["ts"]), next(iter(told.values()))))
+        elif kind == "i" and one["name"] == "submit":
+            shown.submits.append((ns(one["ts"]), told["job"]))
+        elif kind == "s":
+            begun[one["cat"], one["id"]] = where, ns(one["ts"])
+        elif kind == "f":
+            since = begun.pop((one["cat"], one["id"]))
+            if one["cat"] == "transfer":
+                shown.transfers.append((*since, where, ns(one["ts"])))
+            else:
+                shown.causes.append((told["waiting job"], told["job"], ns(one["ts"])))
+    assert not begun
+    return _sorted(shown)
+
+
+def read_csv(path: Path, names: list[str]) -> Shown:
+    """Through Python's reader of CSV; ``names`` are those of cores, which it has by number."""
+    tables = {
+        one.stem: list(csv.DictReader(one.read_text(encoding="utf-8").splitlines())) for one in path.parent.iterdir()
+    }
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    for row in tables["cores"]:
+        wait = row["kind"] == "wait for data"
+        numbers = (-2, -2) if wait else tuple(int(row[name] or -1) for name in ("task", "chunk"))
+        what = row["kind"] if wait else f"job {row['job']}"
+        assert names[int(row["core"])].startswith(row["host"] + " core ")
+        shown.cores.append((names[int(row["core"])], what, int(row["start_ns"]), int(row["end_ns"]), *numbers))
+    for row in tables["jobs"]:
+        shown.jobs.append((row["kind"], int(row["job"]), int(row["start_ns"]), int(row["end_ns"])))
+    for row in tables["counters"]:
+        host = "" if row["where"] == "cluster" else row["where"]
+        shown.counters[host, row["counter"]].append((int(row["instant_ns"]), int(row["value"].replace(".", ""))))
+    for row in tables["transfers"]:
+        ends = [
+            (names[int(row[f"{side}_core"])], int(row[at]))
+            for side, at in (("source", "sent_ns"), ("target", "arrived_ns"))
+        ]
+        shown.transfers.append((*ends[0], *ends[1]))
+    shown.causes.extend((int(row["job"]), int(row["cause"]), int(row["at_ns"])) for row in tables["causes"])
+    return _sorted(shown)
+
+
+def read_paje(path: Path) -> Shown:
+    """Through ``pj_dump``, which keeps the format's rules; submits have their fields in the text alone."""
+    ran = subprocess.run(
+        ["pj_dump", "--user-defined", "--float-precision=9", str(path)], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    rows = [[cell.strip() for cell in line.split(",")] for line in ran.stdout.splitlines()]
+
+    def ns(text: str) -> int:
+        return round(1e9 * float(text))
+
+    for row in rows:
+        if row[0] == "State" and row[2] == "on the core":
+            assert row[6].startswith("0.")  # nothing lies within another
+            fields = (-2, -2) if row[7] == "wait for data" else tuple(map(int, row[8:10]))
+            shown.cores.append((row[1], row[7], ns(row[3]), ns(row[4]), *fields))
+        elif row[0] == "State":
+            shown.jobs.append((row[7], int(row[8]), ns(row[3]), ns(row[4])))
+        elif row[0] == "Event" and row[4] == "submit":
+            shown.submits.append((ns(row[3]), int(row[5])))
+        elif row[0] == "Link" and row[2] == "transfer":
+            shown.transfers.append((row[7], ns(row[3]), row[8], ns(row[4])))
+        elif row[0] == "Link":
+            assert row[3] == row[4]
+            shown.causes.append((-1, -1, ns(row[3])))
+    _paje_variables(path, shown)
+    return _sorted(shown)
+
+
+def _paje_variables(path: Path, shown: Shown) -> None:
+    # pj_dump prints intervals of variables, of which those without length are not there.
+    names: dict[str, str] = {}
+    last = (0.0, 0)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        words = line.split(" ", 3)
+        if words[0] in ("2", "6"):
+            at = 2 if words[0] == "2" else 5
+            rest = line.split(" ", at + 1)
+            alias = rest[1] if words[0] == "2" else rest[2]
+            names[alias] = line.split('"')[1]
+        if words[0].isdigit() and int(words[0]) >= 10:
+            now = float(words[1])
+            assert now >= last[0], "events are in the order of time"
+            last = (now, 0)
+        if words[0] == "13":
+            _, at, where, kind, value = line.split()
+            host = "" if where == "b" else names[where]
+            shown.counters[host, names[kind]].append((round(1e9 * float(at)), round(float(value))))
+
+
+def _sorted(shown: Shown) -> Shown:
+    rows = {name: sorted(getattr(shown, name)) for name in ("cores", "jobs", "transfers", "causes", "submits")}
+    return shown._replace(**rows, counters=dict(shown.counters))

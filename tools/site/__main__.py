@@ -1,0 +1,103 @@
+"""Build the site of the documentation.
+
+    python -m tools.site [--out build/site]
+
+It is put below the folder by its version, as ``build/site/0.1.0/index.html``, beside those of other versions that are there;
+``index.html`` above them leads to the newest, and ``versions.js`` tells each of them which there are. A warning is an error:
+a link that leads nowhere, a page that no index names, a docstring that cannot be set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+from sphinx.cmd.build import main as sphinx
+
+from tools.site.commands import command_pages
+from tools.site.interface import interface_pages
+from tools.site.pages import ROOT, stage
+
+_FORWARD = """<!doctype html>
+<meta charset="utf-8">
+<title>twolevel</title>
+<meta http-equiv="refresh" content="0; url={0}/index.html">
+<a href="{0}/index.html">twolevel {0}</a>
+"""
+
+
+def _versions(out: Path) -> list[str]:
+    # Newest first; a folder of another name is none.
+    found = {}
+    for folder in out.iterdir():
+        try:
+            found[Version(folder.name)] = folder.name
+        except InvalidVersion:
+            continue
+    return [found[key] for key in sorted(found, reverse=True)]
+
+
+def write_versions(out: Path) -> None:
+    """Say which versions there are: ``versions.js``, and ``index.html``, which leads to the newest.
+
+    Parameters
+    ----------
+    out : Path
+        The folder of the versions, each a folder with a site.
+    """
+    versions = _versions(out)
+    rows = []
+    for place, version in enumerate(versions):
+        folder = out / version
+        found = (page.relative_to(folder).as_posix().removesuffix(".html") for page in folder.rglob("*.html"))
+        pages = sorted(page for page in found if not page.startswith("_"))
+        rows.append({"version": version, "name": f"{version} (newest)" if place == 0 else version, "pages": pages})
+    (out / "versions.js").write_text(f"window.twolevelVersions = {json.dumps(rows)};\n", encoding="utf-8")
+    (out / "index.html").write_text(_FORWARD.format(versions[0]), encoding="utf-8")
+
+
+def build(out: Path, version: str) -> int:
+    """Build one version of the site.
+
+    Parameters
+    ----------
+    out : Path
+        The folder of all versions.
+    version : str
+        The name of its folder.
+
+    Returns
+    -------
+    int
+        0, or what Sphinx ended with; it has said why.
+    """
+    source = out / "made" / "source"
+    stage(source, {**command_pages(), **interface_pages()})
+    os.environ["TWOLEVEL_SITE_VERSION"] = version
+    words = ["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", str(Path(__file__).parent)]
+    code = sphinx([*words, "-d", str(out / "made" / "doctrees"), str(source), str(out / version)])
+    if code == 0:
+        write_versions(out)
+    return code
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m tools.site", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "site", help="folder of all versions")
+    chosen = parser.parse_args()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    code = build(chosen.out, project["version"])
+    if code == 0:
+        print(f"built: {chosen.out / project['version'] / 'index.html'}")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

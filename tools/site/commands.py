@@ -1,0 +1,83 @@
+"""The pages of the command line: for every command what ``--help`` says, from the same declarations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from bridge.cli.run_commands import command_line
+
+__all__ = ["command_pages"]
+
+_FOLDER = "reference/commands"
+
+
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        words = f"{before}{name}"
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{words} ")
+        else:
+            yield words, command
+
+
+def _cell(text: str) -> str:
+    # Backslashes for what Markdown, or the table, would take for its own; options and paths as code.
+    escaped = re.sub(r"([\\|*_<>\[\]`$#])", r"\\\1", text)
+    return re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", r"`\1`", escaped)
+
+
+def _rows(records: list[tuple[str, str]]) -> list[str]:
+    rows = []
+    for names, words in records:
+        text, _, default = words.partition("[default: ")
+        text, required, _ = text.partition("[required]")
+        default = default.rstrip("]").removeprefix("(").removesuffix(")")
+        value = "needed" if required else f"`{default}`" if default else ""
+        option = names.replace("|", r"\|")
+        rows.append(f"| `{option}` | {value} | {_cell(text.strip())} |")
+    return rows
+
+
+def _page(words: str, command: Any) -> str:
+    context = command.context_class(command, info_name=f"twolevel {words}", parent=None)
+    # The options below the headings that --help has; a command with few has none.
+    sections: dict[str, list[tuple[str, str]]] = {}
+    shown = [(one, one.get_help_record(context)) for one in command.get_params(context)]
+    for one, record in shown:
+        if record is not None:
+            panel = str(getattr(one, "rich_help_panel", None) or "Other options")
+            sections.setdefault("Arguments" if one.param_type_name == "argument" else panel, []).append(record)
+    if "Arguments" in sections:
+        sections = {"Arguments": sections.pop("Arguments"), **sections}
+    if (last := sections.pop("Other options", None)) is not None:
+        sections["Other options" if len(sections) > 1 else "Options"] = last
+    usage = " ".join(command.collect_usage_pieces(context))
+    example = (command.epilog or "").removeprefix("Example: ")
+    lines = [f"# twolevel {words}", "", _cell(command.help or command.short_help), ""]
+    lines += ["```text", f"twolevel {words} {usage}", "```", ""]
+    if example:
+        lines += ["Example:", "", "```bash", example, "```", ""]
+    for heading, records in sections.items():
+        lines += [f"## {heading}", "", "| | default | |", "|---|---|---|", *_rows(records), ""]
+    anchor = f"twolevel-{words.replace(' ', '-')}"
+    lines += [f"More of it, with examples: [the command line](../cli.md#{anchor}).", ""]
+    return "\n".join(lines)
+
+
+def command_pages() -> dict[str, str]:
+    """A page for each command, and their index, by place on the site."""
+    root = typer.main.get_command(command_line(""))
+    commands = dict(_commands(root))
+    pages = {f"{_FOLDER}/{words.replace(' ', '-')}.md": _page(words, one) for words, one in commands.items()}
+    rows = [
+        f"| [{words}]({words.replace(' ', '-')}.md) | {_cell(one.short_help or (one.help or '').partition(chr(10))[0])} |"
+        for words, one in commands.items()
+    ]
+    tree = ["```{toctree}", ":hidden:", "", *(f"{words} <{words.replace(' ', '-')}>" for words in commands), "```"]
+    index = ["# Commands", "", "Every command with all of its options, as its `--help` has them.", ""]
+    index += ["| `twolevel …` | |", "|---|---|", *rows, "", *tree, ""]
+    return {f"{_FOLDER}/index.md": "\n".join(index), **pages}

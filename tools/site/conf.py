@@ -1,0 +1,65 @@
+"""How Sphinx makes the site; ``python -m tools.site`` says for what."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version as version_of
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+project = "twolevel"
+author = copyright = "The twolevel developers"
+release = version = os.environ.get("TWOLEVEL_SITE_VERSION") or version_of("twolevel")
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+templates_path = ["theme"]
+html_static_path = ["theme/static"]
+html_css_files = ["site.css"]
+
+# Anchors as code hosts make them, so that a link into a page works in both places.
+myst_heading_anchors = 4
+# The notebooks hold what they show; a test runs them (tests/docs/test_notebooks.py).
+nb_execution_mode = "off"
+
+# Units are words of types in docstrings: cores, name. Some are names of several attributes, too.
+suppress_warnings = ["ref.python"]
+
+toc_object_entries = False
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "twolevel"
+html_context = {"default_mode": "auto"}
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "twolevel"},
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["versions", "theme-switcher"],
+    "navbar_persistent": ["search-button-field"],
+    "secondary_sidebar_items": {"index": [], "**": ["page-toc"]},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "navigation_depth": 3,
+    "collapse_navigation": True,
+}
+# An index shows its pages itself.
+html_sidebars: dict[str, list[str]] = {"index": [], "faq": []}
+
+
+def setup(app: Sphinx) -> None:
+    """Show as they are the blocks of kinds that are no programming languages."""
+    for kind in ("csv", "hex", "mermaid", "session", "scheduler-session"):
+        app.add_lexer(kind, TextLexer)

@@ -1,0 +1,167 @@
+"""The pages as Sphinx takes them: copied into one folder, with links that hold there and the order that the indexes give.
+
+The pages are written for readers of plain Markdown, and stay as they are. In the copies a link to a page that is elsewhere in
+the project (CONTRIBUTING, the protocol) leads to its copy, one to a source file becomes text, and every index page gets the
+hidden list of its pages from which Sphinx makes the navigation: in the order, with the names and below the headings that the
+index has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["DOCS", "GROUPS", "ROOT", "listed", "stage"]
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+#: The groups of pages, and what the site calls them; each is a folder of ``docs`` with an index.
+GROUPS = {"tutorials": "Tutorials", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation"}
+
+#: Pages that are not in ``docs``, and where they are on the site.
+ELSEWHERE = {
+    ROOT / "README.md": "project/readme.md",
+    ROOT / "CONTRIBUTING.md": "project/contributing.md",
+    ROOT / "CHANGELOG.md": "project/changelog.md",
+    ROOT / "bridge" / "PROTOCOL.md": "reference/protocol.md",
+}
+
+#: The index of those; it exists on the site only.
+PROJECT = """# Project
+
+| page | answers |
+|---|---|
+| [README](readme.md) | what is it, how do I install it, a first run and a first study |
+| [Contributing](contributing.md) | how to work on it, and how to add to it |
+| [Changelog](changelog.md) | what has changed |
+"""
+
+_FENCES = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_LINKS = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_NAMED = re.compile(r"\[([^\[\]]+)\]\(([\w-]+(?:/index)?)\.(?:md|ipynb)\)")
+
+
+def _place(file: Path) -> str | None:
+    # Where a file of the project is on the site.
+    if file in ELSEWHERE:
+        return ELSEWHERE[file]
+    return file.relative_to(DOCS).as_posix() if file.is_relative_to(DOCS) and file.is_file() else None
+
+
+def _relinked(text: str, page: Path, place: str) -> str:
+    def link(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        name, hash_mark, anchor = target.partition("#")
+        if not name or re.match(r"[a-z]+:", name):
+            return found[0]
+        there = _place(Path(os.path.normpath(page.parent / name)))
+        if there is None:
+            return str(words)  # a source file
+        return f"{picture}[{words}]({os.path.relpath(there, Path(place).parent)}{hash_mark}{anchor})"
+
+    # What the pattern of a fence splits off is every second part.
+    parts = _FENCES.split(text)
+    return "".join(part if n % 2 else _LINKS.sub(link, part) for n, part in enumerate(parts))
+
+
+def _relinked_notebook(text: str, page: Path, place: str) -> str:
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _relinked("".join(cell["source"]), page, place).splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False)
+
+
+def listed(index: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The pages beside it that an index names: (words of the link, name of the file without ending), by heading.
+
+    Parameters
+    ----------
+    index : str
+        The text of the index. A page that it names again is left out.
+    """
+    sections: list[tuple[str, list[tuple[str, str]]]] = [("", [])]
+    seen: set[str] = set()
+    for line in index.splitlines():
+        if line.startswith("## "):
+            sections.append((line.removeprefix("## "), []))
+        for words, name in _NAMED.findall(line):
+            if name not in seen:
+                seen.add(name)
+                sections[-1][1].append((words, name))
+    return [(heading, pages) for heading, pages in sections if pages]
+
+
+def _trees(sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
+    lines: list[str] = []
+    for heading, pages in sections:
+        lines += ["", "```{toctree}", ":hidden:", *([f":caption: {heading}"] if heading else [])]
+        lines += ["", *(f"{words} <{name}>" for words, name in pages), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _contents(made: Mapping[str, str]) -> dict[str, bytes]:
+    # Everything that is to be in the folder, by place.
+    texts = {"project/index.md": PROJECT}
+    contents = {}
+    for file in [*sorted(DOCS.rglob("*")), *ELSEWHERE]:
+        place = _place(file)
+        if place is None:
+            continue
+        if file.suffix == ".md":
+            texts[place] = _relinked(file.read_text(encoding="utf-8"), file, place)
+        elif file.suffix == ".ipynb":
+            texts[place] = _relinked_notebook(file.read_text(encoding="utf-8"), file, place)
+        else:
+            contents[place] = file.read_bytes()
+    indexes = [f"{group}/index.md" for group in (*GROUPS, "project")]
+    further = [
+        place for place in made if place.startswith("reference/") and place.count("/") == 2 and "/index." in place
+    ]
+    title, sections, rest = texts["reference/index.md"].partition("## ")
+    texts["reference/index.md"] = title + _made(further, made) + sections + rest
+    for place in indexes:
+        texts[place] += _trees(listed(texts[place]))
+    top = [
+        *((title, f"{group}/index") for group, title in GROUPS.items()),
+        ("FAQ", "faq"),
+        ("Project", "project/index"),
+    ]
+    texts["index.md"] += _trees([("", top)])
+    return contents | {place: text.encode() for place, text in {**texts, **made}.items()}
+
+
+def _made(indexes: list[str], made: Mapping[str, str]) -> str:
+    # The part of the reference's index on what is made from the code.
+    rows = []
+    for place in indexes:
+        title, _, about = made[place].partition("\n\n")
+        first = " ".join(about.partition("\n\n")[0].split())
+        rows.append(f"| [{title.removeprefix('# ')}]({place.removeprefix('reference/')}) | {first} |")
+    return "\n".join(["## Made from the code", "", "| pages | what they are |", "|---|---|", *rows, "", ""])
+
+
+def stage(folder: Path, made: Mapping[str, str]) -> None:
+    """Copy all pages, and what they show, into a folder; what is there and is no part of the site any more is removed.
+
+    Parameters
+    ----------
+    folder : Path
+        Need not exist. What is there and is as it was is not touched, so that Sphinx reads no page again that has not changed.
+    made : mapping of str to str
+        Further pages, by place: those that are made from the code. ``reference/NAME/index.md`` is named in the index of the
+        reference, by its heading and its first paragraph.
+    """
+    contents = _contents(made)
+    for place, content in contents.items():
+        copy = folder / place
+        if not copy.is_file() or copy.read_bytes() != content:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+    for file in [file for file in folder.rglob("*") if file.is_file()]:
+        if file.relative_to(folder).as_posix() not in contents:
+            file.unlink()

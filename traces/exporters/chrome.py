@@ -1,0 +1,216 @@
+"""Chrome's JSON (Trace Event Format): for ``chrome://tracing``, Speedscope, Perfetto and others.
+
+Processes are the batch scheduler, the jobs, and each host; threads are what Perfetto has as tracks
+(:mod:`traces.exporters.perfetto.writer`), of the same names. A task, or a job on a core, is a complete event ``X`` of the job's
+name, with its category and, where it is known, its technique; what jobs do on lanes likewise, of the names ``held``, ``queued``
+and ``running``; submits, and what else the scheduler's points are, are instants ``i``; counters ``C``; transfers and causes
+flows, ``s`` and ``f``. ``ts`` and ``dur`` are microseconds since the workload's time 0, with three decimals: exact.
+
+Source: "Trace Event Format", Google (2016).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    REGIONS,
+    STRING,
+    TOLD,
+    WORDS,
+    BatchLevel,
+    Spans,
+    attributes_of,
+    batch_level,
+)
+from traces.exporters.shown.causes import causes
+from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
+from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.rows import BLOCK, Rows, Words, words
+from traces.exporters.shown.written import check_begin, fresh
+from traces.ledger import Ledger
+
+__all__ = ["FILE", "write_chrome"]
+
+#: Name of the file that is written.
+FILE = "trace.json"
+
+#: Processes: the scheduler, the jobs, then the hosts.
+_SCHEDULER, _JOBS, _HOSTS = 1, 2, 3
+
+
+def write_chrome(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as ``directory / "trace.json"``; equal ledgers give equal bytes.
+
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines.
+
+    Raises
+    ------
+    InputError
+        If there is one already, it cannot be written, or a job is submitted before time 0.
+    InvariantError
+        If a core does two things at once.
+    """
+    path = Path(directory) / FILE
+    batch = batch_level(ledger, MOST_LANES)
+    check_begin(batch, ledger.jobs)
+    with fresh(path) as file:
+        file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
+        techniques = words([json.dumps(f",{name}")[1:-1] for name in ledger.techniques] or [""])
+        for slices in core_slices(ledger):
+            file.write(_cores(ledger, slices, techniques))
+        for block in _transfers(ledger):
+            file.write(block)
+        for block in _batch(ledger, batch):
+            file.write(block)
+        for block in _counters(ledger, batch):
+            file.write(block)
+        # What stands last has no comma behind it.
+        file.write(",\n".join(_names(ledger, batch)).encode() + b"\n]}\n")
+    return path
+
+
+def _host_of(ledger: Ledger, core: Array) -> Array:
+    return np.searchsorted(np.asarray(ledger.machine.first_core, np.int64)[1:], core, side="right")
+
+
+def _place(rows: Rows, process: Array | int, thread: Array, at_ns: Array) -> Rows:
+    if isinstance(process, int):
+        rows.put(b',"pid":%d' % process)
+    else:
+        rows.put(b',"pid":').number(process)
+    return rows.put(b',"tid":').number(thread).put(b',"ts":').decimal(at_ns, 3)
+
+
+def _cores(ledger: Ledger, slices: CoreSlices, techniques: Words) -> bytes:
+    n = len(slices.core)
+    waits = slices.kind == KINDS.index("wait for data")
+    rows = Rows(n).put(b'{"ph":"X","name":"').put(b"wait for data", waits)
+    rows.add(Rows(n).put(b"job ").number(ledger.jobs.job_id[slices.job]), ~waits).put(b'","cat":"')
+    rows.word(words(KINDS), slices.kind)
+    if ledger.technique is not None:
+        rows.word(techniques, ledger.technique[slices.job])
+    _place(rows.put(b'"'), _HOSTS + _host_of(ledger, slices.core), slices.core, slices.start_ns)
+    rows.put(b',"dur":').decimal(slices.end_ns - slices.start_ns, 3)
+    known = slices.task >= 0
+    of_task = Rows(n).put(b',"args":{"task":').number(slices.task).put(b',"chunk":').number(slices.chunk).put(b"}")
+    return rows.add(of_task, None if known.all() else known).put(b"},\n").tobytes()
+
+
+def _flow(
+    name: str, ids: Array, begin: tuple[Array | int, Array, Array], end: tuple[Array | int, Array, Array], said: Rows
+) -> bytes:
+    rows = Rows(len(ids))
+    for kind, place in ((b's"', begin), (b'f","bp":"e"', end)):
+        rows.put(b'{"ph":"%s,"name":"%s","cat":"%s","id":' % (kind, name.encode(), name.encode())).number(ids)
+        _place(rows, *place).put(b',"args":{').add(said).put(b"}},\n")
+    return rows.tobytes()
+
+
+def _transfers(ledger: Ledger) -> Iterator[bytes]:
+    tasks, transfers = ledger.tasks, ledger.transfers
+    if tasks is None or transfers is None:
+        return
+    for lo in range(0, len(transfers), BLOCK):
+        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
+        first = tasks.first[np.searchsorted(transfers.first[1:], at, side="right")]
+        source, target = transfers.source[at], transfers.target[at]
+        said = Rows(len(at)).put(b'"source":').number(source).put(b',"target":').number(target)
+        said.put(b',"bytes":').number(np.rint(transfers.bytes[at]).astype(np.int64))
+        ends = []
+        for task, instant in ((source, transfers.sent_ns[at]), (target, transfers.arrived_ns[at])):
+            core = tasks.core[first + task].astype(np.int64)
+            ends.append((_HOSTS + _host_of(ledger, core), core, instant))
+        yield _flow("transfer", at, ends[0], ends[1], said)
+
+
+def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+    names = words([*REGIONS, *(region for name in batch.told for region in TOLD[name].region)])
+    keys = [name for name, _, _ in attributes_of(batch.told, cut=bool(batch.cut_because))]
+    texts = words([json.dumps(text)[1:-1] for text in ("", *WORDS, *batch.cut_because)])
+    lanes = batch.lanes
+    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+    for lo in range(0, len(location), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        start = lanes.start[at]
+        rows = Rows(len(start)).put(b'{"ph":"X","name":"').word(names, lanes.region[at]).put(b'","cat":"batch"')
+        _place(rows, _JOBS, location[at], start).put(b',"dur":').decimal(lanes.end[at] - start, 3)
+        yield rows.add(_said(lanes, at, keys, texts)).put(b"},\n").tobytes()
+    for thread, points in enumerate((batch.submits, batch.passes, *batch.told.values())):
+        for lo in range(0, len(points.start), BLOCK):
+            at = slice(lo, lo + BLOCK)
+            start = points.start[at]
+            rows = Rows(len(start)).put(b'{"ph":"i","s":"t","name":"').word(names, points.region[at])
+            _place(rows.put(b'","cat":"batch"'), _SCHEDULER, np.full(len(start), thread), start)
+            yield rows.add(_said(points, at, keys, texts)).put(b"},\n").tobytes()
+    found = causes(ledger)
+    lane = batch.lane_of_rows(ledger)
+    for lo in range(0, len(found.job), BLOCK):
+        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
+        numbers = ledger.jobs.job_id
+        said = Rows(len(job)).put(b'"job":').number(numbers[cause]).put(b',"waiting job":').number(numbers[job])
+        ids = lo + np.arange(len(job))
+        yield _flow("cause", ids, (_JOBS, lane[cause], at_ns), (_JOBS, lane[job], at_ns), said)
+
+
+def _said(spans: Spans, at: slice, keys: list[str], texts: Words) -> Rows:
+    rows = Rows(len(spans.row[at])).put(b',"args":{')
+    for place, (reference, kind) in enumerate(zip(spans.attributes.tolist(), spans.types.tolist(), strict=True)):
+        values = spans.values[spans.row[at], place]
+        one = Rows(rows.n).put(b"%s%s:" % (b"," * (place > 0), json.dumps(keys[reference - 2]).encode()))
+        if kind == STRING:
+            one.put(b'"').word(texts, np.maximum(values, 0)).put(b'"')
+            rows.add(one, values >= 0)
+        else:
+            rows.add(one.number(values))
+    return rows.put(b"}")
+
+
+def _counters(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+    for one in machine_series(batch):
+        yield from _counter(_SCHEDULER, one)
+    for host, one in series_of_hosts(batch, ledger.machine):
+        yield from _counter(_HOSTS + host, one)
+
+
+def _counter(process: int, one: Series) -> Iterator[bytes]:
+    for lo in range(0, len(one.instant_ns), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        instants, values = one.instant_ns[at], one.values[at]
+        rows = Rows(len(instants)).put(b'{"ph":"C","name":"%s"' % one.name.encode())
+        _place(rows, process, np.zeros(len(instants), np.int64), instants)
+        rows.put(b',"args":{"%s":' % (one.unit or "value").encode())
+        # Power is known in thousandths.
+        rows = rows.decimal(values, -one.exponent) if one.exponent else rows.number(values)
+        yield rows.put(b"}},\n").tobytes()
+
+
+def _names(ledger: Ledger, batch: BatchLevel) -> Iterator[str]:
+    machine = ledger.machine
+
+    def named(what: str, process: int, name: str, thread: int = 0) -> Iterator[str]:
+        said: list[tuple[str, dict[str, Any]]] = [(f"{what}_name", {"name": name})]
+        said.append((f"{what}_sort_index", {"sort_index": thread if what == "thread" else process}))
+        for key, value in said:
+            event = {"ph": "M", "name": key, "pid": process, "tid": thread, "args": value}
+            yield json.dumps(event, separators=(",", ":"))
+
+    yield from named("process", _SCHEDULER, f"{machine.name}: batch scheduler")
+    threads = ["submits", "scheduling passes", *batch.told]
+    for thread, name in enumerate(threads):
+        yield from named("thread", _SCHEDULER, name, thread)
+    yield from named("process", _JOBS, "jobs" if batch.waiting else "running jobs")
+    for lane in range(batch.lanes.n_locations):
+        yield from named("thread", _JOBS, f"lane {lane}", lane)
+    for host, name in enumerate(machine.host_names):
+        yield from named("process", _HOSTS + host, name)
+    hosts = _host_of(ledger, np.arange(machine.n_cores)).tolist()
+    for core, name in enumerate(machine.core_names):
+        yield from named("thread", _HOSTS + hosts[core], name, core)

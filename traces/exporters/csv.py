@@ -1,0 +1,164 @@
+"""Comma-separated values: what a trace shows as plain tables, for R, spreadsheets, awk.
+
+Folder ``csv``; instants are whole nanoseconds since the workload's time 0, numbers are written in full, texts without a comma
+stand as they are. What has no value is empty.
+
+``cores.csv``
+    ``core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns``: a row a task on its core; ``kind`` is ``task``,
+    ``job`` (of which no tasks are known; no task, no chunk) or ``wait for data``; by core, then by time.
+``jobs.csv``
+    ``lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns``: a row for what became of a job,
+    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time.
+``counters.csv``
+    ``where,counter,unit,instant_ns,value``: a row each time a counter of the machine or of a host changes.
+``transfers.csv``
+    ``job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns``: a row a transfer.
+``causes.csv``
+    ``job,attempt,cause,cause_attempt,at_ns``: a job that waited started on cores that another left at that instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, BatchLevel, batch_level
+from traces.exporters.shown.causes import causes
+from traces.exporters.shown.core_slices import KINDS, core_slices
+from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.exporters.shown.written import check_begin, fresh
+from traces.ledger import STATES, WHY, Ledger
+
+__all__ = ["COLUMNS", "FOLDER", "write_csv"]
+
+#: Name of the folder that is written, and what is in it.
+FOLDER = "csv"
+
+COLUMNS = {
+    "cores.csv": "core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns",
+    "jobs.csv": "lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns",
+    "counters.csv": "where,counter,unit,instant_ns,value",
+    "transfers.csv": "job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns",
+    "causes.csv": "job,attempt,cause,cause_attempt,at_ns",
+}
+
+
+def write_csv(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as files in ``directory / "csv"``; equal ledgers give equal bytes. The path is that of ``cores.csv``.
+
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines.
+
+    Raises
+    ------
+    InputError
+        If there is one already, one cannot be written, or a job is submitted before time 0.
+    InvariantError
+        If a core does two things at once.
+    """
+    folder = Path(directory) / FOLDER
+    batch = batch_level(ledger, MOST_LANES)
+    check_begin(batch, ledger.jobs)
+    files = {
+        "cores.csv": _cores(ledger),
+        "jobs.csv": _jobs(batch),
+        "counters.csv": _counters(ledger, batch),
+        "transfers.csv": _transfers(ledger),
+        "causes.csv": _causes(ledger),
+    }
+    for name, blocks in files.items():
+        with fresh(folder / name) as file:
+            file.write(COLUMNS[name].encode() + b"\n")
+            for block in blocks:
+                file.write(block)
+    return folder / "cores.csv"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
+
+
+def _cores(ledger: Ledger) -> Iterator[bytes]:
+    machine, jobs = ledger.machine, ledger.jobs
+    hosts, kinds = words([_quoted(name) for name in machine.host_names]), words(KINDS)
+    techniques = words([_quoted(name) for name in ledger.techniques] or [""])
+    first = np.asarray(machine.first_core, np.int64)
+    for one in core_slices(ledger):
+        n, known = len(one.core), one.task >= 0
+        rows = Rows(n).number(one.core).put(b",").word(hosts, np.searchsorted(first[1:], one.core, side="right"))
+        rows.put(b",").word(kinds, one.kind).put(b",").number(jobs.job_id[one.job])
+        rows.put(b",").number(jobs.attempt[one.job]).put(b",")
+        if ledger.technique is not None:
+            rows.word(techniques, ledger.technique[one.job])
+        rows.put(b",").add(Rows(n).number(one.task), known).put(b",").add(Rows(n).number(one.chunk), known)
+        yield rows.put(b",").number(one.start_ns).put(b",").number(one.end_ns).put(b"\n").tobytes()
+
+
+def _jobs(batch: BatchLevel) -> Iterator[bytes]:
+    lanes = batch.lanes
+    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+    regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
+    for lo in range(0, len(location), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        values = lanes.values[lanes.row[at]]
+        rows = Rows(len(values)).number(location[at]).put(b",").word(regions, lanes.region[at])
+        for place in range(6):
+            rows.put(b",").number(values[:, place])
+        for place in (6, 7):
+            rows.put(b",").word(texts, values[:, place])
+        yield rows.put(b",").number(lanes.start[at]).put(b",").number(lanes.end[at]).put(b"\n").tobytes()
+
+
+def _counters(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+    machine = ledger.machine
+    for one in machine_series(batch):
+        yield from _counter(machine.name, one)
+    for host, one in series_of_hosts(batch, machine):
+        yield from _counter(machine.host_names[host], one)
+
+
+def _counter(where: str, one: Series) -> Iterator[bytes]:
+    named = f"{_quoted(where)},{one.name},{one.unit},".encode()
+    for lo in range(0, len(one.instant_ns), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        rows = Rows(len(one.instant_ns[at])).put(named).number(one.instant_ns[at]).put(b",")
+        rows = rows.decimal(one.values[at], -one.exponent) if one.exponent else rows.number(one.values[at])
+        yield rows.put(b"\n").tobytes()
+
+
+def _transfers(ledger: Ledger) -> Iterator[bytes]:
+    tasks, transfers, jobs = ledger.tasks, ledger.transfers, ledger.jobs
+    if tasks is None or transfers is None:
+        return
+    for lo in range(0, len(transfers), BLOCK):
+        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
+        job = np.searchsorted(transfers.first[1:], at, side="right")
+        source, target = transfers.source[at], transfers.target[at]
+        columns = (
+            *(jobs.job_id[job], jobs.attempt[job], source, target),
+            *(tasks.core[tasks.first[job] + task] for task in (source, target)),
+        )
+        rows = Rows(len(at))
+        for column in columns:
+            rows.number(column).put(b",")
+        # Sizes are real numbers, but whole ones as good as always: then they need no decimals.
+        size = transfers.bytes[at]
+        if (size == np.rint(size)).all():
+            rows.number(size.astype(np.int64))
+        else:
+            texts = [repr(one) for one in size.tolist()]
+            rows.word(words(texts), np.arange(len(at)))
+        yield (
+            rows.put(b",").number(transfers.sent_ns[at]).put(b",").number(transfers.arrived_ns[at]).put(b"\n").tobytes()
+        )
+
+
+def _causes(ledger: Ledger) -> Iterator[bytes]:
+    found, jobs = causes(ledger), ledger.jobs
+    for lo in range(0, len(found.job), BLOCK):
+        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
+        rows = Rows(len(job)).number(jobs.job_id[job]).put(b",").number(jobs.attempt[job]).put(b",")
+        rows.number(jobs.job_id[cause]).put(b",").number(jobs.attempt[cause]).put(b",")
+        yield rows.number(at_ns).put(b"\n").tobytes()

@@ -1,0 +1,136 @@
+"""What the batch level shows, written as OTF2."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array, compiled
+from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
+from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
+from traces.exporters.shown.batch_level import STRING, BatchLevel, Spans, power_counters
+from traces.ledger import Machine
+
+__all__ = [
+    "HOST_METRICS",
+    "POWER_METRICS",
+    "SCHEDULER_METRICS",
+    "Location",
+    "write_batch",
+    "write_spans",
+]
+
+# What the kernel below compares with; the attributes' types are OTF2's.
+_STRING = STRING
+
+_UINT64 = binding.Type.UINT64.value
+
+#: References of the classes of metrics: what the scheduler counts, what is counted of a host, and what the machine draws.
+SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
+
+
+@compiled()
+def write_spans(
+    archive: int,
+    attributes: int,
+    first_location: int,
+    first_region: int,
+    spans: Spans,
+    get_writer: GetEvtWriter,
+    close_writer: CloseEvtWriter,
+    add: AddAttribute,
+    enter: Enter,
+    leave: Leave,
+) -> int:
+    """Write an Enter, with attributes, and a Leave for each span; ``attributes`` is an empty attribute list."""
+    first, start, end, region, row = spans.first, spans.start, spans.end, spans.region, spans.row
+    values, references, types = spans.values, spans.attributes, spans.types
+    for location in range(len(first) - 1):
+        writer = get_writer(archive, first_location + location)
+        if writer == 0:
+            return NO_WRITER
+        for k in range(first[location], first[location + 1]):
+            code: int = 0
+            for place in range(len(types)):
+                if types[place] == _STRING and values[row[k], place] < 0:
+                    continue
+                code = add(attributes, references[place], types[place], values[row[k], place])
+                if code != 0:
+                    return code
+            code = enter(writer, attributes, start[k], first_region + region[k])
+            if code == 0:
+                code = leave(writer, 0, end[k], first_region + region[k])
+            if code != 0:
+                return code
+        code = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+class Location(NamedTuple):
+    """A location to be defined: its name, the place of its type in ``binding.LocationType``, and how many events it has.
+
+    ``group`` is the host in whose group it is, or, behind the last host, the scheduler or the jobs.
+    """
+
+    name: str
+    kind: int
+    n_events: int
+    group: int
+
+
+def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machine, first_region: int) -> list[Location]:
+    """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
+
+    Parameters
+    ----------
+    call : Calls
+        Of an archive whose event files are open.
+    attributes
+        The binding's handle of an empty attribute list.
+    batch : BatchLevel
+        What to write.
+    machine : Machine
+        Its hosts.
+    first_region : int
+        Reference of the first of :data:`REGIONS`.
+    """
+    load, hosts, lanes = batch.load, batch.hosts, batch.lanes
+    thread, metric = binding.LocationType.CPU_THREAD.value, binding.LocationType.METRIC.value
+    scheduler, jobs = machine.n_hosts, machine.n_hosts + 1
+    found: list[Location] = []
+
+    def counters(metrics: int, first: Array, stop: Array, instant_ns: Array, values: Array) -> None:
+        types = np.full(values.shape[1], _UINT64, np.uint8)
+        columns = (np.ascontiguousarray(column, np.int64) for column in (first, stop, instant_ns))
+        call(
+            *(write_metrics, call.archive, machine.n_cores + len(found), metrics, *columns),
+            *(len(types), types.ctypes.data, values.ctypes.data),
+        )
+
+    def spans(one: Spans) -> None:
+        call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
+
+    both = np.column_stack([load.queue_length, load.busy_cores]).astype(np.int64)
+    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, both)
+    found += [Location("batch scheduler", metric, len(load), scheduler)]
+    spans(batch.submits)
+    found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]
+    if batch.passes.n_locations:
+        spans(batch.passes)
+        found += [Location("scheduling passes", thread, 2 * len(batch.passes.start), scheduler)]
+    for name, told in batch.told.items():
+        spans(told)
+        found += [Location(name, thread, 2 * len(told.start), scheduler)]
+    if (power := batch.power) is not None:
+        drawn = np.column_stack([one.values for one in power_counters(power)])
+        counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
+        found += [Location("power", metric, len(power), scheduler)]
+    counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
+    rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
+    found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]
+    spans(lanes)
+    found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
+    return found

@@ -1,0 +1,168 @@
+"""The loop that writes what every core did, sent and received: one event writer after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.compiled import CFunction, State, compiled
+from traces.exporters.otf2.kernels import CHUNK, COMMUNICATOR, NO_WRITER, TASK
+from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetEvtWriter, Leave, MpiRecv, MpiSend
+from traces.exporters.otf2.messages import CoreMessages
+from traces.kernels.signatures import Ints
+
+__all__ = ["CoreEvents", "write_cores"]
+
+# Messages have tags below this, and no more bytes than that.
+_TAGS = 2**31
+_MOST_BYTES = 2.0**62
+
+# Earlier and later than any event.
+_EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+class CoreEvents(State):
+    """What cores did, sent and received; ``wait_bar`` and ``wait_from`` are ``traces.waits.bar_waits``'s."""
+
+    bars: CoreBars
+    jobs: JobTimes
+    tasks: TaskTimes
+    messages: CoreMessages
+    wait_bar: Ints
+    wait_from: Ints
+
+
+@compiled(inner=True)
+def _write_messages(
+    writer: int,
+    sends_before: int,
+    receives_before: int,
+    next_send: int,
+    send_stop: int,
+    next_receive: int,
+    receive_stop: int,
+    messages: CoreMessages,
+    send: CFunction,
+    receive: CFunction,
+) -> tuple[int, int, int, int]:
+    """Write what a core sent before ``sends_before`` and received before ``receives_before``, which is no earlier.
+
+    ``next_send`` and ``next_receive`` are the first in ``send_row`` and ``receive_row`` that are not written yet, the core's
+    end at ``send_stop`` and ``receive_stop``. Returned are 0 or an error code, the next of each, and when the sooner is.
+    """
+    while True:
+        sent_ns = messages.sent[messages.send_row[next_send]] if next_send < send_stop else _NEVER
+        arrived_ns = messages.arrived[messages.receive_row[next_receive]] if next_receive < receive_stop else _NEVER
+        if sent_ns < sends_before and sent_ns <= arrived_ns:
+            row = messages.send_row[next_send]
+            n_bytes = int(np.rint(min(messages.size[row], _MOST_BYTES)))
+            code: int = send(writer, 0, sent_ns, messages.target_core[row], COMMUNICATOR, row % _TAGS, n_bytes)
+            next_send += 1
+        elif arrived_ns < receives_before:
+            row = messages.receive_row[next_receive]
+            n_bytes = int(np.rint(min(messages.size[row], _MOST_BYTES)))
+            code = receive(writer, 0, arrived_ns, messages.source_core[row], COMMUNICATOR, row % _TAGS, n_bytes)
+            next_receive += 1
+        else:
+            return 0, next_send, next_receive, min(sent_ns, arrived_ns)
+        if code != 0:
+            return code, next_send, next_receive, 0
+
+
+@compiled(merged=True)
+def _enter_task(
+    writer: int, attributes: int, start: int, job: int, task: int, chunk: int, add_uint64: CFunction, enter: CFunction
+) -> int:
+    """Write the Enter of a task, with its attributes; returns 0 or an error code."""
+    code: int = add_uint64(attributes, TASK, task)
+    if code == 0:
+        code = add_uint64(attributes, CHUNK, chunk)
+    if code == 0:
+        code = enter(writer, attributes, start, job)
+    return code
+
+
+@compiled()
+def write_cores(
+    archive: int,
+    attributes: int,
+    run: CoreEvents,
+    get_writer: GetEvtWriter,
+    close_writer: CloseEvtWriter,
+    add_uint64: AddUint64,
+    enter: Enter,
+    leave: Leave,
+    send: MpiSend,
+    receive: MpiRecv,
+) -> int:
+    """Write every core's Enter and Leave, and what it sent and received; the core's number is its location and its rank, the
+    job's row its region, and the one behind the last job's that of waiting.
+
+    ``attributes`` is an empty attribute list, which OTF2 empties again at every event. At one instant a core first leaves what
+    it did, then sends, then receives, then enters what it does next; what ends a wait is received within it.
+    """
+    # In variables: OTF2's functions may have changed any state, for all that the compiler knows.
+    messages, wait_bar, wait_from, waiting = run.messages, run.wait_bar, run.wait_from, len(run.jobs.start)
+    bar_first, bar_job, bar_task = run.bars.first, run.bars.job, run.bars.task
+    job_start, job_end = run.jobs.start, run.jobs.end
+    rows_first, task_start, task_end, task_chunk = run.tasks.first, run.tasks.start, run.tasks.end, run.tasks.chunk
+    wait = 0
+    code: int = 0
+    for core in range(len(bar_first) - 1):
+        writer = get_writer(archive, core)
+        if writer == 0:
+            return NO_WRITER
+        s, s_stop = messages.send_first[core], messages.send_first[core + 1]
+        r, r_stop = messages.receive_first[core], messages.receive_first[core + 1]
+        how = messages, send, receive
+        # Most bars have no message before them, and most traces none at all; to ask costs as much as to write an event, so
+        # that is done only where the next one is due.
+        code, s, r, due_ns = _write_messages(writer, _EARLIEST, _EARLIEST, s, s_stop, r, r_stop, *how)
+        for bar in range(bar_first[core], bar_first[core + 1]):
+            job, task = bar_job[bar], bar_task[bar]
+            row, start, end = 0, job_start[job], job_end[job]
+            if task >= 0:
+                row = rows_first[job] + task
+                start, end = task_start[row], task_end[row]
+            if wait < len(wait_bar) and wait_bar[wait] == bar:
+                since = wait_from[wait]
+                wait += 1
+                if due_ns < since + 1:
+                    code, s, r, due_ns = _write_messages(writer, since + 1, since + 1, s, s_stop, r, r_stop, *how)
+                    if code != 0:
+                        return code
+                code = enter(writer, 0, since, waiting)
+                if code != 0:
+                    return code
+                if due_ns < start + 1:
+                    code, s, r, due_ns = _write_messages(writer, start, start + 1, s, s_stop, r, r_stop, *how)
+                    if code != 0:
+                        return code
+                code = leave(writer, 0, start, waiting)
+                if code != 0:
+                    return code
+            # What a task of no duration makes is sent behind it.
+            if due_ns < start + 1:
+                upto = min(start + 1, end)
+                code, s, r, due_ns = _write_messages(writer, upto, start + 1, s, s_stop, r, r_stop, *how)
+                if code != 0:
+                    return code
+            if task >= 0:
+                code = _enter_task(writer, attributes, start, job, task, task_chunk[row], add_uint64, enter)
+            else:
+                code = enter(writer, 0, start, job)
+            if code != 0:
+                return code
+            if due_ns < end:
+                code, s, r, due_ns = _write_messages(writer, end, end, s, s_stop, r, r_stop, *how)
+                if code != 0:
+                    return code
+            code = leave(writer, 0, end, job)
+            if code != 0:
+                return code
+        code, s, r, due_ns = _write_messages(writer, _NEVER, _NEVER, s, s_stop, r, r_stop, *how)
+        if code == 0:
+            code = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0

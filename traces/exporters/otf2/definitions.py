@@ -1,0 +1,245 @@
+"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and
+whom messages are between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from traces.base.time import NS_PER_S
+from traces.compiled import Array
+from traces.exporters.otf2 import kernels
+from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
+from traces.exporters.otf2.kernels import Calls
+from traces.exporters.otf2.library import address_of, binding
+from traces.exporters.shown.batch_level import REGIONS, TOLD, WORDS, BatchLevel, Counter, attributes_of, power_counters
+from traces.ledger import STATES, WHY, Ledger, Machine
+
+__all__ = ["write_definitions"]
+
+
+class _Strings:
+    """String definitions, numbered as they are written; string 0 is the empty one, then come those of attributes."""
+
+    def __init__(self, call: Calls, writer: Any, cut_because: Sequence[str]) -> None:
+        self._call, self._writer, self._next = call, address_of(writer), 0
+        self.add(["", *WORDS, *cut_because])
+
+    def add(self, names: Sequence[str]) -> int:
+        """Define some strings; return the reference of the first, whom the others follow."""
+        encoded = [name.encode() + b"\0" for name in names]
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        first = self._next
+        self._call(kernels.write_strings, self._writer, first, text.ctypes.data, offsets[:-1])
+        self._next += len(encoded)
+        return first
+
+
+def write_definitions(
+    call: Calls,
+    archive: Any,
+    ledger: Ledger,
+    n_events: Array,
+    batch: BatchLevel,
+    further: list[Location],
+    *,
+    messages: bool,
+) -> None:
+    """Write all global definitions.
+
+    Parameters
+    ----------
+    call : Calls
+        Of this archive.
+    archive
+        The binding's handle; all events are written and their files closed.
+    ledger : Ledger
+        What to define.
+    n_events : ndarray of int64, shape (n_cores,)
+        Number of events of each core.
+    batch : BatchLevel
+        What is shown beside what cores did.
+    further : list of Location
+        The locations that follow the cores.
+    messages : bool
+        Whether cores send any.
+    """
+    machine, jobs = ledger.machine, ledger.jobs
+    writer = binding.Archive_GetGlobalDefWriter(archive)
+    first_ns, last_ns = batch.span_ns
+    binding.GlobalDefWriter_WriteClockProperties(
+        writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
+    )
+    strings = _Strings(call, writer, batch.cut_because)
+    _write_attributes(writer, strings, attributes_of(batch.told, cut=bool(batch.cut_because)))
+    _write_machine(writer, strings, ledger)
+
+    first_core = np.ascontiguousarray(machine.first_core, np.int64)
+    call(
+        kernels.write_locations,
+        address_of(writer),
+        strings.add(machine.core_names),
+        first_core,
+        n_events,
+        binding.LocationType.CPU_THREAD.value,
+    )
+    _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
+    _write_metrics(writer, strings, [] if batch.power is None else power_counters(batch.power))
+    names = [f"job {number}" for number in jobs.job_id.tolist()]
+    call(
+        kernels.write_regions,
+        address_of(writer),
+        strings.add(names),
+        _describe(strings, ledger),
+        binding.RegionRole.TASK.value,
+        binding.Paradigm.USER.value,
+        binding.RegionFlag.NONE.value,
+        binding.UNDEFINED_STRING.value,
+    )
+    _write_techniques(writer, strings, ledger, 2 * messages)
+    if messages:
+        _write_communicator(writer, strings, machine.n_cores)
+        _write_wait(writer, strings, len(jobs))
+    shown = dict(REGIONS)
+    for name in batch.told:
+        shown |= TOLD[name].region
+    regions = strings.add([*shown, *shown.values()])
+    for place in range(len(shown)):
+        binding.GlobalDefWriter_WriteRegion(
+            *(writer, len(jobs) + messages + place, regions + place, regions + place, regions + len(shown) + place),
+            *(binding.RegionRole.CODE, binding.Paradigm.USER, binding.RegionFlag.NONE),
+            *(binding.UNDEFINED_STRING.value, 0, 0),
+        )
+    binding.Archive_CloseGlobalDefWriter(archive, writer)
+
+
+def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
+    """A group of regions a technique: those of the jobs whose tasks it gave to their cores."""
+    if ledger.technique is None:
+        return
+    name = strings.add(ledger.techniques)
+    for place in range(len(ledger.techniques)):
+        regions = np.flatnonzero(ledger.technique == place).tolist()
+        if regions:
+            binding.GlobalDefWriter_WriteGroup(
+                *(writer, first_group + place, name + place),
+                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE, regions),
+            )
+
+
+def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:
+    """The communicator of all cores: a core's rank is its number."""
+    name = strings.add(["cores"])
+    for reference, kind in enumerate((binding.GroupType.COMM_LOCATIONS, binding.GroupType.COMM_GROUP)):
+        binding.GlobalDefWriter_WriteGroup(
+            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, range(n_cores)
+        )
+    binding.GlobalDefWriter_WriteComm(
+        writer, kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE
+    )
+
+
+def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
+    """The region in which a core is while it waits for data."""
+    name = strings.add(["wait for data", "the core is free, but what its next task needs has not arrived"])
+    undefined = binding.UNDEFINED_STRING.value
+    role, paradigm = binding.RegionRole.POINT2POINT, binding.Paradigm.MPI
+    flags = binding.RegionFlag.NONE
+    binding.GlobalDefWriter_WriteRegion(writer, reference, name, name, name + 1, role, paradigm, flags, undefined, 0, 0)
+
+
+def _describe(strings: _Strings, ledger: Ledger) -> Array:
+    """The string of each job row that says how its attempt went; every text is defined once."""
+    jobs = ledger.jobs
+    ways, way = np.unique(
+        np.column_stack([jobs.attempt, jobs.why, jobs.state]).astype(np.int64), axis=0, return_inverse=True
+    )
+    texts = [f"attempt {attempt}, {WHY[why]}, {STATES[state]}" for attempt, why, state in ways.tolist()]
+    return np.asarray(strings.add(texts) + way.reshape(-1), np.int64)
+
+
+def _write_attributes(writer: Any, strings: _Strings, of_jobs: Sequence[tuple[str, str, Any]]) -> None:
+    for reference, (name, description, kind) in enumerate(
+        [
+            ("task", "number of the task within its job", binding.Type.UINT64.value),
+            ("chunk", "number of the chunk that the task was assigned with, within its job", binding.Type.UINT64.value),
+            *of_jobs,
+        ]
+    ):
+        first = strings.add([name, description])
+        binding.GlobalDefWriter_WriteAttribute(writer, reference, first, first + 1, binding.Type(kind))
+
+
+def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
+    """The system tree (node 0 the cluster, node 1 + h the host h) and a group a host."""
+    machine = ledger.machine
+    cluster = strings.add([machine.name, "cluster", "host"])
+    domain = binding.SystemTreeDomain
+    binding.GlobalDefWriter_WriteSystemTreeNode(writer, 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE)
+    binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 0, domain.MACHINE)
+    names = strings.add(machine.host_names)
+    for host in range(machine.n_hosts):
+        binding.GlobalDefWriter_WriteSystemTreeNode(writer, 1 + host, names + host, cluster + 2, 0)
+        binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 1 + host, domain.SHARED_MEMORY)
+        binding.GlobalDefWriter_WriteLocationGroup(
+            writer, host, names + host, binding.LocationGroupType.PROCESS, 1 + host, binding.UNDEFINED_LOCATION_GROUP
+        )
+
+
+def _write_further(writer: Any, strings: _Strings, machine: Machine, further: list[Location], lanes: str) -> None:
+    """The locations that follow the cores, and the groups of those that are of no host; that of ``lanes``, if there are any."""
+    groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
+    name = strings.add(groups)
+    for place in range(len(groups)):
+        binding.GlobalDefWriter_WriteLocationGroup(
+            writer,
+            machine.n_hosts + place,
+            name + place,
+            binding.LocationGroupType.PROCESS,
+            0,
+            binding.UNDEFINED_LOCATION_GROUP,
+        )
+    names = strings.add([one.name for one in further])
+    for place, one in enumerate(further):
+        kind = binding.LocationType(one.kind)
+        binding.GlobalDefWriter_WriteLocation(
+            writer, machine.n_cores + place, names + place, kind, one.n_events, one.group
+        )
+
+
+def _write_metrics(writer: Any, strings: _Strings, power: list[Counter]) -> None:
+    """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
+
+    The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
+    reference for that of a class and crashes.
+    """
+    members = [
+        ("queue length", "jobs that wait for their start", "jobs", 0),
+        ("busy cores", "cores allocated to jobs", "cores", 0),
+        *(one[:4] for one in power),
+    ]
+    classes = [(SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])]
+    if power:
+        classes.append((POWER_METRICS, list(range(2, len(members)))))
+    for member, (name, description, unit, exponent) in enumerate(members):
+        first = strings.add([name, description, unit])
+        binding.GlobalDefWriter_WriteMetricMember(
+            writer,
+            member,
+            first,
+            first + 1,
+            binding.MetricType.OTHER,
+            binding.MetricMode.ABSOLUTE_NEXT,
+            binding.Type.UINT64,
+            binding.Base.DECIMAL,
+            exponent,
+            first + 2,
+        )
+    for reference, of in classes:
+        binding.GlobalDefWriter_WriteMetricClass(
+            writer, reference, of, binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
+        )

@@ -1,0 +1,172 @@
+"""The loops that call OTF2's C functions: metrics, and long lists of definitions; the cores' are in
+:mod:`traces.exporters.otf2.cores`.
+
+Each kernel returns 0, or the error code of the first call that failed, and stops there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from traces.base.errors import TwolevelError
+from traces.compiled import compiled
+from traces.exporters.otf2.library import (
+    CloseDefWriter,
+    CloseEvtWriter,
+    GetDefWriter,
+    GetEvtWriter,
+    Metric,
+    OTF2Call,
+    WriteLocation,
+    WriteRegion,
+    WriteString,
+    c_functions,
+    failure,
+)
+from traces.kernels.signatures import Ints
+
+__all__ = [
+    "CHUNK",
+    "COMMUNICATOR",
+    "NO_WRITER",
+    "TASK",
+    "Calls",
+    "write_local_definitions",
+    "write_locations",
+    "write_metrics",
+    "write_regions",
+    "write_strings",
+]
+
+#: Returned where OTF2 gave no writer; it has no code for it.
+NO_WRITER = -100
+
+#: References of the attributes.
+TASK, CHUNK = 0, 1
+
+#: Reference of the communicator of all cores, in which a core's rank is its number.
+COMMUNICATOR = 0
+
+
+@compiled()
+def write_metrics(
+    archive: int,
+    first_location: int,
+    metrics: int,
+    first: Ints,
+    stop: Ints,
+    instants: Ints,
+    n_values: int,
+    value_types: int,
+    values: int,
+    get_writer: GetEvtWriter,
+    close_writer: CloseEvtWriter,
+    write_metric: Metric,
+) -> int:
+    """Write one metric event an instant: location ``first_location + k`` has the rows ``first[k]:stop[k]``.
+
+    ``value_types`` is the address of ``n_values`` bytes, ``values`` that of as many 64-bit values a row.
+    """
+    for location in range(len(first)):
+        writer = get_writer(archive, first_location + location)
+        if writer == 0:
+            return NO_WRITER
+        for k in range(first[location], stop[location]):
+            code: int = write_metric(writer, 0, instants[k], metrics, n_values, value_types, values + 8 * n_values * k)
+            if code != 0:
+                return code
+        code = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled()
+def write_local_definitions(
+    archive: int, n_locations: int, get_writer: GetDefWriter, close_writer: CloseDefWriter
+) -> int:
+    """Write the local definitions of locations 0 to ``n_locations`` - 1: none, but readers miss the files."""
+    for location in range(n_locations):
+        writer = get_writer(archive, location)
+        if writer == 0:
+            return NO_WRITER
+        code: int = close_writer(archive, writer)
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled()
+def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, write: WriteString) -> int:
+    """Define strings from ``first_reference`` on: NUL-terminated ones at ``text`` plus each offset."""
+    for k in range(len(offsets)):
+        code: int = write(writer, first_reference + k, text + offsets[k])
+        if code != 0:
+            return code
+    return 0
+
+
+@compiled()
+def write_locations(
+    writer: int, first_name: int, first_core: Ints, n_events: Ints, kind: int, write: WriteLocation
+) -> int:
+    """Define a location a core (reference: the core) in the group of its host (reference: the host)."""
+    for host in range(len(first_core) - 1):
+        for core in range(first_core[host], first_core[host + 1]):
+            code: int = write(writer, core, first_name + core, kind, n_events[core], host)
+            if code != 0:
+                return code
+    return 0
+
+
+@compiled()
+def write_regions(
+    writer: int,
+    first_name: int,
+    descriptions: Ints,
+    role: int,
+    paradigm: int,
+    flags: int,
+    no_file: int,
+    write: WriteRegion,
+) -> int:
+    """Define a region a job row (reference: the row) with its description (a string), without source file."""
+    for k in range(len(descriptions)):
+        name = first_name + k
+        code: int = write(writer, k, name, name, descriptions[k], role, paradigm, flags, no_file, 0, 0)
+        if code != 0:
+            return code
+    return 0
+
+
+class Calls:
+    """Calls a kernel with the C functions it needs, and checks what it returned.
+
+    Parameters
+    ----------
+    path : Path
+        The anchor file, for errors.
+    archive : int
+        Address of the archive.
+    """
+
+    def __init__(self, path: Path, archive: int) -> None:
+        self.path = path
+        self.archive = archive
+        self.functions = c_functions()
+
+    def __call__(self, kernel: Any, *values: Any) -> None:
+        """Run ``kernel(*values, *functions)`` with the functions that its annotations name.
+
+        Raises
+        ------
+        TwolevelError
+            If a call of it failed.
+        """
+        using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, OTF2Call)]
+        code = int(kernel(*values, *using))
+        if code == NO_WRITER:
+            raise TwolevelError(f"{self.path}: OTF2 could not open a writer (out of memory?)")
+        if code != 0:
+            raise failure(self.path, code)

@@ -1,0 +1,221 @@
+"""The one door to OTF2: the Python binding's calls, and the C functions behind them for our kernels.
+
+The binding spends about 4 µs on an event, nearly all of it in Python. The functions behind it cost some 15
+ns; they are in the shared library that the binding has loaded, where a compiled loop can call them through a
+pointer.
+
+Every integer argument is declared as 64 bits wide in the kernel's signature: on the 64-bit Linux calling
+conventions each takes one register or one 8-byte slot, of which C reads as much as it declared. ctypes, which
+calls when the JIT is off, is told C's own types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import _otf2 as binding
+import otf2
+
+from traces.base.errors import TwolevelError
+from traces.compiled import CFunction, types
+from traces.kernels.signatures import FunctionKind
+
+__all__ = [
+    "AddAttribute",
+    "AddUint64",
+    "CloseDefWriter",
+    "CloseEvtWriter",
+    "Enter",
+    "GetDefWriter",
+    "GetEvtWriter",
+    "Leave",
+    "Metric",
+    "MpiRecv",
+    "MpiSend",
+    "OTF2Call",
+    "WriteLocation",
+    "WriteRegion",
+    "WriteString",
+    "address_of",
+    "binding",
+    "c_functions",
+    "failure",
+    "reading",
+    "writing",
+]
+
+_C = {"p": ctypes.c_size_t, "Q": ctypes.c_uint64, "I": ctypes.c_uint32, "B": ctypes.c_uint8}
+
+#: What our kernels call: name without ``OTF2_`` → C's parameters (p pointer, Q, I, B unsigned of 64, 32, 8
+#: bits) and whether it returns a pointer (NULL where it fails) or an error code (0 where it does not).
+_PROTOTYPES = {
+    "Archive_GetEvtWriter": ("pQ", "pointer"),
+    "Archive_CloseEvtWriter": ("pp", "code"),
+    "Archive_GetDefWriter": ("pQ", "pointer"),
+    "Archive_CloseDefWriter": ("pp", "code"),
+    "AttributeList_AddUint64": ("pIQ", "code"),
+    "AttributeList_AddAttribute": ("pIBQ", "code"),  # its value is a union of 8 bytes
+    "EvtWriter_Enter": ("ppQI", "code"),
+    "EvtWriter_Leave": ("ppQI", "code"),
+    "EvtWriter_Metric": ("ppQIBpp", "code"),
+    "EvtWriter_MpiSend": ("ppQIIIQ", "code"),
+    "EvtWriter_MpiRecv": ("ppQIIIQ", "code"),
+    "GlobalDefWriter_WriteString": ("pIp", "code"),
+    "GlobalDefWriter_WriteLocation": ("pQIBQI", "code"),
+    "GlobalDefWriter_WriteRegion": ("pIIIIBBIIII", "code"),
+}
+
+_ERROR_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *[ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_char_p],
+    *[ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p],
+)
+
+# The least chunks that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
+# costs.
+_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value
+
+
+@dataclass(frozen=True)
+class OTF2Call(FunctionKind):
+    """The kind of one of OTF2's functions, for the annotations of kernels; ``name`` is its own without ``OTF2_``."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str) -> OTF2Call:
+        """The kind of the function of this name."""
+        parameters, returned = _PROTOTYPES[name]
+        result = types.int64 if returned == "pointer" else types.int32
+        return cls(result(*[types.int64] * len(parameters)), name)
+
+
+#: What kernels that call OTF2 take; :class:`traces.exporters.otf2.kernels.Calls` gives it to them.
+GetEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_GetEvtWriter")]
+CloseEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseEvtWriter")]
+GetDefWriter = Annotated[CFunction, OTF2Call.of("Archive_GetDefWriter")]
+CloseDefWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseDefWriter")]
+AddAttribute = Annotated[CFunction, OTF2Call.of("AttributeList_AddAttribute")]
+AddUint64 = Annotated[CFunction, OTF2Call.of("AttributeList_AddUint64")]
+Enter = Annotated[CFunction, OTF2Call.of("EvtWriter_Enter")]
+Leave = Annotated[CFunction, OTF2Call.of("EvtWriter_Leave")]
+Metric = Annotated[CFunction, OTF2Call.of("EvtWriter_Metric")]
+MpiSend = Annotated[CFunction, OTF2Call.of("EvtWriter_MpiSend")]
+MpiRecv = Annotated[CFunction, OTF2Call.of("EvtWriter_MpiRecv")]
+WriteString = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteString")]
+WriteLocation = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteLocation")]
+WriteRegion = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteRegion")]
+
+
+def c_functions() -> dict[str, CFunction]:
+    """The functions that kernels call, ready to be passed to them, by :class:`OTF2Call` name."""
+    library = binding.Config.conf.lib
+    found = {}
+    for name, (parameters, returned) in _PROTOTYPES.items():
+        # Looked up as an item: an attribute would be the binding's own object, whose types are not ours to
+        # set.
+        function = library[f"OTF2_{name}"]
+        function.argtypes = [_C[letter] for letter in parameters]
+        function.restype = ctypes.c_size_t if returned == "pointer" else ctypes.c_int
+        found[name] = CFunction(function, OTF2Call.of(name).signature)
+    return found
+
+
+def address_of(handle: Any) -> int:
+    """The address that a binding's handle points to."""
+    address = ctypes.cast(handle, ctypes.c_void_p).value
+    if address is None:
+        raise TwolevelError("OTF2 gave no handle (out of memory?)")
+    return address
+
+
+def failure(path: Path, code: int) -> TwolevelError:
+    """The error for an OTF2 error code, in OTF2's own words."""
+    return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
+
+
+@contextlib.contextmanager
+def _noting_errors() -> Iterator[list[int]]:
+    """A list to which OTF2 adds the code of everything that goes wrong, instead of printing it.
+
+    Some functions return success although what they were to write did not reach the disk, so return codes
+    alone are not enough. The list is of the whole process: archives are written one at a time.
+    """
+    codes: list[int] = []
+
+    def note(_data: Any, _file: Any, _line: Any, _function: Any, code: int, _format: Any, _values: Any) -> int:
+        if code > 0:  # the others are warnings
+            codes.append(code)
+        return code
+
+    callback = _ERROR_CALLBACK(note)
+    register = binding.Config.conf.lib["OTF2_Error_RegisterCallback"]
+    register.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    register.restype = ctypes.c_void_p
+    before = register(ctypes.cast(callback, ctypes.c_void_p), None)
+    try:
+        yield codes
+    finally:
+        register(before, None)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[Any]:
+    """An archive handle of the binding, open for writing ``path`` (an anchor file); closed on the way out.
+
+    Raises
+    ------
+    TwolevelError
+        If OTF2 cannot create, write or finish the archive.
+    """
+
+    def flush(*_: Any) -> Any:
+        return binding.FlushType.FLUSH
+
+    with _noting_errors() as codes:
+        try:
+            archive = binding.Archive_Open(
+                str(path.parent),
+                path.stem,
+                binding.FileMode.WRITE,
+                _CHUNK_BYTES,
+                _CHUNK_BYTES,
+                binding.FileSubstrate.POSIX,
+                binding.Compression.NONE,
+            )
+            try:
+                callbacks = binding.FlushCallbacks(pre_flush=flush, post_flush=None)
+                binding.Archive_SetFlushCallbacks(archive, callbacks, None)
+                binding.Archive_SetSerialCollectiveCallbacks(archive)
+                yield archive
+            except BaseException:
+                # The archive is lost, and what went wrong first is what is worth saying.
+                with contextlib.suppress(binding.Error):
+                    binding.Archive_Close(archive)
+                raise
+            binding.Archive_Close(archive)
+        except binding.Error as error:
+            raise failure(path, codes[0] if codes else error.code.value) from error
+        if codes:
+            raise failure(path, codes[0])
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    """The binding's reader of a trace (about 4 µs an event).
+
+    Raises
+    ------
+    TwolevelError
+        If OTF2 cannot read it.
+    """
+    try:
+        with otf2.reader.open(str(path)) as trace:
+            yield trace
+    except binding.Error as error:
+        raise TwolevelError(f"{path}: OTF2 could not read the trace: {error.message}") from error

@@ -1,0 +1,167 @@
+"""OTF2, the trace format of Score-P and Vampir: the whole run from the cluster down to the core.
+
+The machine
+    System tree: cluster (domain machine) → hosts (domain shared memory).
+A host
+    Location group of its name.
+A core
+    CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number.
+A job
+    Region ``job <job number>``; reference: the job's row, so one a row also where a job was tried again. The region's
+    description says the attempt, why it started and what became of it: ``attempt 0, backfill, completed``.
+A task
+    Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
+What one task made and another needed that ran on another core
+    A message: MpiSend on the core of the one, MpiRecv on that of the other, in the communicator ``cores``, in which a core's
+    rank is its number. Its length is in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo
+    2**31: so that each MpiSend has its own MpiRecv, whichever arrives first.
+A core that waits for data
+    Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
+The batch scheduler
+    Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
+    at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
+    location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
+    ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes;
+    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``; location
+    ``scales``, where their speeds are scaled: of region ``scale``; location ``releases``, where they give cores back: of region
+    ``release``.
+A host's load
+    Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
+What became of the jobs
+    Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
+    its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
+    it holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, and one more
+    (:data:`traces.exporters.shown.batch_level.CUT`) on that of ``running`` of those whose cores were all lost. Where that
+    takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
+
+A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
+each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that
+never ran has none. A run without transfers has no communicator and no region for waiting. At one instant a core leaves what it
+did, sends, receives, and enters what it does next.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.checks.ledger import core_bars
+from traces.checks.transfers import check_transfers
+from traces.compiled import Array
+from traces.exporters.otf2 import kernels
+from traces.exporters.otf2.batch import Location, write_batch
+from traces.exporters.otf2.cores import CoreEvents, write_cores
+from traces.exporters.otf2.definitions import write_definitions
+from traces.exporters.otf2.kernels import Calls
+from traces.exporters.otf2.library import address_of, binding, writing
+from traces.exporters.otf2.messages import core_messages
+from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, batch_level
+from traces.ledger import Ledger, TaskRecords, TransferRecords
+from traces.waits import bar_waits
+
+__all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
+
+
+#: Name of the file that a reader opens; some readers insist on it.
+ANCHOR = "traces.otf2"
+
+_NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0))
+
+
+def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES) -> Path:
+    """Write a ledger as an OTF2 archive.
+
+    Writing one ledger twice gives equal files, byte for byte, but for the eight bytes in ``traces.otf2`` that
+    are the archive's identifier, which OTF2 draws at random. (The archive has no wall-clock time in it.)
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are needed, some 200 a
+        job and 32 for each host that a job uses; with transfers, 40 bytes a task and 24 a transfer.
+    directory : Path
+        Where to write; created if it does not exist.
+    most_lanes : int
+        Jobs are shown from their submits on if that takes no more lanes, otherwise from their starts on; default 1000.
+
+    Returns
+    -------
+    Path
+        ``directory / "traces.otf2"``, which readers open. Beside it are ``traces.def`` and the folder
+        ``traces`` with two files a location.
+
+    Raises
+    ------
+    InputError
+        If there is a trace already, the folder cannot be made, or a job is submitted before time 0, which a tick cannot
+        say.
+    InvariantError
+        If a core runs two tasks at once, or a transfer is between tasks that cannot have had it.
+    TwolevelError
+        If OTF2 cannot write, in its own words.
+    """
+    path = Path(directory) / ANCHOR
+    if path.exists():
+        raise InputError(f"{path} exists already")
+    bars = core_bars(ledger)
+    transfers = _transfers(ledger)
+    batch = batch_level(ledger, most_lanes)
+    if batch.span_ns[0] < 0:
+        raise InputError(
+            f"job {ledger.jobs.job_id[ledger.jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
+            "a trace cannot show what is before time 0"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot make a folder for the trace: {error.strerror}") from error
+    with writing(path) as archive:
+        binding.Archive_SetCreator(archive, "twolevel")
+        binding.Archive_SetMachineName(archive, ledger.machine.name)
+        call = Calls(path, address_of(archive))
+        n_events, further = _write_events(call, archive, ledger, bars, transfers, batch)
+        write_definitions(call, archive, ledger, n_events, batch, further, messages=len(transfers) > 0)
+    return path
+
+
+def _transfers(ledger: Ledger) -> TransferRecords:
+    """The ledger's transfers, checked, or none."""
+    if ledger.transfers is not None:
+        check_transfers(ledger.jobs, ledger.tasks, ledger.transfers)
+        return ledger.transfers
+    first = np.zeros(len(ledger.jobs) + 1, np.int64)
+    return TransferRecords(first, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0), _NO_TIMES, _NO_TIMES)
+
+
+def _write_events(
+    call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: BatchLevel
+) -> tuple[Array, list[Location]]:
+    """All event files, one after the other, so that one is open at a time whatever the number of cores.
+
+    Returned are how many events each core has, int64 (n_cores,), and the locations that follow the cores.
+    """
+    messages = core_messages(ledger, transfers)
+    wait_bar, wait_from = bar_waits(ledger, bars, transfers)
+    jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
+    binding.Archive_OpenEvtFiles(archive)
+    attributes = binding.AttributeList_New()
+    try:
+        run = CoreEvents(bars, jobs, tasks, messages, wait_bar, wait_from)
+        call(write_cores, call.archive, address_of(attributes), run)
+        first_region = len(ledger.jobs) + (len(transfers) > 0)
+        further = write_batch(call, attributes, batch, ledger.machine, first_region)
+    finally:
+        binding.AttributeList_Delete(attributes)
+    binding.Archive_CloseEvtFiles(archive)
+
+    binding.Archive_OpenDefFiles(archive)
+    call(kernels.write_local_definitions, call.archive, ledger.machine.n_cores + len(further))
+    binding.Archive_CloseDefFiles(archive)
+    n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
+    n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
+    return 2 * (np.diff(bars.first) + n_waits) + n_messages, further

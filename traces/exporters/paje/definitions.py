@@ -1,0 +1,142 @@
+"""What a Pajé trace defines before its events: forms of events, types, containers, values with their colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.exporters.shown.batch_level import REGIONS, BatchLevel
+from traces.exporters.shown.counters import Series
+from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.ledger import Ledger
+
+__all__ = [
+    "EVENT",
+    "LINK_END",
+    "LINK_START",
+    "POP",
+    "PUSH_JOB",
+    "PUSH_LANE",
+    "VARIABLE",
+    "header",
+    "palette",
+    "write_definitions",
+]
+
+_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
+
+#: Numbers of the forms of events.
+PUSH_JOB, PUSH_LANE, POP, VARIABLE, EVENT, LINK_START, LINK_END = range(10, 17)
+
+_TYPE = "Alias string,Type string"
+_VALUED = "Time date,Container string,Type string,Value string"
+
+_FORMS = (
+    (_CONTAINER_TYPE, "PajeDefineContainerType", "Alias string,Type string,Name string"),
+    (_STATE_TYPE, "PajeDefineStateType", "Alias string,Type string,Name string"),
+    (_VARIABLE_TYPE, "PajeDefineVariableType", "Alias string,Type string,Name string,Color color"),
+    (_EVENT_TYPE, "PajeDefineEventType", "Alias string,Type string,Name string,Color color"),
+    (
+        _LINK_TYPE,
+        "PajeDefineLinkType",
+        f"{_TYPE},StartContainerType string,EndContainerType string,Name string",
+    ),
+    (_VALUE, "PajeDefineEntityValue", "Alias string,Type string,Name string,Color color"),
+    (_CONTAINER, "PajeCreateContainer", "Time date,Alias string,Type string,Container string,Name string"),
+    (PUSH_JOB, "PajePushState", f"{_VALUED},Task int,Chunk int"),
+    (
+        PUSH_LANE,
+        "PajePushState",
+        f"{_VALUED},Job int,Attempt int,Why string,State string",
+    ),
+    (POP, "PajePopState", "Time date,Container string,Type string"),
+    (VARIABLE, "PajeSetVariable", "Time date,Container string,Type string,Value double"),
+    (EVENT, "PajeNewEvent", "Time date,Container string,Type string,Value string,Job int"),
+    (
+        LINK_START,
+        "PajeStartLink",
+        "Time date,Container string,Type string,StartContainer string,Value string,Key string,Bytes double",
+    ),
+    (LINK_END, "PajeEndLink", "Time date,Container string,Type string,EndContainer string,Value string,Key string"),
+)
+
+_GREY, _COUNTED = '"0.7 0.7 0.7"', '"0.12 0.47 0.71"'
+
+#: What is on lanes, by place in REGIONS, and its colours. What happens besides are events, whose values ViTE wants undefined.
+LANE_STATES = tuple(REGIONS)[:3]
+_BATCH = ('"0.8 0.8 0.8"', '"0.99 0.75 0.44"', '"0.2 0.63 0.17"')
+
+
+def header() -> bytes:
+    """The forms of all events."""
+    lines: list[str] = []
+    for number, name, fields in _FORMS:
+        lines += [f"%EventDef {name} {number}", *(f"%       {field}" for field in fields.split(",")), "%EndEventDef"]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def palette(row: Array) -> Array:
+    """A colour for each job row, in thousandths, int64 (n, 3): hues a golden ratio apart, none very light or dark."""
+    hue = (row * 0.6180339887498949) % 1.0
+    value, chroma = 0.60 + 0.30 * (row % 3) / 2, 0.55
+    parts = [(5.0, 0), (3.0, 1), (1.0, 2)]
+    colours = np.empty((len(row), 3), np.int64)
+    for offset, place in parts:
+        k = (offset + hue * 6) % 6
+        level = value - value * chroma * np.clip(np.minimum(k, 4 - k), 0, 1)
+        colours[:, place] = np.rint(1000 * level)
+    return colours
+
+
+def _name(text: str) -> str:
+    # A quote would end the name, and no escape is defined.
+    return '"' + text.replace('"', "'").replace("\n", " ") + '"'
+
+
+def write_definitions(
+    ledger: Ledger, batch: BatchLevel, series: list[Series], begin: str, cores: Array
+) -> Iterator[bytes]:
+    """Types, containers and values; ``begin`` is the time of the containers, ``cores`` are those that have one."""
+    machine = ledger.machine
+    lines = [f'{_CONTAINER_TYPE} {alias} {of} "{name}"' for alias, of, name in (
+        ("M", "0", "cluster"), ("B", "M", "batch scheduler"), ("H", "M", "host"), ("C", "H", "core"), ("L", "M", "lane")
+    )]  # fmt: skip
+    lines += [f'{_STATE_TYPE} S C "on the core"', f'{_STATE_TYPE} J L "job"']
+    lines += [f'{_VARIABLE_TYPE} V{place} B "{one.name}" {_COUNTED}' for place, one in enumerate(series)]
+    lines += [f'{_VARIABLE_TYPE} VH H "busy cores" {_COUNTED}', f'{_EVENT_TYPE} E B "what happens" {_COUNTED}']
+    if ledger.transfers is not None:
+        lines.append(f'{_LINK_TYPE} D M C C "transfer"')
+    lines.append(f'{_LINK_TYPE} K M L L "cause"')
+    for place, name in enumerate(LANE_STATES):
+        lines.append(f'{_VALUE} r{place} J "{name}" {_BATCH[place]}')
+    lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
+    lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
+    yield "".join(f"{line}\n" for line in lines).encode()
+    rows = np.arange(len(ledger.jobs))
+    for lo in range(0, len(rows), BLOCK):
+        some = rows[lo : lo + BLOCK]
+        value = Rows(len(some)).put(b"%d j" % _VALUE).number(some).put(b' S "job ').number(ledger.jobs.job_id[some])
+        colours = palette(some)
+        for place in range(3):
+            value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
+        yield value.put(b'"\n').tobytes()
+    yield from _places(begin, "h", "H", "m", [_name(name) for name in machine.host_names], np.arange(machine.n_hosts))
+    names, host = machine.core_names, np.searchsorted(machine.first_core[1:], cores, side="right")
+    for lo in range(0, len(cores), BLOCK):
+        some = cores[lo : lo + BLOCK]
+        named = words([_name(names[core]) for core in some.tolist()])
+        created = Rows(len(some)).put(f"{_CONTAINER} {begin} c".encode()).number(some).put(b" C h")
+        created.number(host[lo : lo + BLOCK]).put(b" ").word(named, np.arange(len(some)))
+        yield created.put(b"\n").tobytes()
+    lanes = [f'"lane {lane}"' for lane in range(batch.lanes.n_locations)]
+    yield from _places(begin, "l", "L", "m", lanes, np.arange(len(lanes)))
+
+
+def _places(begin: str, alias: str, kind: str, within: str, names: list[str], number: Array) -> Iterator[bytes]:
+    for lo in range(0, len(number), BLOCK):
+        some = number[lo : lo + BLOCK]
+        rows = Rows(len(some)).put(f"{_CONTAINER} {begin} {alias}".encode()).number(some)
+        rows.put(f" {kind} {within} ".encode()).word(words(names[lo : lo + BLOCK]), np.arange(len(some)))
+        yield rows.put(b"\n").tobytes()

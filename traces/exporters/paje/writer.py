@@ -1,0 +1,264 @@
+"""Pajé's text: for ViTE, Paje and the tools of pajeng (``pj_dump``).
+
+Containers
+    The cluster; in it ``batch scheduler``, a container a host and in that one a core that any job ever held, and ``lane <n>``.
+On a core
+    Pushed and popped states ``job <number>``, a colour a job; with fields ``Task`` and ``Chunk``, -1 of a job without tasks;
+    ``wait for data`` where a core waits for that.
+On a lane
+    States ``held``, ``queued`` and ``running``, with ``Job``, ``Attempt``, ``Why`` and ``State``.
+Of the batch scheduler
+    Events ``submit`` and, where they are known, ``scheduling pass`` and others, with ``Job`` (-1 of a pass); variables
+    ``queue length``, ``busy cores``, and those of power. Of each host the variable ``busy cores``.
+Links
+    ``transfer`` between cores, with ``Bytes``; ``cause`` between lanes: a job that waited started on cores that another left
+    at that instant.
+
+Events are in the order of time, as the format asks for; at one instant states end before others begin. Times are seconds
+since the workload's time 0 with nine decimals.
+
+Source: B. de Oliveira Stein, J. Chassin de Kergommeaux, L. M. Schnorr, "Pajé trace file format" (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.exporters.paje.definitions import (
+    EVENT,
+    LINK_END,
+    LINK_START,
+    POP,
+    PUSH_JOB,
+    PUSH_LANE,
+    VARIABLE,
+    header,
+    write_definitions,
+)
+from traces.exporters.paje.windows import Timed, boundaries
+from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, TOLD, BatchLevel, Spans, batch_level
+from traces.exporters.shown.causes import causes
+from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.rows import Rows, merged, words
+from traces.exporters.shown.written import check_begin, fresh
+from traces.holdings import holdings
+from traces.ledger import STATES, WHY, Ledger, TaskRecords
+from traces.waits import waits
+
+__all__ = ["FILE", "write_paje"]
+
+#: Name of the file that is written.
+FILE = "trace.paje"
+
+#: So many events are put into the order of time at once.
+_MOST = 1 << 16
+
+#: Events of one instant come in this order; a state of no length begins and ends in one row.
+_ENDS, _BOTH, _BEGINS, _ALL, _LINK_BEGINS, _LINK_ENDS = range(6)
+
+
+class _Source(NamedTuple):
+    # What happens: intervals, or instants, and the lines of some of them as they begin and end.
+    timed: Timed
+    start_ns: Array
+    end_ns: Array
+    begin: Callable[[Array], tuple[Array, Rows]]
+    end: Callable[[Array], tuple[Array, Rows]] | None
+    link: bool = False
+
+
+def write_paje(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as ``directory / "trace.paje"``; equal ledgers give equal bytes.
+
+    Beside the ledger some 400 bytes a job of memory are needed, and a window of some 65,000 events.
+
+    Raises
+    ------
+    InputError
+        If there is one already, it cannot be written, or a job is submitted before time 0.
+    """
+    path = Path(directory) / FILE
+    batch = batch_level(ledger, MOST_LANES)
+    check_begin(batch, ledger.jobs)
+    series = machine_series(batch)
+    begin_ns = batch.span_ns[0]
+    sources = [*_cores(ledger), *_batch(ledger, batch), *_variables(ledger, batch, series), *_links(ledger, batch)]
+    with fresh(path) as file:
+        file.write(header())
+        begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
+        for block in write_definitions(ledger, batch, series, begin, _used(ledger)):
+            file.write(block)
+        at = boundaries([source.timed for source in sources], _MOST)
+        for since, until in pairwise(at):
+            if lines := _window(sources, since, until):
+                file.write(lines)
+    return path
+
+
+def _used(ledger: Ledger) -> Array:
+    # Cores that a job ever held, or was given.
+    held = holdings(ledger)
+    steps = np.zeros(ledger.machine.n_cores + 1, np.int64)
+    np.add.at(steps, held.lo, 1)
+    np.add.at(steps, held.hi, -1)
+    return np.flatnonzero(np.cumsum(steps)[:-1] > 0)
+
+
+def _window(sources: list[_Source], since: int, until: int) -> bytes:
+    groups: list[list[tuple[Array, Rows]]] = [[] for _ in range(6)]
+    for source in sources:
+        begins = source.timed.beginning(since, until)
+        if source.end is None:
+            if len(begins):
+                groups[_ALL].append(source.begin(begins))
+            continue
+        ends = source.timed.ending(since, until)
+        if not source.link:
+            empty = source.start_ns[begins] == source.end_ns[begins]
+            both, begins = begins[empty], begins[~empty]
+            ends = ends[source.start_ns[ends] != source.end_ns[ends]]
+            if len(both):
+                at, rows = source.begin(both)
+                groups[_BOTH].append((at, rows.add(source.end(both)[1])))
+        if len(ends):
+            groups[_LINK_ENDS if source.link else _ENDS].append(source.end(ends))
+        if len(begins):
+            groups[_LINK_BEGINS if source.link else _BEGINS].append(source.begin(begins))
+    return merged([one for group in groups for one in group])
+
+
+def _line(form: int, instant: Array) -> Rows:
+    return Rows(len(instant)).put(b"%d " % form).decimal(instant, 9)
+
+
+def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Callable[[Array, Rows], Rows]) -> _Source:
+    # States on cores; ``core`` and ``said`` are asked of some rows.
+    def begin(rows: Array) -> tuple[Array, Rows]:
+        at = start[rows]
+        line = _line(PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
+        return at, said(rows, line).put(b"\n")
+
+    def leave(rows: Array) -> tuple[Array, Rows]:
+        at = end[rows]
+        return at, _line(POP, at).put(b" c").number(core(rows)).put(b" S\n")
+
+    return _Source(Timed(start, end), start, end, begin, leave)
+
+
+def _cores(ledger: Ledger) -> Iterator[_Source]:
+    jobs, tasks = ledger.jobs, ledger.tasks
+    if tasks is not None:
+        yield _of_tasks(tasks)
+        if ledger.transfers is not None:
+            job, task, since, until = waits(ledger)
+            row = tasks.first[job] + task
+            yield _states(since, until, lambda rows: tasks.core[row[rows]], lambda rows, line: line.put(b"w -1 -1"))
+    # Jobs of which no tasks are known, on each core that they held.
+    held = holdings(ledger)
+    bare = np.ones(len(jobs), np.bool_) if tasks is None else np.diff(tasks.first) == 0
+    shown = np.flatnonzero(bare[held.job])
+    if not len(shown):
+        return
+    count, width = held.first[shown + 1] - held.first[shown], held.hi - held.lo
+    upto = np.concatenate([[0], np.cumsum(width)])
+    cores = upto[held.first[shown + 1]] - upto[held.first[shown]]
+    interval = np.repeat(held.first[shown] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+    core = np.repeat(held.lo[interval] - np.cumsum(width[interval]) + width[interval], width[interval])
+    core = (core + np.arange(len(core))).astype(np.int32)
+    owner = np.repeat(held.job[shown], cores).astype(np.int32)
+    start, end = (np.repeat(column[shown], cores) for column in (held.start_ns, held.end_ns))
+    yield _states(
+        start,
+        end,
+        lambda rows: core[rows],
+        lambda rows, line: line.put(b"j").number(owner[rows]).put(b" -1 -1"),
+    )
+
+
+def _of_tasks(tasks: TaskRecords) -> _Source:
+    def said(rows: Array, line: Rows) -> Rows:
+        job = np.searchsorted(tasks.first[1:], rows, side="right")
+        line.put(b"j").number(job).put(b" ").number(rows - tasks.first[job])
+        return line.put(b" ").number(tasks.chunk[rows])
+
+    return _states(tasks.start_ns, tasks.end_ns, lambda rows: tasks.core[rows], said)
+
+
+def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
+    lanes, texts = batch.lanes, words([f'"{text}"' for text in ("", *WHY, *STATES)])
+    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+
+    def begin(rows: Array) -> tuple[Array, Rows]:
+        at, values = lanes.start[rows], lanes.values[lanes.row[rows]]
+        line = _line(PUSH_LANE, at).put(b" l").number(location[rows]).put(b" J r").number(lanes.region[rows])
+        line.put(b" ").number(values[:, 0]).put(b" ").number(values[:, 4])
+        return at, line.put(b" ").word(texts, values[:, 6]).put(b" ").word(texts, values[:, 7]).put(b"\n")
+
+    def end(rows: Array) -> tuple[Array, Rows]:
+        at = lanes.end[rows]
+        return at, _line(POP, at).put(b" l").number(location[rows]).put(b" J\n")
+
+    yield _Source(Timed(lanes.start, lanes.end), lanes.start, lanes.end, begin, end)
+    names = words([f'"{name}"' for name in (*REGIONS, *(one for told in batch.told for one in TOLD[told].region))])
+    for name, points in (("submits", batch.submits), ("passes", batch.passes), *batch.told.items()):
+        job = np.full(len(points.start), -1) if name == "passes" else points.values[points.row, 0]
+
+        def happen(rows: Array, points: Spans = points, job: Array = job) -> tuple[Array, Rows]:
+            at, region = points.start[rows], points.region[rows]
+            return at, _line(EVENT, at).put(b" b E ").word(names, region).put(b" ").number(job[rows]).put(b"\n")
+
+        yield _Source(Timed(points.start, points.start), points.start, points.start, happen, None)
+
+
+def _variables(ledger: Ledger, batch: BatchLevel, series: list[Series]) -> Iterator[_Source]:
+    def counted(where: bytes, kind: bytes, one: Series) -> _Source:
+        def change(rows: Array) -> tuple[Array, Rows]:
+            at, values = one.instant_ns[rows], one.values[rows]
+            line = _line(VARIABLE, at).put(b" %s %s " % (where, kind))
+            return at, (line.decimal(values, -one.exponent) if one.exponent else line.number(values)).put(b"\n")
+
+        return _Source(Timed(one.instant_ns, one.instant_ns), one.instant_ns, one.instant_ns, change, None)
+
+    for place, one in enumerate(series):
+        yield counted(b"b", b"V%d" % place, one)
+    for host, one in series_of_hosts(batch, ledger.machine):
+        yield counted(b"h%d" % host, b"VH", one)
+
+
+def _links(ledger: Ledger, batch: BatchLevel) -> Iterator[_Source]:
+    def linked(
+        kind: str, sent: Array, arrived: Array, ends: Callable[[Array], tuple[Array, Array]], size: Array | None
+    ) -> _Source:
+        letter, place = (b"D", b"c") if kind == "transfer" else (b"K", b"l")
+
+        def begin(rows: Array) -> tuple[Array, Rows]:
+            at = sent[rows]
+            line = _line(LINK_START, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[0])
+            line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b" ")
+            line = line.put(b"0") if size is None else line.number(np.rint(size[rows]).astype(np.int64))
+            return at, line.put(b"\n")
+
+        def end(rows: Array) -> tuple[Array, Rows]:
+            at = arrived[rows]
+            line = _line(LINK_END, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[1])
+            return at, line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b"\n")
+
+        return _Source(Timed(sent, arrived), sent, arrived, begin, end, link=True)
+
+    tasks, transfers = ledger.tasks, ledger.transfers
+    if tasks is not None and transfers is not None:
+
+        def cores(rows: Array) -> tuple[Array, Array]:
+            first = tasks.first[np.searchsorted(transfers.first[1:], rows, side="right")]
+            return tasks.core[first + transfers.source[rows]], tasks.core[first + transfers.target[rows]]
+
+        yield linked("transfer", transfers.sent_ns, transfers.arrived_ns, cores, transfers.bytes)
+    found, lane = causes(ledger), batch.lane_of_rows(ledger)
+    between = lane[found.cause], lane[found.job]
+    yield linked("cause", found.at_ns, found.at_ns, lambda rows: (between[0][rows], between[1][rows]), None)

@@ -1,0 +1,60 @@
+"""What is interned: texts that are written once and referred to by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from traces.exporters.perfetto.wire import interned, message, text
+from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, REGIONS, TOLD, WORDS
+from traces.exporters.shown.core_slices import KINDS
+from traces.exporters.shown.rows import BLOCK, Rows
+from traces.ledger import Ledger
+
+__all__ = ["ANNOTATIONS", "CATEGORIES", "EVENTS", "JOBS", "TECHNIQUES", "write_names"]
+
+# InternedData's fields.
+_CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea\x01"
+
+_FURTHER = ("wait for data", "send", "receive", "frees", "freed")
+
+#: iids of names of events: those of the batch level, and of what cores do beside tasks; behind them those of jobs, by row.
+EVENTS = {
+    name: 1 + place
+    for place, name in enumerate((*REGIONS, *(region for told in TOLD.values() for region in told.region), *_FURTHER))
+}
+JOBS = 1 + len(EVENTS)
+
+#: iids of categories; behind them those of techniques.
+CATEGORIES = {name: 1 + place for place, name in enumerate((*KINDS, "batch", "transfer", "cause"))}
+TECHNIQUES = 1 + len(CATEGORIES)
+
+#: iids of names of annotations.
+ANNOTATIONS = {
+    name: 1 + place
+    for place, name in enumerate(
+        dict.fromkeys(
+            (
+                *("task", "chunk", "bytes", "source", "target"),
+                *(name for name, _, _ in (*ATTRIBUTES, CUT)),
+                *(name for told in TOLD.values() for name, _, _ in told.attributes),
+            )
+        )
+    )
+}
+
+
+def write_names(ledger: Ledger, cut_because: tuple[str, ...]) -> Iterator[bytes]:
+    """All packets that intern something; what attributes of the batch level refer to has the same numbers."""
+    # The first packet of the sequence: nothing was interned before.
+    yield b"\x0a\x04\x50\x01\x68\x01"
+    yield interned(_EVENTS, 1, text(b"\x12", list(EVENTS))).tobytes()
+    yield interned(_CATEGORIES, 1, text(b"\x12", [*CATEGORIES, *ledger.techniques])).tobytes()
+    yield interned(_ANNOTATIONS, 1, text(b"\x12", list(ANNOTATIONS))).tobytes()
+    yield interned(_STRINGS, 1, text(b"\x12", [*WORDS, *cut_because])).tobytes()
+    numbers = ledger.jobs.job_id
+    for lo in range(0, len(numbers), BLOCK):
+        some = np.asarray(numbers[lo : lo + BLOCK], np.int64)
+        names = message(b"\x12", Rows(len(some)).put(b"job ").number(some))
+        yield interned(_EVENTS, JOBS + lo, names).tobytes()

@@ -1,0 +1,105 @@
+"""The tracks of a trace, and how they lie within each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.exporters.perfetto.wire import message, packet, text, varint
+from traces.exporters.shown.batch_level import BatchLevel
+from traces.exporters.shown.counters import Series
+from traces.exporters.shown.rows import BLOCK, Rows
+from traces.ledger import Machine
+
+__all__ = ["Tracks", "write_tracks"]
+
+_DESCRIPTOR = b"\xe2\x03"
+
+
+class Tracks(NamedTuple):
+    """The uuids of tracks.
+
+    Attributes
+    ----------
+    cluster, scheduler, jobs : int
+        The machine, and within it the batch scheduler and the jobs' lanes.
+    points : dict of str to int
+        Within the scheduler, by name: ``submits``, and what else is there.
+    counters : int
+        Of the first of the machine's series; the others follow.
+    hosts, host_counters, cores, lanes : int
+        Of the first host, its counter, the first core, the first lane; the others follow.
+    """
+
+    cluster: int
+    scheduler: int
+    jobs: int
+    points: dict[str, int]
+    counters: int
+    hosts: int
+    host_counters: int
+    cores: int
+    lanes: int
+
+    @classmethod
+    def of(cls, machine: Machine, batch: BatchLevel, series: Sequence[Series]) -> Tracks:
+        """Those of a run; what a counter of the machine's share of busy cores is, follows the series."""
+        names = ["submits", *(["scheduling passes"] if batch.passes.n_locations else []), *batch.told]
+        points = {name: 4 + place for place, name in enumerate(names)}
+        counters = 4 + len(points)
+        hosts = counters + len(series) + 1
+        host_counters = hosts + machine.n_hosts
+        cores = host_counters + machine.n_hosts
+        return cls(1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
+
+
+def write_tracks(tracks: Tracks, machine: Machine, batch: BatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
+    """A TrackDescriptor of each: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
+    top = [(machine.name, tracks.cluster, 0), ("batch scheduler", tracks.scheduler, tracks.cluster)]
+    top += [("jobs" if batch.waiting else "running jobs", tracks.jobs, tracks.cluster)]
+    top += [(name, uuid, tracks.scheduler) for name, uuid in tracks.points.items()]
+    yield _tracks([name for name, _, _ in top], *np.array([row[1:] for row in top], np.int64).T).tobytes()
+    counted = [(one.name, f"{one.unit}", one.exponent) for one in series] + [("utilisation", "", 0)]
+    for place, (name, unit, _) in enumerate(counted):
+        yield _counters([name], np.array([tracks.counters + place]), np.array([tracks.scheduler]), unit).tobytes()
+    host = np.arange(machine.n_hosts)
+    first = np.asarray(machine.first_core, np.int64)
+    for lo in range(0, machine.n_hosts, BLOCK):
+        some = host[lo : lo + BLOCK]
+        names = list(machine.host_names[lo : lo + BLOCK])
+        yield _tracks(names, tracks.hosts + some, np.full(len(some), tracks.cluster), 1 + some).tobytes()
+        busy = ["busy cores"] * len(some)
+        yield _counters(busy, tracks.host_counters + some, tracks.hosts + some, "cores").tobytes()
+    names = machine.core_names
+    for lo in range(0, machine.n_cores, BLOCK):
+        core = np.arange(lo, min(lo + BLOCK, machine.n_cores))
+        parent = tracks.hosts + np.searchsorted(first[1:], core, side="right")
+        yield _tracks(names[lo : lo + BLOCK], tracks.cores + core, parent, 1 + core).tobytes()
+    for lo in range(0, batch.lanes.n_locations, BLOCK):
+        lane = np.arange(lo, min(lo + BLOCK, batch.lanes.n_locations))
+        named = [f"lane {one}" for one in lane.tolist()]
+        yield _tracks(named, tracks.lanes + lane, np.full(len(lane), tracks.jobs), 1 + lane).tobytes()
+
+
+def _descriptor(names: Sequence[str], uuid: Array, parent: Array) -> Rows:
+    rows = varint(Rows(len(names)).put(b"\x08"), uuid).add(text(b"\x12", names))
+    # A track of the top has no parent; siblings of one name are not one track.
+    return rows.add(varint(Rows(len(names)).put(b"\x28"), parent), parent > 0).put(b"\x78\x02")
+
+
+def _tracks(names: Sequence[str], uuid: Array, parent: Array, rank: Array | None = None) -> Rows:
+    # Children are shown in the order of their ranks.
+    order = varint(Rows(len(names)).put(b"\x58\x03\x60"), np.arange(len(names)) if rank is None else rank)
+    return packet(message(_DESCRIPTOR, _descriptor(names, uuid, parent).add(order)))
+
+
+def _counters(names: Sequence[str], uuid: Array, parent: Array, unit: str) -> Rows:
+    counter = Rows(len(names))
+    if unit:
+        counter.add(text(b"\x32", [unit] * len(names)))
+    return packet(
+        message(_DESCRIPTOR, _descriptor(names, uuid, parent).add(message(b"\x42", counter)).put(b"\x60\x00"))
+    )

@@ -1,0 +1,214 @@
+"""Perfetto's protobuf: what `ui.perfetto.dev`_ and its trace processor open.
+
+The machine
+    Track of its name; within it a track a host, and within that a track a core, ``<host> core <n>``, and the counter
+    ``busy cores``.
+A task on its core
+    A slice ``job <number>``, one colour a job; category ``task`` and, where it is known, the technique; annotations ``task``
+    and ``chunk``. A job without tasks is one slice on each core that it holds, of category ``job``.
+What one task made and another needed that ran on another core
+    Instants ``send`` and ``receive`` on the two cores, with a flow from the one to the other; ``bytes``, and the tasks.
+A core that waits for data
+    A slice ``wait for data``.
+The batch scheduler
+    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``utilisation`` (busy cores over cores, a
+    fraction) and those of power; within it tracks of instants: ``submits``, and what else there is of
+    ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
+What became of the jobs
+    Track ``jobs`` with tracks ``lane <n>``: slices ``held``, ``queued``, ``running``, as in OTF2, with its attributes as
+    annotations, and the job's name as one of them.
+Why a job started when it did
+    Instants ``frees`` and ``freed`` with a flow: a job that waited started at the very instant at which another left cores
+    that it took (:mod:`traces.exporters.shown.causes`).
+
+Timestamps are nanoseconds since the workload's time 0.
+
+.. _ui.perfetto.dev: https://ui.perfetto.dev
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from traces.compiled import Array
+from traces.exporters.perfetto.names import ANNOTATIONS, CATEGORIES, EVENTS, JOBS, TECHNIQUES, write_names
+from traces.exporters.perfetto.tracks import Tracks, write_tracks
+from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    REGIONS,
+    STRING,
+    TOLD,
+    BatchLevel,
+    Spans,
+    attributes_of,
+    batch_level,
+)
+from traces.exporters.shown.causes import causes
+from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
+from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.rows import BLOCK, Rows
+from traces.exporters.shown.written import check_begin, fresh
+from traces.ledger import Ledger
+
+__all__ = ["FILE", "write_perfetto"]
+
+#: Name of the file that is written.
+FILE = "trace.perfetto-trace"
+
+#: Flows of causes have ids from here on, those of transfers below.
+_CAUSES = 1 << 62
+
+
+def write_perfetto(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as ``directory / "trace.perfetto-trace"``; equal ledgers give equal bytes.
+
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of packets.
+
+    Raises
+    ------
+    InputError
+        If there is one already, it cannot be written, or a job is submitted before time 0, which a timestamp cannot say.
+    InvariantError
+        If a core does two things at once.
+    """
+    path = Path(directory) / FILE
+    batch = batch_level(ledger, MOST_LANES)
+    check_begin(batch, ledger.jobs)
+    series = machine_series(batch)
+    tracks = Tracks.of(ledger.machine, batch, series)
+    with fresh(path) as file:
+        for block in write_names(ledger, batch.cut_because):
+            file.write(block)
+        for block in write_tracks(tracks, ledger.machine, batch, series):
+            file.write(block)
+        for slices in core_slices(ledger):
+            file.write(_cores(tracks, ledger, slices))
+        for block in _transfers(tracks, ledger):
+            file.write(block)
+        for block in _batch(tracks, ledger, batch):
+            file.write(block)
+        for block in _counters(tracks, ledger, batch, series):
+            file.write(block)
+    return path
+
+
+def _cores(tracks: Tracks, ledger: Ledger, slices: CoreSlices) -> bytes:
+    """A begin and an end of each, one behind the other: so a core has left what it did when it enters what follows."""
+    track, waits = tracks.cores + slices.core, slices.kind == KINDS.index("wait for data")
+    name = np.where(waits, EVENTS["wait for data"], JOBS + slices.job)
+    said = varint(Rows(len(track)).put(b"\x18"), slices.kind + CATEGORIES[KINDS[0]])
+    if ledger.technique is not None:
+        varint(said.put(b"\x18"), TECHNIQUES + ledger.technique[slices.job])
+    varint(said.put(b"\x50"), name)
+    known = slices.task >= 0
+    for key in ("task", "chunk"):
+        of_task = annotation(ANNOTATIONS[key], np.maximum(getattr(slices, key), 0))
+        said.add(of_task, None if known.all() else known)
+    rows = event(BEGIN, slices.start_ns, track, said)
+    return rows.add(event(END, slices.end_ns, track)).tobytes()
+
+
+def _flow(tag: bytes, ids: Array) -> Rows:
+    return Rows(len(ids)).put(tag).put(np.ascontiguousarray(ids, "<u8").view(np.uint8).reshape(-1, 8))
+
+
+def _pair(
+    names: tuple[str, str],
+    category: str,
+    instants: tuple[Array, Array],
+    tracks: tuple[Array, Array],
+    flow: Array,
+    said: Rows,
+) -> bytes:
+    """Two instants, the first with a flow to the second."""
+    rows = Rows(len(flow))
+    for name, instant, track, tag in zip(names, instants, tracks, (b"\xf9\x02", b"\x81\x03"), strict=True):
+        content = Rows(len(flow)).put(bytes([0x18, CATEGORIES[category], 0x50, EVENTS[name]])).add(_flow(tag, flow))
+        rows.add(event(INSTANT, instant, track, content.add(said)))
+    return rows.tobytes()
+
+
+def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
+    tasks, transfers = ledger.tasks, ledger.transfers
+    if tasks is None or transfers is None:
+        return
+    for lo in range(0, len(transfers), BLOCK):
+        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
+        first = tasks.first[np.searchsorted(transfers.first[1:], at, side="right")]
+        ends = [getattr(transfers, name)[at].astype(np.int64) for name in ("source", "target")]
+        source, target = (tracks.cores + tasks.core[first + task].astype(np.int64) for task in ends)
+        said = annotation(ANNOTATIONS["bytes"], np.rint(transfers.bytes[at]).astype(np.int64))
+        said.add(annotation(ANNOTATIONS["source"], ends[0])).add(annotation(ANNOTATIONS["target"], ends[1]))
+        instants = transfers.sent_ns[at], transfers.arrived_ns[at]
+        yield _pair(("send", "receive"), "transfer", instants, (source, target), 1 + at, said)
+
+
+def _batch(tracks: Tracks, ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
+    names = [*REGIONS, *(region for name in batch.told for region in TOLD[name].region)]
+    iids = np.array([EVENTS[name] for name in names])
+    keys = [ANNOTATIONS[name] for name, _, _ in attributes_of(batch.told, cut=bool(batch.cut_because))]
+    lanes = batch.lanes
+    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+    for lo in range(0, len(location), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        track = tracks.lanes + location[at]
+        said = _named(iids[lanes.region[at]]).add(_said(lanes, at, keys))
+        rows = event(BEGIN, lanes.start[at], track, said)
+        yield rows.add(event(END, lanes.end[at], track)).tobytes()
+    for name, uuid in tracks.points.items():
+        points = {"submits": batch.submits, "scheduling passes": batch.passes}.get(name) or batch.told[name]
+        for lo in range(0, len(points.start), BLOCK):
+            at = slice(lo, lo + BLOCK)
+            said = _named(iids[points.region[at]]).add(_said(points, at, keys))
+            yield event(INSTANT, points.start[at], np.full(said.n, uuid), said).tobytes()
+    found = causes(ledger)
+    lane = batch.lane_of_rows(ledger)
+    for lo in range(0, len(found.job), BLOCK):
+        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
+        ends = tracks.lanes + lane[cause], tracks.lanes + lane[job]
+        said = annotation(ANNOTATIONS["job"], ledger.jobs.job_id[cause])
+        said.add(annotation(ANNOTATIONS["waiting job"], ledger.jobs.job_id[job]))
+        yield _pair(("frees", "freed"), "cause", (at_ns, at_ns), ends, _CAUSES + lo + np.arange(len(job)), said)
+
+
+def _named(name: Array) -> Rows:
+    return varint(Rows(len(name)).put(bytes([0x18, CATEGORIES["batch"], 0x50])), name)
+
+
+def _said(spans: Spans, at: slice, keys: list[int]) -> Rows:
+    rows = Rows(len(spans.row[at]))
+    for place, (reference, kind) in enumerate(zip(spans.attributes.tolist(), spans.types.tolist(), strict=True)):
+        values = spans.values[spans.row[at], place]
+        name = keys[reference - 2]
+        if kind == STRING:  # of which OTF2 counts the empty one, too
+            rows.add(annotation(name, np.maximum(values, 0), string=True), values >= 0 if (values < 0).any() else None)
+        else:
+            rows.add(annotation(name, values))
+    return rows
+
+
+def _counters(tracks: Tracks, ledger: Ledger, batch: BatchLevel, series: list[Series]) -> Iterator[bytes]:
+    for place, one in enumerate(series):
+        yield from _counter(tracks.counters + place, one)
+    busy = next(one for one in series if one.name == "busy cores")
+    share = busy.values / max(ledger.machine.n_cores, 1)
+    yield from _counter(tracks.counters + len(series), busy, share)
+    for host, one in series_of_hosts(batch, ledger.machine):
+        yield from _counter(tracks.host_counters + host, one)
+
+
+def _counter(uuid: int, series: Series, real: Array | None = None) -> Iterator[bytes]:
+    if real is None and series.exponent:
+        real = series.values * 10.0**series.exponent
+    for lo in range(0, len(series.instant_ns), BLOCK):
+        at = slice(lo, lo + BLOCK)
+        n = len(series.instant_ns[at])
+        if real is None:
+            value = varint(Rows(n).put(b"\xf0\x01"), series.values[at])
+        else:
+            value = Rows(n).put(b"\xe1\x02").put(np.ascontiguousarray(real[at], "<f8").view(np.uint8).reshape(-1, 8))
+        yield event(COUNTER, series.instant_ns[at], np.full(n, uuid), value).tobytes()

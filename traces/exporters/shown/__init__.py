@@ -1,0 +1,1 @@
+"""What every trace shows of a ledger, whatever its format."""

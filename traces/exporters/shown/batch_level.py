@@ -1,0 +1,381 @@
+"""What the batch level shows in a trace: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.algorithms.lanes import pack_lanes
+from traces.compiled import Array, State
+from traces.kernels.signatures import Ints, Ints2
+from traces.ledger import STATES, WHY, Ledger, PowerRecords
+from traces.series import HostSeries, LoadSeries, host_series, load_series
+
+__all__ = [
+    "ATTRIBUTES",
+    "CUT",
+    "HELD",
+    "INT64",
+    "MOST_LANES",
+    "PASS",
+    "QUEUED",
+    "REGIONS",
+    "RUNNING",
+    "STRING",
+    "SUBMIT",
+    "TOLD",
+    "UINT64",
+    "WORDS",
+    "BatchLevel",
+    "Counter",
+    "Spans",
+    "attributes_of",
+    "batch_level",
+    "power_counters",
+]
+
+#: Each lane is a row of a viewer, and in some formats a file, and thousands of them show nobody anything.
+MOST_LANES = 1000
+
+#: What a job or the scheduler does; references of these regions follow one another.
+REGIONS = {
+    "held": "the job is submitted, but must wait for another one to end",
+    "queued": "the job may start and waits for that",
+    "running": "the job holds cores",
+    "submit": "a job is submitted",
+    "scheduling pass": "the scheduler decides which of the waiting jobs start",
+}
+HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
+
+
+#: Types of attributes, by the numbers that OTF2 has for them.
+UINT64, INT64, STRING = 4, 8, 11
+
+#: Attributes of their Enter: name, description, type; references are 2 and those that follow.
+ATTRIBUTES = (
+    ("job", "number of the job in the workload", INT64),
+    ("cores", "how many cores it asked for", UINT64),
+    ("estimate", "the run time that was requested, in ns", INT64),
+    ("user", "number of its user, -1 if not known", INT64),
+    ("attempt", "number of the attempt at this job, from 0", UINT64),
+    ("eligible", "the instant from which it could start, in ns; -1 if it never could", INT64),
+    ("why", "why it started when it did", STRING),
+    ("state", "what became of the attempt", STRING),
+    ("waiting", "jobs that waited before the pass", UINT64),
+    ("started", "jobs that the pass started", UINT64),
+)
+
+_TOLD_JOB = ("told job", "number of the running job that is told", INT64)
+
+
+class Told(NamedTuple):
+    """What is shown of running jobs that are told something, or say something: a region behind :data:`REGIONS`, and attributes
+    behind :data:`ATTRIBUTES`."""
+
+    region: dict[str, str]
+    attributes: tuple[tuple[str, str, int], ...]
+
+
+#: By the location where it is shown; a trace has those of which something is known, in this order.
+TOLD = {
+    "hints": Told(
+        {"hint": "a running job is told for how many of its cores another one waits"},
+        (
+            _TOLD_JOB,
+            ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
+            ("lack", "how many cores the waiting job lacks", UINT64),
+            ("wanted", "how many cores of the running job are wanted", UINT64),
+        ),
+    ),
+    "widths": Told(
+        {"width": "a running job is given cores, or asked for some, or wishes for others"},
+        (
+            _TOLD_JOB,
+            ("given", "how many cores it is given", UINT64),
+            ("asked", "how many cores it is asked for", UINT64),
+            ("wished", "how many cores it wishes for, 0 if for no others than before", UINT64),
+        ),
+    ),
+    "scales": Told(
+        {"scale": "the speeds of a running job's cores are scaled"},
+        (
+            _TOLD_JOB,
+            ("core", "number of the core, -1 for all of the job's", INT64),
+            ("parts per billion", "what part of its own speed it runs at from then on", UINT64),
+        ),
+    ),
+    "releases": Told(
+        {"release": "a running job gives cores back"},
+        (
+            ("releasing job", "number of the running job that gives cores back", INT64),
+            ("released", "how many cores it gives back", UINT64),
+        ),
+    ),
+}
+
+#: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
+CUT = ("cut because", "how all its cores were lost, and which was the last", STRING)
+
+_FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
+
+#: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut.
+WORDS = (*WHY, *STATES)
+
+
+class Spans(State):
+    """What is shown on some locations, of each in the order of time.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (n_locations + 1,)
+        Location ``k`` has the spans ``first[k]:first[k + 1]``.
+    start, end, region, row : ndarray of int64
+        Its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that tells of it.
+    values : ndarray of int64, shape (rows, attributes)
+        What attributes say: numbers, and references of strings; -1 of a string that this row does not have.
+    attributes, types : ndarray of int64, shape (attributes,)
+        The references and types of those that are written, which may be fewer.
+    """
+
+    first: Ints
+    start: Ints
+    end: Ints
+    region: Ints
+    row: Ints
+    values: Ints2
+    attributes: Ints
+    types: Ints
+
+    @property
+    def n_locations(self) -> int:
+        """Number of locations."""
+        return len(self.first) - 1
+
+
+class BatchLevel(NamedTuple):
+    """What is shown of a run beside what its cores did.
+
+    Attributes
+    ----------
+    load : LoadSeries
+        What the scheduler's counters say.
+    submits, passes : Spans
+        On one location; of no length. ``passes`` has no location where they were not kept.
+    told : mapping of str to Spans
+        Likewise, by the keys of :data:`TOLD`: what running jobs were told, and what they gave back.
+    hosts : HostSeries
+        What the hosts' counters say.
+    lanes : Spans
+        What became of the jobs, each on one lane; where they are too many for that, of the attempts that ran.
+    waiting : bool
+        Whether lanes show what waits, too.
+    power : PowerRecords or None
+        What the machine draws.
+    cut_because : tuple of str
+        What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
+    window_ns : (int, int) or None
+        The part of the run that is shown; None if it is all.
+    """
+
+    load: LoadSeries
+    submits: Spans
+    passes: Spans
+    told: Mapping[str, Spans]
+    hosts: HostSeries
+    lanes: Spans
+    waiting: bool
+    power: PowerRecords | None
+    cut_because: tuple[str, ...]
+    window_ns: tuple[int, int] | None = None
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 where there are none. Of a window
+        its own."""
+        if self.window_ns is not None:
+            return self.window_ns
+        every = np.concatenate(
+            [one for spans in (self.submits, self.passes, self.lanes) for one in (spans.start, spans.end)]
+        )
+        return (int(every.min()), int(every.max())) if len(every) else (0, 0)
+
+    def lane_of_rows(self, ledger: Ledger) -> Array:
+        """The lane on which each row of a ledger's jobs runs, int64 (n,); 0 of those that do not."""
+        location = np.repeat(np.arange(self.lanes.n_locations), np.diff(self.lanes.first))
+        ran = self.lanes.region == RUNNING
+        row, n = self.lanes.row[ran], len(ledger.jobs)
+        if (row >= n).any():  # attempts that were cut have further rows of values (_with_cuts)
+            cut = np.array(sorted(ledger.cut_because), np.int64)
+            row = np.where(row < n, row, cut[np.maximum(row - n, 0)])
+        lane = np.zeros(n, np.int64)
+        lane[row] = location[ran]
+        return lane
+
+
+class Counter(NamedTuple):
+    """A counter: a value times ten to the power of ``exponent`` is in its unit."""
+
+    name: str
+    description: str
+    unit: str
+    exponent: int
+    values: Array
+
+
+def power_counters(power: PowerRecords) -> list[Counter]:
+    """What is shown of power. A counter has a value at every instant: where there is no limit, it is the full power."""
+    found = [Counter("power", "what the machine draws", "W", -3, power.power_mw)]
+    if (limit := power.limit_mw) is not None:
+        words = "the lowest limit to it; where there is none, what is drawn if all cores work at full speed"
+        found.append(Counter("limit", words, "W", -3, np.where(limit < 0, power.full_mw, limit)))
+    if power.level is not None:
+        found.append(Counter("level", "state of running jobs that may be slowed, 0: full speed", "#", 0, power.level))
+    return found
+
+
+def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
+    """What a ledger's batch level shows; jobs that wait are shown if that takes no more lanes than ``most_lanes``."""
+    jobs = ledger.jobs
+    values = np.column_stack(
+        [
+            *(jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns),
+            1 + jobs.why.astype(np.int64),
+            1 + len(WHY) + jobs.state.astype(np.int64),
+        ]
+    ).astype(np.int64, copy=False)
+    # What was submitted before a window is in it from its begin on, but its submit is not.
+    first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
+    arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
+    submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
+    passes = ledger.passes
+    if passes is None:
+        points = _nowhere()
+    else:
+        told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
+        points = _points(PASS, passes.now_ns, np.arange(len(passes)), told, _attributes(_OF_JOB, len(ATTRIBUTES)))
+    lanes = _lanes(ledger, values, waiting=True)
+    waiting = lanes.n_locations <= most_lanes
+    if not waiting:
+        lanes = _lanes(ledger, values, waiting=False)
+    reached = _told(ledger)
+    because = tuple(sorted(set(ledger.cut_because.values())))
+    if because:
+        lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
+    shown = (submits, points, reached, host_series(ledger), lanes, waiting, ledger.power)
+    return BatchLevel(load_series(ledger), *shown, because, ledger.window_ns)
+
+
+def _nowhere() -> Spans:
+    nothing = np.zeros(0, np.int64)
+    return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
+
+
+def _told(ledger: Ledger) -> dict[str, Spans]:
+    # In the order of time; at one instant in that of the ledger.
+    hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
+    number, found = ledger.jobs.job_id, dict[str, tuple[Array, list[Array]]]()
+    if hints is not None:
+        waiting = np.where(hints.waiting < 0, -1, number[hints.waiting])
+        found["hints"] = hints.told_ns, [number[hints.job], waiting, hints.lack, hints.wanted]
+    if widths is not None:
+        change = widths.change
+        wished = np.where(change == 0, widths.core, 0)
+        at, job, sums = _at_once(widths.told_ns, widths.job, change > 0, change < 0, wished)
+        found["widths"] = at, [number[job], *sums]
+    if scales is not None:
+        found["scales"] = scales.told_ns, [number[scales.job], scales.core, scales.scale]
+    if releases is not None:
+        at, job, sums = _at_once(releases.released_ns, releases.job, np.ones(len(releases)))
+        found["releases"] = at, [number[job], *sums]
+    shown: dict[str, Spans] = {}
+    for place, (name, (at, columns)) in enumerate(found.items()):
+        order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
+        if name in ("widths", "releases"):
+            order = order[at[order] > _begin_ns(ledger)]  # what was so at a window's begin was told before
+        every = attributes_of(found, cut=False)
+        of = np.array([every.index(one) for one in TOLD[name].attributes])
+        kinds = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
+        shown[name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
+    return shown
+
+
+def _at_once(at: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[Array]]:
+    """Instants and rows of jobs, each pair once, in the order of rows; what is counted of all rows of the pair."""
+    kinds, place = np.unique(np.stack([job, at]), axis=1, return_inverse=True)
+    return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
+
+
+def attributes_of(told: Iterable[str], *, cut: bool) -> tuple[tuple[str, str, int], ...]:
+    """All attributes of a trace, in the order of their references: where jobs are told something, and some were cut, more."""
+    further = dict.fromkeys(one for name in told for one in TOLD[name].attributes)
+    return (*ATTRIBUTES, *further, *((CUT,) if cut else ()))
+
+
+def _attributes(first: int, stop: int) -> tuple[Array, Array]:
+    # References and types of those of these places.
+    kinds = [kind for _, _, kind in ATTRIBUTES[first:stop]]
+    return _FIRST_ATTRIBUTE + np.arange(first, stop), np.array(kinds, np.int64)
+
+
+def _points(region: int, instant_ns: Array, row: Array, values: Array, attributes: tuple[Array, Array]) -> Spans:
+    # Of no length, on one location.
+    n, at = len(row), np.ascontiguousarray(instant_ns, np.int64)
+    return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
+
+
+def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], told: Iterable[str]) -> Spans:
+    """The same lanes, on which what ran of an attempt that was cut says why; ``texts`` are strings behind :data:`WORDS`."""
+    rows = np.array(sorted(because), np.int64)
+    string = np.array([1 + len(WORDS) + texts.index(because[row]) for row in rows.tolist()], np.int64)
+    none = np.full(len(lanes.values), -1)
+    # Only what ran has it, so it has a row of its own.
+    values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
+    ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
+    row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
+    reference = _FIRST_ATTRIBUTE + len(attributes_of(told, cut=False))
+    return Spans(
+        *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
+        np.append(lanes.attributes, reference),
+        np.append(lanes.types, STRING),
+    )
+
+
+def _begin_ns(ledger: Ledger) -> int:
+    return int(np.iinfo(np.int64).min) if ledger.window_ns is None else ledger.window_ns[0]
+
+
+def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
+    """Each job on one lane from its submit to the end of its last attempt, or, without ``waiting``, each attempt from its
+    start; on as few lanes as that needs."""
+    jobs = ledger.jobs
+    begin = np.maximum(np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns), _begin_ns(ledger))
+    # One that was withdrawn before its submit left then; one that was so before it could start was held until then.
+    gone = np.maximum(np.where(jobs.started, jobs.start_ns, jobs.left_ns), begin)
+    eligible = np.where(jobs.eligible_ns < 0, gone, np.maximum(jobs.eligible_ns, begin))
+    edges = np.column_stack([begin, eligible, gone, np.where(jobs.started, jobs.end_ns, gone)])
+    held = (eligible > begin) | (jobs.eligible_ns < 0)
+    shown = np.column_stack([held, jobs.eligible_ns >= 0, jobs.started]) & [waiting, waiting, True]
+    row = np.flatnonzero(shown.any(axis=1))
+    whose = np.unique(jobs.job_id, return_inverse=True)[1] if waiting else np.arange(len(row))
+    n = int(whose.max(initial=-1)) + 1
+    first_ns, last_ns = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
+    np.minimum.at(first_ns, whose, edges[row, 0 if waiting else 2])
+    np.maximum.at(last_ns, whose, edges[row, 3])
+    lane, order = pack_lanes(first_ns, last_ns)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    by_lane = np.argsort(place[whose], kind="stable")  # attempts follow one another as they do in the ledger
+    row, lane = row[by_lane], lane[whose[by_lane]]
+    shown, edges = shown[row], edges[row]
+    upto = np.concatenate([[0], np.cumsum(shown.sum(axis=1))])
+    return Spans(
+        upto[np.searchsorted(lane, np.arange(lane.max(initial=-1) + 2))],
+        edges[:, :-1][shown],
+        edges[:, 1:][shown],
+        np.broadcast_to([HELD, QUEUED, RUNNING], shown.shape)[shown],
+        np.repeat(row, np.diff(upto)),
+        values,
+        *_attributes(0, _OF_JOB),
+    )

@@ -1,0 +1,151 @@
+"""Rows of bytes that are built column by column: many lines of text, or messages, in a few operations of numpy.
+
+A trace has millions of rows of a few forms. What a form has in common is written once for a whole block of rows; what not
+every row has, as leading zeros, is masked, and left out when the block becomes bytes. That passes some millions of rows per
+second and needs nothing compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.compiled import Array
+
+__all__ = ["BLOCK", "Rows", "Words", "merged", "words"]
+
+#: So many rows are built at once: enough to forget what a call costs, and few enough for the processor's cache.
+BLOCK = 1 << 14
+
+_THREE = np.array([list(f"{number:03d}".encode()) for number in range(1000)], np.uint8)
+
+
+class Words(NamedTuple):
+    """Some texts, to be chosen from: ``letters`` uint8 (k, longest), and ``lengths`` (k,) of them."""
+
+    letters: Array
+    lengths: Array
+
+
+def words(texts: Sequence[str]) -> Words:
+    """Texts in UTF-8."""
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in encoded], np.int64)
+    letters = np.zeros((len(encoded), int(lengths.max(initial=0))), np.uint8)
+    for row, text in zip(letters, encoded, strict=True):
+        row[: len(text)] = list(text)
+    return Words(letters, lengths)
+
+
+class _Part(NamedTuple):
+    content: bytes | Array  # of all rows, or uint8 (n, width)
+    width: int
+    keep: Array | None  # bool (n,) or (n, width); None: all of it
+
+
+class Rows:
+    """``n`` rows, to which parts are appended."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._parts: list[_Part] = []
+
+    def put(self, content: bytes | Array, keep: Array | None = None) -> Rows:
+        """Append bytes, the same for all rows or uint8 (n, width), where ``keep`` (bool (n,) or (n, width)) says so."""
+        width = len(content) if isinstance(content, bytes) else content.shape[1]
+        if width:
+            self._parts.append(_Part(content, width, keep))
+        return self
+
+    def add(self, other: Rows, keep: Array | None = None) -> Rows:
+        """Append what other rows have, where ``keep`` (bool (n,)) says so."""
+        for content, _, own in other._parts:
+            if own is None or keep is None:
+                self.put(content, keep if own is None else own)
+            else:
+                self.put(content, own & (keep if own.ndim == 1 else keep[:, None]))
+        return self
+
+    def number(self, values: Array) -> Rows:
+        """Append whole numbers in decimal, without leading zeros."""
+        values = np.asarray(values, np.int64)
+        negative = values < 0
+        if negative.any():
+            self.put(b"-", negative)
+            values = np.abs(values)
+        width = len(str(int(values.max(initial=0))))
+        powers = 10 ** np.arange(width - 1, 0, -1, dtype=np.int64)
+        keep = np.ones((self.n, width), np.bool_)
+        np.greater_equal(values[:, None], powers, out=keep[:, : width - 1])
+        return self.put(_digits(values, width), keep)
+
+    def decimal(self, values: Array, places: int) -> Rows:
+        """Append whole numbers with their last so many digits behind a point; ``places`` is a multiple of 3."""
+        whole, rest = np.divmod(np.asarray(values, np.int64), 10**places)
+        return self.number(whole).put(b".").put(_digits(rest, places))
+
+    def word(self, known: Words, which: Array) -> Rows:
+        """Append one of some texts in each row."""
+        lengths = known.lengths[which]
+        return self.put(known.letters[which], np.arange(known.letters.shape[1]) < lengths[:, None])
+
+    @property
+    def lengths(self) -> Array:
+        """How many bytes each row has, int64 (n,)."""
+        found = np.zeros(self.n, np.int64)
+        for _, width, keep in self._parts:
+            if keep is None:
+                found += width
+            else:
+                found += keep.sum(axis=1) if keep.ndim == 2 else keep * width
+        return found
+
+    @property
+    def uniform(self) -> int | None:
+        """The number of bytes of all rows, if nothing is masked."""
+        return None if any(part.keep is not None for part in self._parts) else sum(part.width for part in self._parts)
+
+    def matrix(self) -> tuple[Array, Array]:
+        """Bytes, and which of them there are: uint8 and bool (n, width)."""
+        width = sum(part.width for part in self._parts)
+        out, mask = np.empty((self.n, width), np.uint8), np.ones((self.n, width), np.bool_)
+        at = 0
+        for content, size, keep in self._parts:
+            out[:, at : at + size] = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
+            if keep is not None:
+                mask[:, at : at + size] = keep if keep.ndim == 2 else keep[:, None]
+            at += size
+        return out, mask
+
+    def tobytes(self) -> bytes:
+        """All rows, one behind the other."""
+        out, mask = self.matrix()
+        return out.tobytes() if self.uniform is not None else out[mask].tobytes()
+
+
+def merged(groups: Sequence[tuple[Array, Rows]]) -> bytes:
+    """Rows of several forms in the order of their instants; at one instant in that of the groups."""
+    instants = np.concatenate([instant for instant, _ in groups]) if groups else np.zeros(0, np.int64)
+    built = [rows.matrix() for _, rows in groups]
+    width = max((out.shape[1] for out, _ in built), default=0)
+    whole, there = np.empty((len(instants), width), np.uint8), np.zeros((len(instants), width), np.bool_)
+    at = 0
+    for out, mask in built:
+        n, size = out.shape
+        whole[at : at + n, :size], there[at : at + n, :size] = out, mask
+        at += n
+    order = np.argsort(instants, kind="stable")
+    return whole[order][there[order]].tobytes()
+
+
+def _digits(values: Array, width: int) -> Array:
+    # The last digits of numbers from 0, uint8 (n, width), with leading zeros.
+    groups = -(-width // 3)
+    out = np.empty((len(values), 3 * groups), np.uint8)
+    for group in range(groups - 1, -1, -1):
+        rest = values // 1000
+        out[:, 3 * group : 3 * group + 3] = _THREE[values - 1000 * rest]
+        values = rest
+    return out[:, 3 * groups - width :]

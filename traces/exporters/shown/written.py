@@ -1,0 +1,51 @@
+"""The file of a trace: new, or an error in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from traces.base.errors import InputError
+from traces.exporters.shown.batch_level import BatchLevel
+from traces.ledger import JobRecords
+
+__all__ = ["check_begin", "fresh"]
+
+#: So many bytes are kept before they are written.
+_BUFFER = 1 << 20
+
+
+@contextmanager
+def fresh(path: Path) -> Iterator[BinaryIO]:
+    """A new file to write to, in a folder that is made if need be.
+
+    Raises
+    ------
+    InputError
+        If there is one already, or it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb", buffering=_BUFFER) as file:
+            yield file
+    except FileExistsError:
+        raise InputError(f"{path} exists already") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def check_begin(batch: BatchLevel, jobs: JobRecords) -> None:
+    """Refuse a run that begins before time 0.
+
+    Raises
+    ------
+    InputError
+        If a job is submitted before it.
+    """
+    if batch.span_ns[0] < 0:
+        raise InputError(
+            f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
+            "a trace cannot show what is before time 0"
+        )

@@ -1,0 +1,207 @@
+"""The tables of a run as the columns that a timeline is drawn from.
+
+Tasks are in the order in which they are drawn: by core, then by time. Of each the page is told how long the core had been
+without a task, and how long it took; jobs, numbers and chunks as differences. So a task needs about seven bytes, five
+of which are its time, which nothing makes shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.base.packed_columns import packed_text
+from traces.compiled import Array
+from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.steps import Steps, steps
+from traces.timeline.coding import coded_columns
+from traces.timeline.held import Held, held_cores
+from traces.timeline.tables import TimelineTables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["timeline_text"]
+
+_JOB_COLUMNS = (
+    "job_id",
+    "attempt",
+    "submit_ns",
+    "eligible_ns",
+    "start_ns",
+    "end_ns",
+    "cores",
+    "held_cores",
+    "tasks",
+    "chunks",
+)
+
+#: Columns of text that jobs may have, with what few words they have, or the reasons that somebody gave.
+_JOB_TEXTS = ("why", "state", "name", "application", "started_because", "cut_because", "rejected_because")
+
+_TASK_COLUMNS = ("job_id", "core", "start_ns", "end_ns", "task", "chunk")
+
+_DIFFERENCES = frozenset(
+    {
+        "job_id",
+        "submit",
+        "hold_job",
+        "hold_lo",
+        "task_job",
+        "task_number",
+        "task_chunk",
+        "queue_at",
+        "queue",
+        "busy_at",
+        "busy",
+        "power_at",
+        "power",
+        "limit",
+    }
+)
+
+
+def timeline_text(tables: TimelineTables) -> str:
+    """The text that a page carries for its timeline.
+
+    Parameters
+    ----------
+    tables : TimelineTables
+        Of a run.
+
+    Returns
+    -------
+    str
+        Packed columns (``traces.base.packed_columns``). Instants are exact, whatever their unit is on the page.
+
+    Raises
+    ------
+    InputError
+        If a table lacks a column, or the tables do not fit each other.
+    """
+    job_id, attempt, submit, eligible, start, end, *counts = arrays(tables.jobs, _JOB_COLUMNS, "jobs")
+    started = start >= 0
+    base = int(submit.min(initial=np.iinfo(np.int64).max))
+    base = min(base, int(start[started].min(initial=base))) if len(submit) else 0
+    held = held_cores(tables.jobs, tables.releases, tables.widths)
+    columns: dict[str, Array] = {
+        "job_id": job_id,
+        "attempt": attempt,
+        "submit": submit - base,
+        "eligible_after": eligible - submit,
+        "wait": np.where(started, start - eligible, 0),
+        "run": np.where(started, end - start, 0),
+        "started": started.astype(np.int64),
+        **dict(zip(_JOB_COLUMNS[6:], counts, strict=True)),
+        "hold_job": held.job,
+        "hold_lo": held.lo,
+        "hold_cores": held.hi - held.lo,
+        "hold_late": held.begin_ns - start[held.job],
+        "hold_early": end[held.job] - held.end_ns,
+        "first_core": np.diff(tables.first_core),
+    }
+    columns |= _series(tables, held, base, started)
+    if tables.tasks is not None:
+        columns |= _tasks(tables, base)
+    texts: dict[str, Any] = {}
+    for name, words in _job_texts(tables).items():
+        columns[f"{name}_code"], texts[name] = _codes(words)
+    if tables.causes is not None:
+        columns["cause_job"], words = _causes(tables.causes, job_id, attempt)
+        columns["cause_code"], texts["cause"] = _codes(words)
+    planes, how = coded_columns(columns, _DIFFERENCES)
+    if "imbalance" in tables.jobs:
+        planes["imbalance"] = tables.jobs["imbalance"].to_numpy(np.float64)
+    about = {
+        "base_ns": str(base),  # of which a number of JSON would lose digits
+        "start_s": tables.start_s,
+        "hosts": tables.host_names,
+        "texts": texts,
+        "coded": how,
+    }
+    return packed_text(planes, about)
+
+
+def _codes(words: Sequence[str]) -> tuple[Array, list[str]]:
+    # Places of words in the list of all, in the order in which they first appear.
+    place: dict[str, int] = {}
+    codes = np.array([place.setdefault(word, len(place)) for word in words], np.int64)
+    return codes, list(place)
+
+
+def _job_texts(tables: TimelineTables) -> dict[str, list[str]]:
+    jobs = tables.jobs
+    texts = {name: [_text(word) for word in jobs[name].tolist()] for name in _JOB_TEXTS if name in jobs}
+    techniques = [tables.technique] * len(jobs)
+    if "chosen" in jobs:
+        techniques = [_text(word) or tables.technique for word in jobs["chosen"].tolist()]
+    if tables.tasks is not None or any(techniques):
+        texts["technique"] = techniques
+    if tables.users is not None:
+        if len(tables.users) != len(jobs):
+            raise InputError(f"{len(tables.users)} users for {len(jobs)} rows of jobs")
+        texts["user"] = list(tables.users)
+    return texts
+
+
+def _text(word: object) -> str:
+    return word if isinstance(word, str) else ""
+
+
+def _tasks(tables: TimelineTables, base: int) -> dict[str, Array]:
+    assert tables.tasks is not None
+    numbers, core, start, end, task, chunk = arrays(tables.tasks, _TASK_COLUMNS, "tasks")
+    job_id, count = arrays(tables.jobs, ("job_id", "tasks"), "jobs")
+    if int(count.sum()) != len(numbers) or (np.repeat(job_id, count) != numbers).any():
+        raise InputError("the tables of jobs and of tasks are not of one run: they differ in the tasks of jobs")
+    n_cores = int(tables.first_core[-1])
+    if len(core) and not 0 <= int(core.min()) <= int(core.max()) < n_cores:
+        raise InputError(f"the table of tasks has a core {int(core.max())}; the machine has {n_cores}")
+    order = np.lexsort((end, start, core))
+    core, start, end = core[order], start[order], end[order]
+    before = np.full(len(core), base, np.int64)
+    same = core[1:] == core[:-1]
+    before[1:][same] = end[:-1][same]
+    return {
+        "core_tasks": np.bincount(core, minlength=n_cores),
+        "task_gap": start - before,
+        "task_run": end - start,
+        "task_job": np.repeat(np.arange(len(count)), count)[order],
+        "task_number": task[order],
+        "task_chunk": chunk[order].astype(np.int64),
+    }
+
+
+def _series(tables: TimelineTables, held: Held, base: int, started: Array) -> dict[str, Array]:
+    eligible, start = arrays(tables.jobs, ("eligible_ns", "start_ns"), "jobs")
+    queue = steps(eligible[started], start[started], np.ones(int(started.sum()), np.int64))
+    busy = steps(held.begin_ns, held.end_ns, held.hi - held.lo)
+    found = _steps("queue", queue, base) | _steps("busy", busy, base)
+    if tables.power is not None:
+        instant, power, limit = arrays(tables.power, ("instant_ns", "power_mw", "limit_mw"), "power")
+        found |= {"power_at": instant - base, "power": power, "limit": limit}
+    return found
+
+
+def _steps(name: str, function: Steps, base: int) -> dict[str, Array]:
+    return {f"{name}_at": function.instant_ns - base, name: function.value}
+
+
+def _causes(causes: pd.DataFrame, job_id: Array, attempt: Array) -> tuple[Array, list[str]]:
+    # By row of the jobs: the row that it waited for, or -1, and in which way.
+    numbers, tries, cause, cause_job, cause_attempt = arrays(
+        causes, ("job_id", "attempt", "cause", "cause_job", "cause_attempt"), "causes"
+    )
+    row = {key: k for k, key in enumerate(zip(job_id.tolist(), attempt.tolist(), strict=True))}
+    found = np.full(len(job_id), -1, np.int64)
+    words = [""] * len(job_id)
+    columns = (numbers, tries, cause, cause_job, cause_attempt)
+    for one, trial, word, other, other_trial in zip(*(column.tolist() for column in columns), strict=True):
+        at = row.get((one, trial))
+        if at is not None:
+            words[at] = _text(word)
+            found[at] = row.get((other, other_trial), -1)
+    return found, words

@@ -1,0 +1,95 @@
+"""What a timeline shows: the tables of a run, and what there is to say of its jobs beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.tables import read_jobs, read_power
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TimelineTables", "folder_tables"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TimelineTables:
+    """The tables of a run, as docs/results.md has them.
+
+    Attributes
+    ----------
+    jobs : DataFrame
+        jobs.parquet.
+    first_core : int64 (hosts + 1,)
+        First core of each host, and one beyond the last.
+    host_names : list of str
+        One per host.
+    tasks : DataFrame or None
+        tasks.parquet: every row of it; without it the timeline shows which cores jobs held.
+    releases, widths : DataFrame or None
+        Cores that jobs released before their end; that they were given after their start.
+    power : DataFrame or None
+        power.parquet.
+    technique : str
+        What schedules the tasks of jobs of which the table of jobs does not say it (``chosen``, ``application``).
+    users : sequence of str or None
+        Whose each row of the jobs is, empty where nobody says it.
+    causes : DataFrame or None
+        Of some jobs why they started later than in another run, as a comparison found it: ``job_id``, ``attempt``, ``cause``,
+        ``cause_job`` and ``cause_attempt``, as ``delays.parquet`` has them of one of its runs.
+    start_s : float or None
+        Where time 0 is, in seconds since 1970 (``UnixStartTime`` of a log); None where nobody says it.
+    """
+
+    jobs: pd.DataFrame
+    first_core: Array
+    host_names: list[str]
+    tasks: pd.DataFrame | None = None
+    releases: pd.DataFrame | None = None
+    widths: pd.DataFrame | None = None
+    power: pd.DataFrame | None = None
+    technique: str = ""
+    users: list[str] | None = None
+    causes: pd.DataFrame | None = None
+    start_s: float | None = None
+
+
+def folder_tables(folder: Path, record: Mapping[str, Any]) -> TimelineTables:
+    """The tables of a result of ``twolevel run``.
+
+    Parameters
+    ----------
+    folder : Path
+        The result.
+    record : mapping
+        What its run.json says.
+
+    Raises
+    ------
+    InputError
+        If there is no table of jobs, a table cannot be read, or the record does not say which hosts the machine had.
+    """
+    machine = record.get("machine") or {}
+    first_core, names = machine.get("first_core"), machine.get("host_names")
+    if not isinstance(names, list) or not isinstance(first_core, list) or len(first_core) != len(names) + 1:
+        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had")
+    power = folder / "power.parquet"
+    arguments = record.get("arguments") or {}
+    return TimelineTables(
+        jobs=read_jobs(folder / "jobs.parquet"),
+        first_core=np.array(first_core, np.int64),
+        host_names=[str(name) for name in names],
+        tasks=TASKS.read_if_there(folder),
+        releases=RELEASES.read_if_there(folder),
+        widths=WIDTHS.read_if_there(folder),
+        power=read_power(power) if power.is_file() else None,
+        technique=str(arguments.get("als") or ""),
+    )
