@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bls.power.report import PowerReport
+    from bridge.report.page import Page
     from bridge.runs.plots import Plots
 
 __all__ = ["BatchNotes", "Result", "summary_rows"]
@@ -372,6 +373,12 @@ class Result:
         from bridge.runs.plots import Plots
 
         return Plots(self)
+
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.runs.page import page_of_run, parts_of_result
+
+        return page_of_run(parts_of_result(self))
 
     @cached_property
     def transfers(self) -> pd.DataFrame:

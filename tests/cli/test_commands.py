@@ -45,7 +45,7 @@ COMMANDS = (
         "trace cut",
         "trace convert",
     ),
-    *("platform", "gantt", "power", "figures", "doctor", "cite"),
+    *("platform", "gantt", "power", "figures", "report", "doctor", "cite"),
 )
 
 
