@@ -7,10 +7,15 @@ and compares. What Node.js needs is installed under ``.venv``, as ``tools/page/p
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,11 +26,11 @@ BUILT = {"src/page.ts": "page.js", "src/page.css": "page.css"}
 
 
 def installed() -> Path:
-    """The folder of what ``package-lock.json`` names: installed once, and again when the file has changed."""
-    folder = Path(sys.prefix) / "page-tools"
+    """The folder of what ``package-lock.json`` names, installed once; of another such file there is another folder."""
     lock = (SOURCE / "package-lock.json").read_bytes()
+    folder = Path(sys.prefix) / f"page-tools-{hashlib.sha256(lock).hexdigest()[:8]}"
     done = folder / "installed"
-    if not done.exists() or done.read_bytes() != lock:
+    if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for name in ("package.json", "package-lock.json"):
@@ -33,8 +38,8 @@ def installed() -> Path:
         npm = Path(sys.prefix) / "bin" / "npm"
         command = [npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run(command, cwd=folder, env=environment(), check=True)
-        done.write_bytes(lock)
-    return folder / "node_modules" / ".bin"
+        done.touch()
+    return folder / "node_modules"
 
 
 def environment() -> dict[str, str]:
@@ -43,14 +48,94 @@ def environment() -> dict[str, str]:
 
 
 def build(assets: Path) -> None:
-    """Check the types, then write the bundles to `assets`."""
-    tools = installed()
-    subprocess.run([tools / "tsc", "--project", SOURCE], env=environment(), check=True)
+    """Check the types, then write to `assets`: the bundles, the licences of what is in them, and what metrics are."""
+    modules = installed()
     assets.mkdir(parents=True, exist_ok=True)
+    # Compilers look for what sources import in the folders above these: a copy of the sources is put there.
+    with tempfile.TemporaryDirectory(dir=modules.parent) as place:
+        shutil.copytree(SOURCE, place, dirs_exist_ok=True)
+        packages = bundle(Path(place), modules, assets)
+    (assets / "licences.txt").write_text(licences(modules, packages), encoding="utf-8")
+    text = json.dumps(definitions(), indent=1, ensure_ascii=False)
+    (assets / "definitions.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def bundle(place: Path, modules: Path, assets: Path) -> set[str]:
+    """Check the types of the sources, and write what is built of them; the names of the packages that are in it."""
+    subprocess.run([modules / ".bin/tsc", "--project", place], env=environment(), check=True)
+    packages: set[str] = set()
     for source, target in BUILT.items():
         options = ["--bundle", "--minify", "--target=es2022", "--charset=utf8", "--log-level=warning"]
-        command = [tools / "esbuild", SOURCE / source, *options, f"--outfile={assets / target}"]
-        subprocess.run(command, env=environment(), check=True)
+        with tempfile.NamedTemporaryFile(suffix=".json") as told:
+            options += ["--legal-comments=none", f"--metafile={told.name}", f"--outfile={assets / target}"]
+            command = [modules / ".bin/esbuild", place / source, *options]
+            subprocess.run(command, env=environment(), check=True)
+            inputs = json.loads(Path(told.name).read_text(encoding="utf-8"))["inputs"]
+        packages |= {found[1] for name in inputs if (found := re.search(r"node_modules/((?:@[^/]+/)?[^/]+)/", name))}
+    return packages
+
+
+def licences(modules: Path, packages: set[str]) -> str:
+    """The licences of packages, which who passes their code on has to pass on, too: each text once."""
+    of_text: dict[str, list[str]] = {}
+    for name in sorted(packages):
+        about = json.loads((modules / name / "package.json").read_text(encoding="utf-8"))
+        files = sorted(path for path in (modules / name).iterdir() if path.name.upper().startswith("LICEN"))
+        text = files[0].read_text(encoding="utf-8").strip() if files else f"Licence: {about['license']}"
+        of_text.setdefault(text, []).append(f"{name} {about['version']}")
+    return "\n\n".join(f"{', '.join(names)}\n\n{text}" for text, names in of_text.items()) + "\n"
+
+
+#: Pages whose tables say what a metric or a column is; the last one has the last word.
+DEFINING = ("results.md", "report.md", "compare.md", "metrics.md")
+
+
+def definitions() -> dict[str, dict[str, str]]:
+    """What the pages say of every metric and column, by its name, and under which heading metrics stand."""
+    found: dict[str, dict[str, str]] = {}
+    for name in DEFINING:
+        page = next((ROOT / "docs").rglob(name)).read_text(encoding="utf-8")
+        symbols: dict[str, str] = {}
+        for title, text in re.findall(r"^##+ (.+)\n((?:(?!##).*\n)*)", page, re.MULTILINE):
+            for head, row in _rows(text):
+                if head == ["word", "meaning"]:
+                    said = _plain(row[1].split(";")[0])
+                    symbols |= dict(
+                        zip(row[0].split(", "), said.split(" and ") if "," in row[0] else [said], strict=True)
+                    )
+                elif head[0] in ("metric", "column") or "name" in head:
+                    names = row[head.index("name")] if "name" in head else row[0]
+                    # The letters of blocks of free cores are of their own.
+                    one = {"words": _explained(_plain(row[-1]), {} if title == "Fragmentation" else symbols)}
+                    given = dict.fromkeys(re.findall(r"`(\w+)`", names), one)
+                    if name == DEFINING[-1]:
+                        found |= {metric: one | {"heading": title} for metric in given}
+                    else:
+                        found = given | found  # the first table that has a name, that of jobs, says it
+    return dict(sorted(found.items()))
+
+
+def _explained(words: str, symbols: dict[str, str]) -> str:
+    # A formula with what its letters stand for.
+    used = [one for one in symbols if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.])", words)]
+    return f"{words}; {', '.join(f'{one}: {symbols[one]}' for one in used)}" if used else words
+
+
+def _rows(page: str) -> Iterator[tuple[list[str], list[str]]]:
+    # Each row of each table with the table's head.
+    head: list[str] = []
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not line.startswith("|"):
+            head = []
+        elif not head:
+            head = cells
+        elif set(line) - set("|-: "):
+            yield head, cells
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "").replace("**", "")
 
 
 def main() -> None:

@@ -102,6 +102,11 @@ COMMANDS: dict[str, _Command] = {
         "Draw the figures of a run or a study.",
         "twolevel figures results --only utilisation --only heat --format svg",
     ),
+    "report": _Command(
+        "bridge.cli.report_commands",
+        "Write the page of a result.",
+        "twolevel report results -o page.html",
+    ),
     "warm-up": _Command(
         "bridge.cli.kernel_commands",
         "Compile the kernels now.",

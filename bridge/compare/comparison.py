@@ -20,6 +20,8 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bridge.report.page import Page
+
 __all__ = [
     "BOOT_COLUMNS",
     "CUT_COLUMNS",
@@ -71,6 +73,12 @@ class Comparison:
     counts: Mapping[str, int]
     causes: tuple[Causes, Causes]
     rows: tuple[Array, Array]
+
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.compare.page import page_of_comparison
+
+        return page_of_comparison(self)
 
 
 @dataclass(frozen=True)

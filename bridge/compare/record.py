@@ -21,7 +21,7 @@ from traces.tables import read_jobs, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "RunFolder", "differing", "job_rows", "read_run", "write_comparison"]
+__all__ = ["METRICS", "RunFolder", "differing", "job_rows", "rankings", "read_run", "write_comparison"]
 
 #: Those of the two runs that are shown beside each other.
 METRICS = ("makespan_ns", "mean_wait_ns")
@@ -159,10 +159,7 @@ def write_comparison(
         "jobs": compared.counts,
         **{name: [a.metric(name), b.metric(name)] for name in METRICS},
         **({} if power is None else {"power": dict(power)}),
-        "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
-        "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
-        "most_delaying": _delays_of(compared, "later_ns", top, later=True),
-        "most_advancing": _delays_of(compared, "earlier_ns", top, later=False),
+        **rankings(compared, top),
         "chain_of": late,
         "chain": [_link(compared, link, str(late)) for link in links],
     }
@@ -172,6 +169,16 @@ def write_comparison(
         figures["chain"] = delay_chain_figure(delays.iloc[[link.row for link in links]], late=late)
     for name, figure in figures.items():
         save_all(figure, [folder / f"{name}.{form}" for form in ("svg", "png")])
+
+
+def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
+    """Who was moved most, and who moved others most, ``top`` rows of each."""
+    return {
+        "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
+        "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
+        "most_delaying": _delays_of(compared, "later_ns", top, later=True),
+        "most_advancing": _delays_of(compared, "earlier_ns", top, later=False),
+    }
 
 
 def _column(values: Array) -> Any:

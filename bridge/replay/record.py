@@ -12,7 +12,7 @@ from bridge.runs.gantt import slurm_title
 from bridge.runs.record import write_run
 from traces.base.time import NS_PER_S, format_ns
 
-__all__ = ["replay_rows", "write_replay"]
+__all__ = ["replay_account", "replay_rows", "write_replay"]
 
 
 def write_replay(
@@ -21,8 +21,13 @@ def write_replay(
     """Write what a run writes; ``run.json`` has a key ``replay`` more."""
     write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
-    record["replay"] = {**done.cost, "keys": dict(done.found.keys), "replaced": [*done.found.replaced, *done.notes]}
+    record["replay"] = replay_account(done)
     write_record(folder / "run.json", record)
+
+
+def replay_account(done: Replay) -> dict[str, Any]:
+    """What a replay has taken, and what Slurm was told: the key ``replay`` of its record."""
+    return {**done.cost, "keys": dict(done.found.keys), "replaced": [*done.found.replaced, *done.notes]}
 
 
 def replay_rows(done: Replay) -> list[tuple[str, str]]:

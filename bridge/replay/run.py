@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bls.engine.status import BatchStatus
 from bls.policies.slurm.parameters import LEAD_NS
@@ -30,6 +30,9 @@ from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.time import NS_PER_S
+
+if TYPE_CHECKING:
+    from bridge.report.page import Page
 
 __all__ = ["Replay", "ReplayOptions", "replay"]
 
@@ -75,6 +78,12 @@ class Replay:
     cost: dict[str, Any]
     found: Configuration
     notes: tuple[str, ...]
+
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.replay.report.page import page_of_replay
+
+        return page_of_replay(self)
 
 
 def replay(

@@ -17,7 +17,7 @@ from als.lengths import takes_variation
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
-from bridge.options.declared import TRACE_DETAIL
+from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import Scenario
 from traces import ledger_tables, tables
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bls.power.report import PowerReport
+    from bridge.report.page import Page
     from bridge.runs.plots import Plots
 
 __all__ = ["BatchNotes", "Result", "summary_rows"]
@@ -373,6 +374,12 @@ class Result:
 
         return Plots(self)
 
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.runs.page import page_of_run, parts_of_result
+
+        return page_of_run(parts_of_result(self))
+
     @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per transfer between two cores (``traces.ledger_tables.TRANSFERS``).
@@ -517,9 +524,9 @@ class Result:
     def write_trace(
         self,
         path: str | Path,
-        format: str = "otf2",
+        format: str = TRACE_FORMATS.default,
         *,
-        detail: str = "task",
+        detail: str = TRACE_DETAIL.default,
         window: str | None = None,
         cores: str | None = None,
         jobs: str | None = None,

@@ -227,7 +227,7 @@ def draw_study_figures(
 
     drawn = []
     study = study or read_study_record(folder).study()
-    planned = list(_planned(study, folder, names))
+    planned = list(planned_figures(study, folder, names))
     paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
     if target is None:
         target = folder / FIGURES
@@ -237,8 +237,16 @@ def draw_study_figures(
     return drawn
 
 
-def _planned(study: Study, folder: Path, names: Sequence[str]) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    # Each figure: its name, that of its files, its title and what it is drawn of.
+def planned_figures(
+    study: Study, folder: Path, names: Sequence[str] = ()
+) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of.
+
+    Raises
+    ------
+    InputError
+        As :func:`draw_study_figures`.
+    """
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:

@@ -27,6 +27,7 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bridge.report.page import Page
     from bridge.studies.plots import StudyPlots
 
 __all__ = ["Cell", "Grid", "Rows", "run_grid"]
@@ -131,6 +132,12 @@ class Rows(list[Cell]):
             return [Part("", words, self.frame)] if name in OF_RESULTS else []
 
         return StudyPlots(parts)
+
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.studies.page import page_of_rows
+
+        return page_of_rows(self.source, self.frame)
 
     def _repr_html_(self) -> str:
         return str(self.frame._repr_html_())  # type: ignore[operator]

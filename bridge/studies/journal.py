@@ -118,6 +118,23 @@ class Journal:
         self.finished: dict[tuple[str, int], tuple[int, int]] = {}
         self.failed: dict[tuple[str, int], int] = {}
 
+    @classmethod
+    def as_it_stands(cls, folder: Path) -> Journal:
+        """What has been written so far, of a study that another process may be at work on: to be read, not added to.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it is of another form or another version of this program.
+        """
+        journal = cls(folder)
+        try:
+            with open(journal._path, "rb") as lines:
+                journal._read_lines(lines)
+        except OSError as error:
+            raise InputError(f"{journal._path}: cannot be read: {error.strerror}") from None
+        return journal
+
     def __enter__(self) -> Journal:
         try:
             self._file = open(self._path, "a+b", buffering=0)  # closed by __exit__

@@ -5,7 +5,7 @@ They are made from the journal, in the study's order: the same study gives the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from bridge.studies.study import Study, option_column
 from traces.base.errors import InputError
 from traces.tables import ColumnKind, write_blocks
 
-__all__ = ["COSTS", "RESULTS", "write_tables"]
+__all__ = ["COSTS", "RESULTS", "ended_rows", "write_tables"]
 
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 
@@ -71,28 +71,44 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     kinds = {name: "real" if kind == "unknown" else kind for name, kind in kinds.items()}
     if study.metrics is not None:
         kinds = {name: kinds.get(name, "real") for name in study.metrics}
-    options = {column_name(name): option_column(study.cells, name) for name in study.columns}
+    options = _option_columns(study)
     heads: dict[str, ColumnKind] = {"cell": "whole", "workload": "text"}
     heads |= {name: _kind(column) for name, column in options.items()}
     heads |= {"seed": "seed" if max(study.seeds) >= 2**63 else "whole", "error": "text"}
 
-    def placed(row: int) -> dict[str, Any]:
-        cell, seed = divmod(row, len(study.seeds))
-        place = {"cell": cell, "workload": study.cells[cell].workload.name}
-        return place | {name: column[cell] for name, column in options.items()} | {"seed": study.seeds[seed]}
-
     def results(row: int, entry: Entry) -> dict[str, Any]:
-        return placed(row) | {"error": entry.error} | (entry.metrics or {})
+        return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
 
     def costs(row: int, entry: Entry) -> dict[str, Any]:
         took = {"jobs": entry.jobs or None, "wall_s": entry.wall_s}
-        return placed(row) | took | {"simulation_s": entry.simulation_s, "worker": entry.worker}
+        return _placed(study, options, row) | took | {"simulation_s": entry.simulation_s, "worker": entry.worker}
 
     write_blocks({**heads, **kinds}, _rows(study, keys, journal, results), folder / RESULTS)
     costs_kinds: dict[str, ColumnKind] = {"jobs": "whole", "wall_s": "real", "simulation_s": "real", "worker": "text"}
     del heads["error"]
     write_blocks({**heads, **costs_kinds}, _rows(study, keys, journal, costs), folder / COSTS)
     return failed
+
+
+def ended_rows(study: Study, keys: Sequence[str], journal: Journal) -> list[dict[str, Any]]:
+    """The rows of results.parquet of the cells and seeds that have ended so far, in the study's order."""
+    options = _option_columns(study)
+    return [
+        _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
+        for row, entry in enumerate(journal.entries(_keys(keys, study.seeds), study.metrics))
+        if entry is not None
+    ]
+
+
+def _option_columns(study: Study) -> dict[str, Sequence[object]]:
+    return {column_name(name): option_column(study.cells, name) for name in study.columns}
+
+
+def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> dict[str, Any]:
+    # What a row is of.
+    cell, seed = divmod(row, len(study.seeds))
+    place = {"cell": cell, "workload": study.cells[cell].workload.name}
+    return place | {name: column[cell] for name, column in options.items()} | {"seed": study.seeds[seed]}
 
 
 def _rows(

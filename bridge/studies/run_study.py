@@ -30,6 +30,7 @@ from traces.base.notebook import html_table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bridge.report.page import Page
     from bridge.studies.plots import StudyPlots
 
 __all__ = ["Report", "Watch", "run_study"]
@@ -95,6 +96,12 @@ class Report:
         from bridge.studies.plots import StudyPlots
 
         return StudyPlots(partial(parts_of, *self._ran()))
+
+    def report(self) -> Page:
+        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        from bridge.studies.page import study_page
+
+        return study_page(self._ran()[1])
 
     def _ran(self) -> tuple[Study, Path]:
         if self.study is None or self.folder is None:

@@ -106,6 +106,7 @@ def test_every_page_with_examples_is_known() -> None:
         "reference/loop",
         "how-to/plug-ins",
         "reference/power",
+        "reference/report",
         "how-to/schedulers",
         "how-to/simgrid",
         "explanation/slurm-and-ours",

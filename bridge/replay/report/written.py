@@ -16,12 +16,12 @@ from traces.base.time import format_ns
 from traces.figures.replay.makespans import rate_name
 from traces.tables import joined_frames, rows_frame
 
-__all__ = ["REPORT", "Report", "write_report"]
+__all__ = ["MEASURES", "REPORT", "Report", "write_report", "written"]
 
 REPORT = "report.md"
 
 #: Measures by their name in the tables: what they are called, and how they are written.
-_MEASURES = {
+MEASURES = {
     "jobs": "jobs that ran",
     "attempts": "attempts that ran",
     "makespan_ns": "makespan",
@@ -111,7 +111,7 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _written(name: str, value: Any) -> str:
+def written(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name.endswith("_ns"):
@@ -134,11 +134,11 @@ def _side_by_side(report: Report, folder: Path) -> list[str]:
     rows_frame(rows).to_csv(folder / "measures.csv", index=False)
     several = len(repeats) > 1
     table = []
-    for name, words in _MEASURES.items():
-        cells = [words, *(_written(name, one[name]) for one in found.values())]
+    for name, words in MEASURES.items():
+        cells = [words, *(written(name, one[name]) for one in found.values())]
         if several:
             values = [one[name] for one in repeats if one[name] is not None]
-            cells.append(f"{_written(name, min(values))} … {_written(name, max(values))}" if values else "")
+            cells.append(f"{written(name, min(values))} … {written(name, max(values))}" if values else "")
         table.append(cells)
     span = f"{format_ns(interval.begin_ns)} to {format_ns(interval.end_ns)}"
     said = [

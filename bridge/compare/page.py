@@ -1,0 +1,194 @@
+"""The report page of a comparison of two runs: of what ``twolevel compare --out`` has written, or of the runs."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridge.compare.comparison import RUNS, Comparison, compare_jobs, ranked
+from bridge.compare.record import METRICS, rankings, read_run, write_comparison
+from bridge.report.images import figure_address, file_address
+from bridge.report.metric_texts import Metric, metric_of
+from bridge.report.page import Page
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table
+from bridge.runs.directory import read_record
+from traces.base.errors import InputError
+from traces.base.time import format_ns
+from traces.tables import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RECORD", "comparison_page", "page_of_comparison", "page_of_two"]
+
+RECORD = "comparison.json"
+
+#: The columns that one sees first.
+_SHOWN = (
+    *("job_id", "cores", "submit_ns", "start_a_ns", "start_b_ns", "start_delta_ns", "run_delta_ns", "end_delta_ns"),
+    *("cause_b", "cause_job_b", "chain_links", "later_jobs"),
+)
+
+_FIGURES = {
+    "delays": "How much later each job started in B than in A, by its start in A",
+    "chain": "The chain of causes of one job's delay",
+}
+
+_TOP = 10
+
+
+def comparison_page(folder: Path) -> Page:
+    """The page of a folder that ``twolevel compare --out`` has written.
+
+    Raises
+    ------
+    InputError
+        If it is none, or a file of it cannot be read.
+    """
+    record = read_record(folder, RECORD, "compare --out")
+    delays = read_rows(folder / "delays.parquet", ("job_id", "start_delta_ns"))
+    try:
+        runs = {name: str(record["runs"][name]) for name in RUNS}
+        counts = {str(name): int(count) for name, count in record["jobs"].items()}
+        files = {name: folder / f"{name}.svg" for name in _FIGURES}
+        images = [(file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
+        return _page(images, record, delays, runs, counts)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
+
+
+def page_of_two(a: Path, b: Path) -> Page:
+    """The page of two results of ``twolevel run``, which are compared for it; errors as ``twolevel compare``'s."""
+    runs = read_run(a), read_run(b)
+    first, second = runs
+    compared = compare_jobs(
+        first.jobs,
+        second.jobs,
+        (first.releases, second.releases),
+        (first.hints, second.hints),
+        (first.widths, second.widths),
+    )
+    moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
+    drawn = next((found[-1] for found in moved if found), None)
+    with tempfile.TemporaryDirectory() as place:
+        write_comparison(compared, *runs, Path(place), row=drawn, top=_TOP)
+        return comparison_page(Path(place))
+
+
+def page_of_comparison(compared: Comparison) -> Page:
+    """The page of what was compared in Python, of which nobody knows what the runs were."""
+    from traces.figures.compare.start_delays import start_delays_figure
+
+    delays = compared.delays
+    images = [(figure_address(start_delays_figure(delays)), _FIGURES["delays"])] if len(delays) else []
+    return _page(images, rankings(compared, _TOP), delays, {}, compared.counts)
+
+
+def _page(
+    images: Sequence[tuple[str, str]],
+    record: Mapping[str, Any],
+    delays: pd.DataFrame,
+    runs: Mapping[str, str],
+    counts: Mapping[str, int],
+) -> Page:
+    sections = [
+        Section(
+            "statistics",
+            "Statistics",
+            [Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")],
+            "A point is a job: when it started in A, and how much later it did in B.",
+        )
+    ]
+    if images:
+        sections.append(Section("figures", "Figures", [Figures(images)]))
+    if moved := _rankings(record):
+        sections.append(Section("rankings", "Who was moved, and who moved others", moved))
+    table = Table("delays-data", "Compared jobs", delays, _SHOWN, "job_id")
+    about = "Differences are B minus A. Headings sort; the filter takes words and conditions, as start_delta>1h."
+    sections.append(Section("jobs", "Jobs", [table], about))
+    if runs:
+        sections.append(Section("again", "What was compared", _what(record, runs)))
+    title = " → ".join(Path(runs[name]).name for name in RUNS) if runs else "Two runs"
+    return Page("Comparison", title, _lead(record, counts, delays), _main(record, counts), sections)
+
+
+def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataFrame) -> list[str]:
+    n = counts["compared"]
+    first = f"Of {n:,} jobs that started in both runs, {counts['later']:,} started later in B, "
+    first += f"{counts['earlier']:,} earlier and {counts['same']:,} at the same instant."
+    parts = [first]
+    if len(delays):
+        far = [int(delays["start_delta_ns"].max()), int(delays["start_delta_ns"].min())]
+        most = [
+            f"by at most {format_ns(abs(one))} {word}"
+            for one, word in zip(far, ("later", "earlier"), strict=True)
+            if one
+        ]
+        if most:
+            parts.append(f"They moved {' and '.join(most)}.")
+    said = []
+    for name in METRICS:
+        pair = record.get(name)
+        if isinstance(pair, list) and len(pair) == 2 and None not in pair:
+            a, b = (metric_of(name, one) for one in pair)
+            said.append(f"{a.name} {a.value} in A, {b.value} in B")
+    if said:
+        words = "; ".join(said)
+        parts.append(f"{words[0].upper()}{words[1:]}.")
+    parts.append(
+        "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give."
+    )
+    return parts
+
+
+def _main(record: Mapping[str, Any], counts: Mapping[str, int]) -> list[Metric]:
+    found = [Metric("compared jobs", f"{counts['compared']:,}")]
+    found += [
+        Metric(words, f"{counts[name]:,}") for name, words in (("later", "later in B"), ("earlier", "earlier in B"))
+    ]
+    for name in METRICS:
+        pair = record.get(name)
+        if isinstance(pair, list) and len(pair) == 2 and None not in pair:
+            by = round(pair[1] - pair[0])
+            one = metric_of(name, pair[0])
+            size = format_ns(abs(by))
+            found.append(
+                Metric(f"{one.name}, B − A", f"{'−' if by < 0 else '+'}{size}" if by else "0 s", "", one.definition)
+            )
+    return found
+
+
+def _rankings(record: Mapping[str, Any]) -> list[Lines]:
+    parts = []
+    for key, title, words in (
+        ("most_delayed", "Started later in B, by most", "started {by} later"),
+        ("most_advanced", "Started earlier in B, by most", "started {by} earlier"),
+        ("most_delaying", "Ran longer in B, and so delayed others most", "ran {ran} longer: {later_jobs} jobs later"),
+        (
+            "most_advancing",
+            "Ran shorter in B, and so brought others forward most",
+            "ran {ran} shorter: {earlier_jobs} jobs earlier",
+        ),
+    ):
+        lines = []
+        for one in record.get(key) or []:
+            told = {"by": format_ns(abs(one["start_delta_ns"])), "ran": format_ns(abs(one["run_delta_ns"])), **one}
+            again = f" (attempt {one['attempt']})" if one["attempt"] else ""
+            lines.append(f"job {one['job_id']}{again} {words.format_map(told)}")
+        if lines:
+            parts.append(Lines(title, lines))
+    return parts
+
+
+def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
+    rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
+    command = f"twolevel compare {shlex.quote(runs['A'])} {shlex.quote(runs['B'])} --out again"
+    versions = record.get("versions") or {}
+    return [
+        Command("To compare them again:", command),
+        Facts([("folder", runs["A"], runs["B"]), *rows], ("what differs", "A", "B")),
+        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions"),
+    ]

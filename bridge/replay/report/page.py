@@ -1,0 +1,122 @@
+"""The report page of a replay: that of a run, with what Slurm was told, what it cost, and who stood beside it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from als.options import ALS
+from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE, SLURM_CONF, SLURM_SET, SLURM_TOPOLOGY
+from bridge.replay.record import replay_account
+from bridge.replay.report.written import MEASURES, written
+from bridge.replay.run import Replay
+from bridge.report.images import file_address
+from bridge.report.page import Page
+from bridge.report.parts import Facts, Figures, Part, Section
+from bridge.runs.again import command_again, run_options
+from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
+from bridge.scenarios.scenario import RECORDED
+from traces.base.errors import InputError
+from traces.base.option import Option
+from traces.base.time import NS_PER_S, format_ns
+
+__all__ = ["page_of_replay", "replay_page", "slurm_section"]
+
+#: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.
+_OPTIONS: Mapping[str, Option[Any]] = {
+    "slurm_conf": SLURM_CONF,
+    "topology": SLURM_TOPOLOGY,
+    "priorities": PRIORITIES,
+    "set": SLURM_SET,
+    "settle": SETTLE,
+    "rate": RATE,
+    "phase": PHASE,
+    "cleanup": CLEANUP,
+}
+
+#: The figures of a replay's report, and what is said below each.
+_FIGURES = {
+    "differences": "How much later each job was submitted and started, and how much longer it lasted",
+    "submissions": "How many jobs were submitted in each hour of the day",
+    "makespans": "Makespans of repeats by clock, beside those of the others",
+    "rates": "Elapsed time and share of failures by clock",
+    "sizes": "Elapsed time and share of failures by the number of jobs",
+}
+
+
+def replay_page(folder: Path) -> Page:
+    """The page of a result of ``twolevel replay``.
+
+    Raises
+    ------
+    InputError
+        If the folder is none, or a table of it cannot be read.
+    """
+    parts = parts_of_folder(folder)
+    replayed = parts.record.get("replay")
+    if not isinstance(replayed, Mapping):
+        raise InputError(f"{folder / 'run.json'}: is not a record of twolevel replay")
+    sections = [slurm_section(replayed)]
+    if (beside := _beside(folder / "report")) is not None:
+        sections.insert(0, beside)
+    return page_of_run(parts, kind="Replay", sections=sections, command=_command(parts.record))
+
+
+def page_of_replay(done: Replay) -> Page:
+    """The page of a replay in Python."""
+    replayed = replay_account(done)
+    parts = parts_of_result(done.result)
+    parts = parts._replace(record={**parts.record, "replay": replayed})
+    return page_of_run(parts, kind="Replay", sections=[slurm_section(replayed)])
+
+
+def slurm_section(replayed: Mapping[str, Any]) -> Section:
+    """What a record says of Slurm."""
+    rows = [("release", str(replayed.get("release", "")))]
+    span_s, took_s = replayed.get("simulated_s"), replayed.get("replay_s")
+    if isinstance(span_s, int | float) and isinstance(took_s, int | float) and took_s > 0:
+        span, took = (format_ns(round(one * NS_PER_S)) for one in (span_s, took_s))
+        rows.append(("replayed", f"{span} in {took}, {span_s / took_s:,.0f}×"))
+    rows += [(name, f"{replayed[name]:,}") for name in ("jumps", "messages") if isinstance(replayed.get(name), int)]
+    rows += [("replaced in its configuration", str(words)) for words in replayed.get("replaced") or []]
+    keys = replayed.get("keys") or {}
+    parts: list[Part] = [Facts(rows)]
+    if keys:
+        parts.append(Facts([(str(name), str(value)) for name, value in keys.items()], ("parameter", "value")))
+    return Section("slurm", "Slurm", parts, "The real scheduler, under a clock of ours.")
+
+
+def _beside(folder: Path) -> Section | None:
+    # What the replay's report has found: None where there is none.
+    if not (folder / "measures.csv").is_file():
+        return None
+    with open(folder / "measures.csv", newline="", encoding="utf-8") as file:
+        sides = [row for row in csv.DictReader(file) if row.get("repeat") == "0"]
+    rows = [(words, *(_told(name, side.get(name, "")) for side in sides)) for name, words in MEASURES.items()]
+    images = [
+        (file_address(path), words) for name, words in _FIGURES.items() if (path := folder / f"{name}.png").is_file()
+    ]
+    parts: list[Part] = [Facts(rows, ("", *(side["side"] for side in sides)))]
+    if images:
+        parts.append(Figures(images))
+    return Section("beside", "Side by side", parts, "The same jobs under Slurm, and under policies of our engine.")
+
+
+def _told(name: str, text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return written(name, int(value) if value.is_integer() else value)
+
+
+def _command(record: Mapping[str, Any]) -> str:
+    # Whatever Slurm decides itself is told by its own options.
+    of_slurm = dict.fromkeys(("bls", "backfill", "allocator", "kill_at_walltime"))
+    arguments = {"als": RECORDED, **(record.get("arguments") or {}), **of_slurm}
+    options = {**{name: option for name, option in run_options().items() if name not in of_slurm}, **_OPTIONS}
+    options["als"] = replace(ALS, default=RECORDED)
+    return command_again(arguments, "replay", options)

@@ -1,0 +1,83 @@
+"""Metrics in words: their names, their values with units, what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.report.definitions import definition, heading
+from traces.base.time import format_ns
+from traces.metric_units import four_digits, shown_as
+
+__all__ = ["Metric", "all_metrics", "chosen_metrics", "distributions", "metric_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a result.
+
+    Attributes
+    ----------
+    name, value, unit : str
+        As they are read.
+    definition : str
+        What it is; empty if no page says it.
+    heading : str
+        What it is about.
+    """
+
+    name: str
+    value: str
+    unit: str = ""
+    definition: str = ""
+    heading: str = ""
+
+
+def metric_of(name: str, value: Any) -> Metric:
+    """A metric by its name in a record, as ``mean_wait_ns``."""
+    words, unit = name.removesuffix("_ns").replace("_", " "), ""
+    if value is None:
+        told = "–"
+    elif isinstance(value, list):
+        told = " to ".join(metric_of(name, one).value for one in value)
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        told = str(value)
+    elif name.endswith("_ns"):
+        told = format_ns(round(value)) if value >= 0 else f"−{format_ns(-round(value))}"
+    else:
+        shown = shown_as(name, value)
+        words, unit = shown.words, "" if shown.unit == "fraction" else shown.unit
+        told = _number(value / shown.scale if shown.scale != 1.0 else value)
+    return Metric(words, told, unit, definition(name), heading(name) or "The application level")
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) or not value:
+        return f"{value:,.0f}".replace("-", "−")
+    if abs(value) >= 1e4:
+        return f"{value:,.0f}".replace("-", "−") if abs(value) < 1e9 else f"{value:.3e}".replace("-", "−")
+    return four_digits(value)
+
+
+def chosen_metrics(metrics: Mapping[str, Any], names: Iterable[str]) -> tuple[Metric, ...]:
+    """Those of some names that have a value."""
+    return tuple(metric_of(name, metrics[name]) for name in names if metrics.get(name) is not None)
+
+
+def all_metrics(metrics: Mapping[str, Any]) -> dict[str, list[Metric]]:
+    """All metrics of a record by what they are about, but for distributions over jobs."""
+    found: dict[str, list[Metric]] = {}
+    for name, value in metrics.items():
+        if not isinstance(value, Mapping):
+            one = metric_of(name, value)
+            found.setdefault(one.heading, []).append(one)
+    return found
+
+
+def distributions(metrics: Mapping[str, Any]) -> tuple[list[list[Metric]], list[str]]:
+    """The metrics of a record of which there are figures over jobs, a row each, and how the figures are called."""
+    of_each = [one for value in metrics.values() if isinstance(value, Mapping) for one in value.items()]
+    known = [(name, figures) for name, figures in of_each if isinstance(figures, Mapping)]
+    names = list(dict.fromkeys(figure for _, figures in known for figure in figures))
+    return [[metric_of(name, figures.get(figure)) for figure in names] for name, figures in known], names

@@ -1,0 +1,129 @@
+"""A page: one HTML file that needs no other, and may not reach any."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from bridge.report.markup import element, text
+from bridge.report.metric_texts import Metric
+from bridge.report.parts import MainMetrics, Section
+
+__all__ = ["Page"]
+
+#: How high a page is in a notebook.
+_FRAME_PX = 720
+
+#: What a page may do beside its own script and style, which are named by their sums: show images that it carries itself.
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A report: ``save(path)`` writes it, and in a notebook it shows itself.
+
+    Attributes
+    ----------
+    kind : str
+        What it is of: ``Run``, ``Study`` …
+    title : str
+    lead : sequence of str
+        What was found, in sentences.
+    main : sequence of Metric
+        The numbers that one looks at first.
+    sections : sequence of Section
+    live_s : int
+        The page loads itself again every so many seconds; 0: never.
+    """
+
+    kind: str
+    title: str
+    lead: Sequence[str]
+    main: Sequence[Metric]
+    sections: Sequence[Section]
+    live_s: int = 0
+
+    def html(self) -> str:
+        """The page as text."""
+        script, style = _asset("page.js"), _asset("page.css")
+        policy = _POLICY.format(script=_sum(script), style=_sum(style))
+        head = (
+            '<meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<meta name="generator" content="twolevel {text(version("twolevel"))}">'
+        )
+        head += element("title", text(f"{self.title} · {self.kind.lower()} · twolevel")) + element("style", style)
+        body = [
+            element("a", "Skip to the results", href="#results", class_="skip"),
+            self._header(),
+            self._navigation(),
+            element("main", *(one.html() for one in self.sections), id="results"),
+            element("footer", text(f"Written by twolevel {version('twolevel')}. The page needs no network.")),
+            element("script", script),
+        ]
+        return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+
+    def _header(self) -> str:
+        over = element("p", text(f"twolevel · {self.kind}")) + element("div", data_theme_switch=True)
+        lead = "".join(element("p", text(one), class_="lead") for one in self.lead)
+        live = ""
+        if self.live_s:
+            words = f"Under way: this page loads itself again every {self.live_s} s."
+            live = element("p", text(words), class_="live", data_live=str(self.live_s))
+        without = element("noscript", element("p", "Tables, diagrams and the timeline of this page need JavaScript."))
+        main = MainMetrics(self.main).html() if self.main else ""
+        return element(
+            "header", element("div", over, class_="over"), element("h1", text(self.title)), lead, live, without, main
+        )
+
+    def _navigation(self) -> str:
+        links = [element("li", element("a", text(one.title), href=f"#{one.name}")) for one in self.sections]
+        return element("nav", element("ul", *links), aria_label="Parts of this page")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page into a file, whole or not at all; what was there is replaced.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        target = Path(path)
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            partial.write_text(self.html(), encoding="utf-8")
+            os.replace(partial, target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        return target
+
+    def __repr__(self) -> str:
+        return f"<twolevel page of a {self.kind.lower()}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        # In a frame that is a world of its own: nothing of the page touches the notebook.
+        attributes = f'sandbox="allow-scripts" width="100%" height="{_FRAME_PX}" title="{text(self.title)}"'
+        return f'<iframe {attributes} srcdoc="{text(self.html())}"></iframe>'
+
+
+@cache
+def _asset(name: str) -> str:
+    found = (files("bridge.report") / "assets" / name).read_text(encoding="utf-8")
+    # As text of an element it ends where its end tag does.
+    return found.replace("</script", "<\\/script").replace("<!--", "<\\!--") if name.endswith(".js") else found
+
+
+def _sum(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode("ascii")

@@ -1,0 +1,244 @@
+"""What a page is made of. Each part gives its markup."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bridge.report.markup import element, listed, text
+from bridge.report.metric_texts import Metric
+from bridge.report.table_columns import table_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "AllMetrics",
+    "Command",
+    "Distributions",
+    "Explorer",
+    "Facts",
+    "Figures",
+    "Lines",
+    "MainMetrics",
+    "Part",
+    "Section",
+    "Table",
+    "Timeline",
+]
+
+_CARRIED = "application/x-twolevel-columns"
+
+
+class Part(Protocol):
+    """A part of a page."""
+
+    def html(self) -> str:
+        """Its markup, in which all that comes of data is text."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts under a heading.
+
+    Attributes
+    ----------
+    name : str
+        What links to it say, of letters.
+    title : str
+        Its heading.
+    parts : sequence of Part
+    about : str
+        A sentence below the heading; empty: none.
+    """
+
+    name: str
+    title: str
+    parts: Sequence[Part]
+    about: str = ""
+
+    def html(self) -> str:
+        """Its markup."""
+        about = element("p", text(self.about), class_="about") if self.about else ""
+        head = element("h2", text(self.title), id=f"{self.name}-title")
+        content = "".join(part.html() for part in self.parts)
+        return element("section", head, about, content, id=self.name, aria_labelledby=f"{self.name}-title")
+
+
+def _defined(tag: str, one: Metric, place: str, inside: str) -> str:
+    # The definition is shown on hover and focus.
+    if not one.definition:
+        return element(tag, inside, class_="defined")
+    told = element("span", text(one.definition), class_="definition", role="tooltip", id=place)
+    return element(tag, inside, told, class_="defined has-definition", tabindex="0", aria_describedby=place)
+
+
+@dataclass(frozen=True)
+class MainMetrics:
+    """The numbers that one looks at first."""
+
+    metrics: Sequence[Metric]
+
+    def html(self) -> str:
+        """Its markup."""
+        cards = []
+        for k, one in enumerate(self.metrics):
+            unit = " " + element("span", text(one.unit), class_="unit") if one.unit else ""
+            name = element("span", text(one.name), class_="name")
+            value = element("span", text(one.value), unit, class_="value")
+            cards.append(_defined("li", one, f"main-{k}", name + value))
+        return element("ul", *cards, class_="main", aria_label="Main metrics")
+
+
+@dataclass(frozen=True)
+class AllMetrics:
+    """All metrics, by what they are about."""
+
+    groups: Mapping[str, Sequence[Metric]]
+
+    def html(self) -> str:
+        """Its markup."""
+        made = []
+        for g, (heading, metrics) in enumerate(self.groups.items()):
+            rows = []
+            for k, one in enumerate(metrics):
+                value = f"{text(one.value)} {text(one.unit)}".strip()
+                rows.append(
+                    _defined("div", one, f"metric-{g}-{k}", element("dt", text(one.name)) + element("dd", value))
+                )
+            made.append(element("div", element("h3", text(heading)), element("dl", *rows), class_="group"))
+        return element("div", *made, class_="all")
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """Metrics of jobs, of which there are several figures: a row each."""
+
+    title: str
+    rows: Sequence[Sequence[Metric]]
+    figures: Sequence[str]
+
+    def html(self) -> str:
+        """Its markup."""
+        lines = []
+        for k, row in enumerate(self.rows):
+            name = _defined("span", row[0], f"distribution-{k}", element("span", text(row[0].name), class_="name"))
+            values = [f"{text(one.value)} {text(one.unit)}".strip() for one in row]
+            lines.append([name, *values])
+        table = listed(lines, ["", *(text(one) for one in self.figures)])
+        return element("div", element("h3", text(self.title)), table, class_="distributions")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to sort and filter.
+
+    Attributes
+    ----------
+    name : str
+        Of letters; what an :class:`Explorer` names.
+    caption : str
+    frame : DataFrame
+    shown : collection of str
+        The columns that one sees first, in order; of those that there are not nothing is said.
+    key : str
+        The column that says which job a row is of.
+    """
+
+    name: str
+    caption: str
+    frame: pd.DataFrame
+    shown: Collection[str]
+    key: str = ""
+
+    def html(self) -> str:
+        """Its markup, and what it carries."""
+        place = element("div", class_="table", data_table=self.name, data_caption=self.caption)
+        first = [name for name in self.shown if name in self.frame.columns]
+        frame = self.frame[[*first, *(name for name in self.frame.columns if name not in first)]]
+        return place + element("script", table_text(frame, first, self.key), type=_CARRIED, id=self.name)
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A diagram of a table's columns, that a user chooses."""
+
+    table: str
+    x: str
+    y: str = "how many"
+    colour: str = "nothing"
+
+    def html(self) -> str:
+        """Its markup."""
+        return element(
+            "div", class_="explorer", data_explorer=self.table, data_x=self.x, data_y=self.y, data_colour=self.colour
+        )
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The timeline of a run: what ``traces.timeline.timeline_text`` gives."""
+
+    columns: str
+
+    def html(self) -> str:
+        """Its markup, and what it carries."""
+        place = element("div", class_="timeline", data_timeline="timeline-data")
+        return place + element("script", self.columns, type=_CARRIED, id="timeline-data")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures with a line below each: (data address, words)."""
+
+    images: Sequence[tuple[str, str]]
+
+    def html(self) -> str:
+        """Its markup."""
+        made = [
+            element("figure", f'<img src="{text(source)}" alt="{text(words)}">', element("figcaption", text(words)))
+            for source, words in self.images
+        ]
+        return element("div", *made, class_="figures")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names, and what there is to say of each; ``more``: behind a button of these words."""
+
+    rows: Sequence[Sequence[str]]
+    head: Sequence[str] = ()
+    more: str = ""
+
+    def html(self) -> str:
+        """Its markup."""
+        table = listed([[text(cell) for cell in row] for row in self.rows], [text(one) for one in self.head])
+        if not self.more:
+            return table
+        return element("details", element("summary", text(self.more)), table, class_="more")
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is typed into a shell, or stands in a file, below a line that says so."""
+
+    words: str
+    typed: str
+
+    def html(self) -> str:
+        """Its markup."""
+        return element("p", text(self.words), class_="about") + element("pre", text(self.typed), tabindex="0")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences, one below the other, under a small heading."""
+
+    title: str
+    lines: Sequence[str]
+
+    def html(self) -> str:
+        """Its markup."""
+        head = element("h3", text(self.title)) if self.title else ""
+        return head + element("ul", *(element("li", text(line)) for line in self.lines), class_="plain")

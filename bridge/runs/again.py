@@ -1,0 +1,89 @@
+"""The command line that makes a run again, of what its record says."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+from als.options import RESIZE_COST
+from bls.options import DECISION_COST
+from bridge.options.bundles import declaration
+from bridge.options.coupling import CouplingOptions, HostOptions
+from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
+from traces.base.option import Option
+
+__all__ = ["command_again", "run_options"]
+
+_BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions, HostOptions)
+
+#: Options that a record has under another name.
+_RECORDED_AS = {RESIZE_COST.name: "resize_ns"}
+
+#: What a record has of what was written, and which flags ask for it.
+_WRITTEN = {"tasks_table": "--tasks", "keep_decisions": "--decisions", "fair_start": "--fair-start"}
+
+
+def command_again(
+    arguments: Mapping[str, Any], command: str = "run", options: Mapping[str, Option[Any]] | None = None
+) -> str:
+    """The command of a run; only what is not by default is said.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Of its ``run.json``.
+    command : str
+        ``run``, or ``replay``.
+    options : mapping of str to Option, optional
+        The options of that command by their fields' names; default: those of ``run``.
+
+    Returns
+    -------
+    str
+        As one types it into a shell; empty if the workload is no file, or nobody knows it.
+    """
+    if not arguments.get("workload"):
+        return ""
+    words = ["twolevel", command, str(arguments["workload"])]
+    for name, option in (run_options() if options is None else options).items():
+        words += _given(option, _value(arguments, name, option))
+    for observer in arguments.get("observe") or ():
+        words += ["--observe", str(observer)]
+    words += [flag for key, flag in _WRITTEN.items() if arguments.get(key)]
+    if command == "run" and arguments.get("trace") is False:
+        words.append("--no-trace")
+    if command == "replay" and arguments.get("trace"):
+        words.append("--trace")
+    return shlex.join([*words, "--out", "again"])
+
+
+def run_options() -> dict[str, Option[Any]]:
+    """The declared options of ``twolevel run`` by their fields' names."""
+    return {name: option for bundle in _BUNDLES for name, option in _declared(bundle)}
+
+
+def _declared(bundle: type) -> Iterator[tuple[str, Option[Any]]]:
+    hints = get_type_hints(bundle, include_extras=True)
+    for one in fields(bundle):
+        if option := declaration(hints[one.name]):
+            yield one.name, option
+
+
+def _value(arguments: Mapping[str, Any], name: str, option: Option[Any]) -> Any:
+    keys = (name, f"{name}_ns", f"{name}_s", _RECORDED_AS.get(option.name, name))
+    value = next((arguments[key] for key in keys if key in arguments), None)
+    if option is DECISION_COST and isinstance(value, int):
+        return f"{value}ns"
+    return value
+
+
+def _given(option: Option[Any], value: Any) -> list[str]:
+    if value is None or value == option.default or value == "":
+        return []
+    if isinstance(value, list):
+        return [word for one in value for word in (option.name, str(one))]
+    if isinstance(value, bool):
+        return [option.name if value else option.name.replace("--", "--no-", 1)]
+    return [option.name, f"{value:g}" if isinstance(value, float) and value == float(f"{value:g}") else str(value)]

@@ -1,0 +1,291 @@
+"""The report page of a run: from its folder, or from a result in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bls.metrics.jobs import bounded_slowdown
+from bridge.report.images import figure_address
+from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
+from bridge.report.page import Page
+from bridge.report.parts import (
+    AllMetrics,
+    Command,
+    Distributions,
+    Explorer,
+    Facts,
+    Figures,
+    Part,
+    Section,
+    Table,
+    Timeline,
+)
+from bridge.runs.again import command_again
+from bridge.runs.directory import read_record
+from bridge.runs.figures import RUN_FIGURES, RunView
+from bridge.runs.gantt import hosts, run_title
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.tables import read_jobs, read_power, read_power_domains
+from traces.timeline import TimelineTables, timeline_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bridge.runs.result import Result
+
+__all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_of_result", "run_page"]
+
+#: The metrics that stand on top.
+MAIN_METRICS = (
+    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation"),
+    *("mean_imbalance", "energy_j", "peak_power_w", "tasks"),
+)
+
+#: The columns of the jobs that one sees first; of the others a list is offered.
+_SHOWN = (
+    *("job_id", "name", "application", "state", "why", "cores", "submit_ns", "start_ns", "wait_ns", "run_ns"),
+    *("bounded_slowdown", "imbalance", "tasks", "energy_j"),
+)
+
+#: The figures of a run, and what is said below each. Those of tasks are drawn of at most so many.
+_FIGURES = {
+    "utilisation": "Cores in use and jobs that wait, over time",
+    "waits": "How long jobs waited, and their bounded slowdowns",
+    "imbalance": "Load imbalance of jobs",
+    "power": "What the machine draws over time",
+    "held": "How much of the time hosts were held by jobs",
+    "chunks": "Sizes of chunks",
+    "lengths": "Lengths of tasks",
+}
+_MOST_TASKS = 200_000
+
+
+class RunParts(NamedTuple):
+    """What the page of a run is made of.
+
+    Attributes
+    ----------
+    record : mapping
+        As run.json.
+    jobs : DataFrame
+    first_core : int64 (hosts + 1,)
+        First core of each host, and one beyond the last.
+    host_names : list of str
+    tasks, releases, widths, power, domains : DataFrame or None
+        The other tables of the run, as far as there are any.
+    """
+
+    record: Mapping[str, Any]
+    jobs: pd.DataFrame
+    first_core: Array
+    host_names: list[str]
+    tasks: pd.DataFrame | None = None
+    releases: pd.DataFrame | None = None
+    widths: pd.DataFrame | None = None
+    power: pd.DataFrame | None = None
+    domains: pd.DataFrame | None = None
+
+
+def run_page(folder: Path) -> Page:
+    """The page of a result of ``twolevel run``.
+
+    Raises
+    ------
+    InputError
+        If the folder is none, or a table of it cannot be read.
+    """
+    return page_of_run(parts_of_folder(folder))
+
+
+def parts_of_folder(folder: Path) -> RunParts:
+    """What a folder has for a page; errors as :func:`run_page`."""
+    record = read_record(folder)
+    if record.get("arguments") is None:
+        raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
+    first_core, host_names = hosts(folder)
+    power = folder / "power.parquet"
+    return RunParts(
+        record,
+        read_jobs(folder / "jobs.parquet"),
+        first_core,
+        host_names,
+        TASKS.read_if_there(folder),
+        RELEASES.read_if_there(folder),
+        WIDTHS.read_if_there(folder),
+        read_power(power) if power.is_file() else None,
+        read_power_domains(folder / "power_domains.parquet"),
+    )
+
+
+def parts_of_result(result: Result) -> RunParts:
+    """What a result in Python has for a page."""
+    from bridge.runs.record import run_record
+
+    ledger, scenario = result.ledger, result.scenario
+    workload = scenario.workload
+    account = {"source": str(workload.source), "lines": workload.n_lines, "rejects": dict(workload.rejects)}
+    record = run_record(scenario, {}, account | {"jobs": len(workload)}, result.metrics)
+    return RunParts(
+        record,
+        result.jobs,
+        ledger.machine.first_core,
+        list(ledger.machine.host_names),
+        None if ledger.tasks is None else result.tasks,
+        None if ledger.releases is None else result.releases,
+        None if ledger.widths is None else result.widths,
+        None if result.power is None else result.power_over_time,
+        None if result.power is None or not result.power.plan.domains else result.power_of_domains,
+    )
+
+
+def page_of_run(
+    parts: RunParts, *, kind: str = "Run", sections: Sequence[Section] = (), command: str | None = None
+) -> Page:
+    """The page of a run; ``sections`` are further ones, behind the figures, and ``command`` is how it is made again."""
+    record, jobs = parts.record, _with_waits(parts.jobs)
+    metrics = record.get("metrics") or {}
+    title = run_title(record) or Path(str(record["workload"]["source"])).name
+    shown = [name for name in _SHOWN if name in jobs.columns]
+    colour = next(
+        (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
+    )
+    made = [
+        Section("timeline", "Timeline", [Timeline(timeline_text(_timeline(parts)))], _ABOUT_TIMELINE),
+        Section(
+            "statistics",
+            "Statistics",
+            [Explorer("jobs-data", "wait_ns", "cores", colour)],
+            "Any two columns of the jobs against each other; a point is a job.",
+        ),
+    ]
+    if images := _figures(parts):
+        made.append(Section("figures", "Figures", [Figures(images)]))
+    made += sections
+    made += [
+        Section("jobs", "Jobs", [Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
+        Section("metrics", "All metrics", _metrics(metrics), "Hover, or move with Tab, for definitions."),
+        Section("again", "What was run", _what(record, command)),
+    ]
+    return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
+
+
+_ABOUT_TIMELINE = "What every core did, and when: drag, or turn the wheel; click on a job to learn why it started then."
+_ABOUT_JOBS = "Headings sort; the filter takes words and conditions, as wait>1h cores>=64 state=killed."
+
+
+def _timeline(parts: RunParts) -> TimelineTables:
+    arguments = parts.record.get("arguments") or {}
+    return TimelineTables(
+        jobs=parts.jobs,
+        first_core=parts.first_core,
+        host_names=parts.host_names,
+        tasks=parts.tasks,
+        releases=parts.releases,
+        widths=parts.widths,
+        power=parts.power,
+        technique=str(arguments.get("als") or ""),
+    )
+
+
+def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:
+    # What a table of jobs does not say of itself; nothing of one that never started.
+    submit, start, end = (jobs[name] for name in ("submit_ns", "start_ns", "end_ns"))
+    started = start >= 0
+    slowdown = start.astype("float64")
+    slowdown[:] = bounded_slowdown(submit.to_numpy(), start.to_numpy(), end.to_numpy())
+    derived = {"wait_ns": start - submit, "run_ns": end - start, "bounded_slowdown": slowdown}
+    return jobs.assign(**{name: column if started.all() else column.where(started) for name, column in derived.items()})
+
+
+def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
+    record = parts.record
+    metrics, arguments = record.get("metrics") or {}, record.get("arguments") or {}
+    cores, hosts = int(parts.first_core[-1]), len(parts.host_names)
+    source = Path(str((record.get("workload") or {}).get("source", ""))).name
+    ran = metrics.get("jobs", len(jobs))
+    levels = f"batch level {arguments.get('bls')}, application level {arguments.get('als')}"
+    first = f"{ran:,} jobs of {source} ran on {cores:,} cores of {hosts:,} host{'s' * (hosts > 1)}: {levels}."
+
+    def told(name: str) -> str | None:
+        return None if metrics.get(name) is None else metric_of(name, metrics[name]).value
+
+    sentences = []
+    if makespan := told("makespan_ns"):
+        used = told("utilisation")
+        sentences.append(f"They took {makespan}" + (f", with a utilisation of {used}." if used else "."))
+    if mean := told("mean_wait_ns"):
+        most = told("max_wait_ns")
+        sentences.append(f"A job waited {mean} on average" + (f", and {most} at most." if most else "."))
+    bad = [
+        f"{metrics[f'state_{name}']:,} were {name}"
+        for name in ("killed", "failed", "cancelled", "rejected")
+        if metrics.get(f"state_{name}")
+    ]
+    if bad:
+        sentences.append(f"Of the attempts at jobs {', '.join(bad)}.")
+    return [first, " ".join(sentences)] if sentences else [first]
+
+
+def _metrics(metrics: Mapping[str, Any]) -> list[Part]:
+    rows, figures = distributions(metrics)
+    parts: list[Part] = [AllMetrics(all_metrics(metrics))]
+    return [*parts, Distributions("Over jobs", rows, figures)] if rows else parts
+
+
+def _figures(parts: RunParts) -> list[tuple[str, str]]:
+    until_ns = int(parts.jobs["end_ns"].max()) if len(parts.jobs) else None
+    tables = (parts.releases, parts.widths)
+    view = RunView(parts.first_core, parts.host_names, None, None, "", *tables, until_ns, parts.domains)
+    few = parts.tasks is not None and len(parts.tasks) <= _MOST_TASKS
+    frames = {"jobs": parts.jobs, "power": parts.power, "tasks": parts.tasks if few else None}
+    found = []
+    for name, words in _FIGURES.items():
+        frame = frames[RUN_FIGURES[name].needs]
+        if frame is None:
+            continue
+        try:
+            found.append((figure_address(RUN_FIGURES[name].draw(frame, view)), words))
+        except InputError:
+            continue  # there is nothing of it to draw, as no imbalance where there was no application level
+    return found
+
+
+def _what(record: Mapping[str, Any], command: str | None) -> list[Part]:
+    arguments = record.get("arguments") or {}
+    again = command_again(arguments) if command is None else command
+    parts: list[Part] = [Command("To run it again:", again)] if again else []
+    workload = record.get("workload") or {}
+    rejects = {name: count for name, count in (workload.get("rejects") or {}).items() if count}
+    rows = [
+        ("workload", str(workload.get("source", ""))),
+        ("lines of it that are no jobs", ", ".join(f"{name} {count:,}" for name, count in rejects.items()) or "none"),
+        ("machine", _machine(record)),
+        ("processor that simulated it", str(record.get("processor", ""))),
+    ]
+    parts.append(Facts(rows))
+    parts.append(Facts([(name, _text(value)) for name, value in arguments.items()], ("option", "value"), "All options"))
+    versions = record.get("versions") or {}
+    parts.append(
+        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
+    )
+    return parts
+
+
+def _machine(record: Mapping[str, Any]) -> str:
+    hosts = (record.get("platform") or {}).get("hosts") or []
+    try:
+        return " + ".join(f"{one['count']} × {one['cores']} cores of {one['speed_gflops']:g} GFLOP/s" for one in hosts)
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ("", []):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,233 @@
+"""The report page of a study, finished or under way."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bridge.report.images import figure_address
+from bridge.report.metric_texts import Metric, metric_of
+from bridge.report.page import Page
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table
+from bridge.runs.directory import read_record
+from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, missing, planned_figures, read_results
+from bridge.studies.input.run_options import column_name
+from bridge.studies.results import RESULTS
+from bridge.studies.study import Study
+from bridge.studies.study_record import RECORD, read_study_record
+from bridge.studies.under_way import results_so_far
+from traces.tables import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["StudyState", "page_of_rows", "state_of", "study_page"]
+
+#: The metrics of cells that are shown first, and the one that is talked of.
+_SHOWN = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance")
+_COMPARED = (
+    "option",
+    "base",
+    "value",
+    "metric",
+    "seeds",
+    "mean_base",
+    "mean_value",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+)
+
+#: Of more figures a page has the first ones.
+_MOST_FIGURES = 12
+
+
+class StudyState(NamedTuple):
+    """How far a study is.
+
+    Attributes
+    ----------
+    study : Study
+    results : DataFrame
+        One row per cell and seed that has ended, as in results.parquet.
+    total : int
+        Cells with seeds.
+    finished : bool
+        Whether its tables are written.
+    """
+
+    study: Study
+    results: pd.DataFrame
+    total: int
+    finished: bool
+
+
+def state_of(folder: Path) -> StudyState:
+    """How far the study in a folder is.
+
+    Raises
+    ------
+    InputError
+        If there is none, or what is there cannot be read.
+    """
+    study = read_study_record(folder).study()
+    if (folder / RESULTS).is_file():
+        results = read_results(folder)
+        return StudyState(study, results, len(study), True)
+    return StudyState(study, results_so_far(study, folder), len(study), False)
+
+
+def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
+    """The page of a study.
+
+    Parameters
+    ----------
+    folder : Path
+        Its results.
+    state : StudyState, optional
+        How far it is, where that is known.
+    live_s : int
+        The page loads itself again every so many seconds; 0: never.
+
+    Raises
+    ------
+    InputError
+        As :func:`state_of`.
+    """
+    state = state or state_of(folder)
+    study, finished = state.study, state.finished
+    record = read_record(folder, RECORD, "study")
+    varied = tuple(column_name(name) for name in study.varied)
+    results = state.results.assign(combination=_combinations(varied, state.results))
+    figures = list(_images(study, folder)) if finished else []
+    comparisons: list[Section] = []
+    if finished:
+        comparisons = _comparisons(study, folder, state.results, varied)
+    sections = _sections(results, varied, figures, comparisons)
+    sections.append(Section("again", "What was run", _what(record, study, folder)))
+    cells, seeds = len(study.cells), len(study.seeds)
+    first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(state.total, 'run')}; "
+    first += "all of them have ended" if finished else f"{len(results):,} of them have ended so far"
+    lead = [*([study.description] if study.description else []), *_lead(first, results)]
+    main = _main(cells, seeds, results, state.total)
+    return Page("Study", study.name or folder.name, lead, main, sections, live_s)
+
+
+def page_of_rows(source: str, results: pd.DataFrame) -> Page:
+    """The page of a grid in Python: its rows as a frame with the columns of results.parquet."""
+    varied = tuple(name for name in ("bls", "backfill", "als", "variation") if results[name].nunique() > 1)
+    results = results.assign(combination=_combinations(varied, results))
+    drawn = {name: STUDY_FIGURES[name] for name in OF_RESULTS if not missing(name, results)}
+    words = f"{source}: batch policy × technique"
+    figures = [(figure_address(draw(results, words)), f"{name}: {words}") for name, draw in drawn.items()]
+    cells, seeds = results["combination"].nunique(), results["seed"].nunique()
+    first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(len(results), 'run')}"
+    sections = _sections(results, varied, figures, [])
+    return Page("Grid", source, _lead(first, results), _main(cells, seeds, results, len(results)), sections)
+
+
+def _sections(
+    results: pd.DataFrame, varied: Sequence[str], figures: Sequence[tuple[str, str]], comparisons: Sequence[Section]
+) -> list[Section]:
+    metrics = _first_metrics(results)
+    if not len(results) or not metrics:
+        return [*comparisons]
+    explorer = Explorer("results-data", metrics[0], "combination")
+    about = "A point is a run; a line is the mean of its group."
+    sections = [Section("statistics", "Statistics", [explorer], about)]
+    if figures:
+        sections.append(Section("figures", "Figures", [Figures(figures)]))
+    numbers = [name for name in metric_names(results) if results[name].dtype.kind in "iuf"]
+    keys = [name for name in dict.fromkeys(["cell", "workload", *varied]) if name in results.columns]
+    groups = results.groupby(keys, sort=False, dropna=False)
+    cells = groups[numbers].mean().reset_index().merge(groups.size().rename("runs").reset_index())
+    table = Table("cells-data", "Combinations", cells, [*keys, "runs", *metrics])
+    sections.append(Section("cells", "Combinations", [table], "The mean over seeds of every metric."))
+    failed = ["error"] if (results["error"] != "").any() else []
+    runs = Table("results-data", "Runs", results, ["combination", "seed", *failed, *metrics])
+    about = "Headings sort; the filter takes words and conditions, as seed=3 makespan>1h."
+    return [*sections, *comparisons, Section("runs", "Runs", [runs], about)]
+
+
+def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequence[str]) -> list[Section]:
+    # As they are written there; a study that was run in Python has none written.
+    written = (folder / COMPARISONS).is_file()
+    found = read_rows(folder / COMPARISONS, ("option", "metric")) if written else compared(study, results)[1]
+    if found is None:
+        why = why_no_comparison(study)
+        return [Section("compared", "Comparisons", [Lines("", [f"{why[0].upper()}{why[1:]}."])])] if why else []
+    about = "Paired over seeds: a ratio whose interval leaves out 1 is a difference that other seeds would show, too."
+    table = Table("compared-data", "Comparisons", found, [*varied, *_COMPARED])
+    return [Section("compared", "Comparisons", [table], about)]
+
+
+def _first_metrics(results: pd.DataFrame) -> list[str]:
+    return [name for name in _SHOWN if name in results.columns] or metric_names(results)[:1]
+
+
+def _many(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"
+
+
+def _combinations(varied: Sequence[str], results: pd.DataFrame) -> list[str]:
+    # What varies in a study, one text a row.
+    names = [name for name in varied if name in results.columns]
+    if results["workload"].nunique() > 1:
+        names = ["workload", *names]
+    if not names:
+        return ["all"] * len(results)
+    columns = [
+        results[name].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value)) for name in names
+    ]
+    return [" × ".join(words) for words in zip(*columns, strict=True)]
+
+
+def _failed(results: pd.DataFrame) -> int:
+    return int((results["error"] != "").sum()) if len(results) else 0
+
+
+def _lead(first: str, results: pd.DataFrame) -> list[str]:
+    failed, metrics = _failed(results), _first_metrics(results)
+    lead = [f"{first}{f', {failed:,} with an error' if failed else ''}."]
+    ended = results[results["error"] == ""] if len(results) else results
+    if not metrics or ended["combination"].nunique() < 2:
+        return lead
+    means = ended.groupby("combination", sort=False)[metrics[0]].mean().dropna()
+    if len(means) > 1:
+        low, high = str(means.idxmin()), str(means.idxmax())
+        shown = [metric_of(metrics[0], float(means[one])) for one in (low, high)]
+        values = [f"{one.value} {one.unit}".strip() for one in shown]
+        lead.append(f"The lowest mean {shown[0].name} has {low}, {values[0]}; the highest {high}, {values[1]}.")
+    return lead
+
+
+def _main(cells: int, seeds: int, results: pd.DataFrame, total: int) -> list[Metric]:
+    return [
+        Metric("combinations", f"{cells:,}"),
+        Metric("seeds", f"{seeds:,}"),
+        Metric("runs that have ended", f"{len(results):,}", f"of {total:,}"),
+        Metric("with an error", f"{_failed(results):,}"),
+    ]
+
+
+def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
+    for k, (name, _, words, frame) in enumerate(planned_figures(study, folder)):
+        if k == _MOST_FIGURES:
+            return
+        yield figure_address(STUDY_FIGURES[name](frame, words)), f"{name}: {words}" if words else name
+
+
+def _what(record: dict[str, Any], study: Study, folder: Path) -> list[Part]:
+    versions = record.get("versions") or {}
+    inputs = record.get("inputs") or {}
+    return [
+        Command("To run it again, and compare every number:", f"twolevel repeat {shlex.quote(str(folder))}"),
+        Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
+        Facts(
+            [(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Files that were read"
+        ),
+        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions"),
+    ]

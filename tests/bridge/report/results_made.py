@@ -1,0 +1,142 @@
+"""Small results of each kind, with names in them that would like to be more than text; and pages opened in a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Browser, Page
+
+import bridge
+from bls import HostGroup, Platform
+from bls.workloads.workload import Workload
+from bridge.compare.page import page_of_two
+from bridge.replay.report.page import replay_page
+from bridge.runs.page import run_page
+from bridge.runs.record import write_run
+from bridge.studies.input.study_file import load_study
+from bridge.studies.page import study_page
+from bridge.studies.run_study import run_study
+
+__all__ = ["KINDS", "NAMES", "Made", "make_results", "opened"]
+
+KINDS = ("run", "study", "comparison", "replay")
+
+#: How jobs are called, in turn.
+NAMES = (
+    "<script>document.title='taken'</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\"quoted\" & 'so'",
+    "",
+    "plain",
+)
+
+STUDY = """
+[study]
+name = "<b>bold</b> & study"
+seeds = 5
+
+[[workload]]
+file = "sample"
+select = "first:12"
+
+[run]
+als = "static"
+variation = 0.3
+
+[grid]
+bls = ["fcfs", "sjf"]
+"""
+
+_N = 60
+
+
+class Made(NamedTuple):
+    """Where results are, and the page of each kind: ``KIND.html``."""
+
+    folder: Path
+
+    def page(self, kind: str) -> Path:
+        """The file of a page."""
+        return self.folder / f"{kind}.html"
+
+
+def workload() -> Workload:
+    """Sixty jobs of all sizes, of which some wait for days."""
+    rows = [(100 + k, 40 * k, 30 + 977 * k % 7000, 1 + k % 4, 9000) for k in range(_N)]
+    jobs = Workload.from_jobs(
+        [
+            {
+                "job_id": number,
+                "submit_s": submit,
+                "run_s": run,
+                "cores": cores,
+                "estimate_s": estimate,
+                "name": name or None,
+            }
+            for (number, submit, run, cores, estimate), name in zip(rows, NAMES * (_N // 5), strict=True)
+        ]
+    )
+    return replace(jobs, source=Path("<i>log.swf"))
+
+
+def _run(folder: Path, bls: str, backfill: str) -> Path:
+    result = bridge.simulate(
+        workload(), Platform((HostGroup(2, 4, 4.0),)), bls=bls, backfill=backfill, als="gss", keep_tasks=True
+    )
+    folder.mkdir()
+    arguments = {"workload": "<i>log.swf", "tasks_table": True, "trace": False}
+    write_run(result, folder, arguments, tasks=True, trace=False)
+    return folder
+
+
+def make_results(folder: Path) -> Made:
+    """Make all of them."""
+    made = Made(folder)
+    first, second = (_run(folder / f"{bls} <u>", bls, "easy") for bls in ("fcfs", "sjf"))
+    run_page(first).save(made.page("run"))
+    page_of_two(first, second).save(made.page("comparison"))
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    run_study(load_study(folder / "study.toml"), folder / "study")
+    study_page(folder / "study").save(made.page("study"))
+    _make_replay(first, folder / "replay")
+    replay_page(folder / "replay").save(made.page("replay"))
+    return made
+
+
+def _make_replay(run: Path, folder: Path) -> None:
+    # As twolevel replay writes it: a run with an account of Slurm and a report.
+    shutil.copytree(run, folder)
+    record: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    keys = {"SchedulerType": "sched/backfill"}
+    record["replay"] = {"release": "22.05.8", "simulated_s": 7200.0, "replay_s": 2.0, "jumps": 3, "keys": keys}
+    record["replay"]["replaced"] = ["<SlurmUser>: nobody"]
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    (folder / "report").mkdir()
+    lines = ["side,repeat,jobs,makespan_ns,mean_slowdown", "Slurm,0,60,7200000000000,1.5", "fcfs+easy,0,60,60,2"]
+    (folder / "report" / "measures.csv").write_text("\n".join(lines), encoding="utf-8")
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, **context: Any) -> Iterator[Page]:
+    """A page in a browser: nothing but the file itself is asked for, and nothing is said on the console."""
+    world = browser.new_context(**{"reduced_motion": "reduce", **context})  # scrolls at once
+    page = world.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    try:
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        yield page
+        assert said == []
+        assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {file.as_uri()}
+    finally:
+        world.close()

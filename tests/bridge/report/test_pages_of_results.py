@@ -1,0 +1,278 @@
+"""Pages of each kind in a real browser: what they show, how they are used, and what they may not do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from results_made import KINDS, NAMES, Made, opened
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+
+
+def rows(page: Page, table: str) -> list[list[str]]:
+    """The cells of all rows that a table has drawn."""
+    found: list[list[str]] = page.eval_on_selector_all(
+        f"[data-table={table}] tbody tr:not(.space)",
+        "rows => rows.map(row => [...row.cells].map(cell => cell.title || cell.textContent))",
+    )
+    return found
+
+
+def counted(page: Page, table: str) -> str:
+    return page.locator(f"[data-table={table}] .said").inner_text()
+
+
+def column(page: Page, table: str, name: str) -> list[str]:
+    heads = page.eval_on_selector_all(f"[data-table={table}] th button", "all => all.map(one => one.dataset.column)")
+    return [row[heads.index(name)] for row in rows(page, table)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_says_what_was_run(chromium: Browser, made: Made, kind: str) -> None:
+    with opened(chromium, made.page(kind)) as page:
+        assert page.locator("header p").first.inner_text() == f"twolevel · {kind.capitalize()}"
+        assert page.locator(".lead").first.inner_text()
+        assert page.locator(".main .value").count() >= 4
+        assert page.locator("#again pre").first.inner_text().startswith("twolevel ")
+        links = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href'))")
+        assert links == page.eval_on_selector_all("main > section", "all => all.map(one => `#${one.id}`)")
+        assert page.locator(".diagram canvas").bounding_box()["height"] > 100  # type: ignore[index]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_telephone_never_scrolls_sideways(chromium: Browser, made: Made, kind: str, scheme: str) -> None:
+    with opened(chromium, made.page(kind), **PHONE, color_scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
+        assert dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_stands_in_a_log_is_text(chromium: Browser, made: Made, kind: str) -> None:
+    text = made.page(kind).read_text(encoding="utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    assert policy[1].startswith("default-src &#x27;none&#x27;; script-src &#x27;sha256-")
+    assert "unsafe" not in policy[1]
+    assert re.search(r"<[^>]+ on\w+=", text.split("<script>")[0]) is None
+    with opened(chromium, made.page(kind)) as page:
+        assert "taken" not in page.title()
+        assert page.locator("main u, main i, main b, img[src=x]").count() == 0
+        if kind in ("run", "replay"):
+            assert set(column(page, "jobs-data", "name")) == {name or "–" for name in NAMES}
+
+
+def test_the_policy_of_a_page_holds(chromium: Browser, made: Made) -> None:
+    # What gets in after all is not run, and reaches nothing: the browser says so.
+    page = chromium.new_page()
+    page.goto(made.page("run").as_uri())
+    ran = page.evaluate(
+        "() => { const made = document.createElement('script'); made.textContent = 'window.ran = 1';"
+        "document.body.append(made); return window.ran ?? 0 }"
+    )
+    assert ran == 0
+    assert page.evaluate("fetch('data:text/plain,x').then(() => 'sent', () => 'refused')") == "refused"
+    page.close()
+
+
+def test_a_table_sorts_and_filters(chromium: Browser, made: Made) -> None:
+    jobs = pd.read_parquet(made.folder / "fcfs <u>" / "jobs.parquet")
+    wait = jobs["start_ns"] - jobs["submit_ns"]
+    with opened(chromium, made.page("run")) as page:
+        assert counted(page, "jobs-data") == "60 rows"
+        head = page.locator("[data-table=jobs-data] [data-column=wait_ns]")
+        for order, rising in (("ascending", True), ("descending", False)):
+            head.click()
+            assert head.locator("..").get_attribute("aria-sort") == order
+            shown = [int(text.removesuffix(" ns")) for text in column(page, "jobs-data", "wait_ns")]
+            assert shown == sorted(wait, reverse=not rising)[: len(shown)]
+        box = page.locator("#jobs-data-filter")
+        for text, found in (
+            ("wait>1h", (wait > 3600 * 10**9).sum()),
+            ("wait<=90min cores>=3", ((wait <= 5400 * 10**9) & (jobs["cores"] >= 3)).sum()),
+            ("why=backfill", (jobs["why"] == "backfill").sum()),
+            ("why!=backfill state=completed", (jobs["why"] != "backfill").sum()),
+            ("name~script", jobs["name"].str.contains("script").sum()),
+            (
+                '"bounded slowdown">1.5',
+                ((wait + jobs["end_ns"] - jobs["start_ns"]) > 1.5 * (jobs["end_ns"] - jobs["start_ns"])).sum(),
+            ),
+            ("142", 1),
+            ("quoted", (jobs["name"] == NAMES[2]).sum()),
+        ):
+            box.fill(text)
+            assert 0 < found < 60
+            assert counted(page, "jobs-data") == f"{found} of 60 rows", text
+        box.fill("nonsense>1")
+        assert counted(page, "jobs-data").endswith("there is no column “nonsense”")
+        assert box.get_attribute("aria-invalid") == "true"
+
+
+def test_a_tables_columns_can_be_chosen(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.locator("[data-table=jobs-data] summary").click()
+        page.get_by_label("efficiency", exact=True).check()
+        assert page.locator("[data-table=jobs-data] [data-column=efficiency]").count() == 1
+        page.keyboard.press("Escape")
+        assert not page.get_by_label("efficiency", exact=True).is_visible()
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "file"),
+    [
+        ("run", "jobs-data", "fcfs <u>/jobs.parquet"),
+        ("study", "results-data", "study/results.parquet"),
+    ],
+)
+def test_a_table_shows_what_the_file_has(chromium: Browser, made: Made, kind: str, table: str, file: str) -> None:
+    frame = pd.read_parquet(made.folder / file)
+    with opened(chromium, made.page(kind), viewport={"width": 1280, "height": 4000}) as page:
+        page.eval_on_selector_all(
+            f"[data-table={table}] .list input", "all => all.forEach(one => one.checked || one.click())"
+        )
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")  # which shows all of so few
+        expect(page.locator(f"[data-table={table}] tbody tr:not(.space)")).to_have_count(len(frame))
+        for name in frame.columns:
+            shown = column(page, table, name)
+            for text, value in zip(shown, frame[name], strict=True):
+                assert told(text, value, name), (name, text, value)
+
+
+def told(text: str, value: object, name: str) -> bool:
+    """Whether a cell says exactly this value."""
+    if value is None or value == "" or value != value or (name in ("start_ns", "end_ns") and value == -1):
+        return text == "–"
+    if name.endswith("_ns"):
+        return float(text.removesuffix(" ns")) == value
+    if isinstance(value, float):
+        return float(text) == value
+    return text.replace(",", "") == str(value)
+
+
+def test_a_metrics_definition_is_shown_on_hover_and_focus(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        metric = page.locator(".main .defined").nth(1)
+        definition = metric.locator(".definition")
+        assert not definition.is_visible()
+        metric.hover()
+        assert definition.is_visible()
+        assert definition.inner_text() == "s − q; q: submit of the job, s: start"
+        page.keyboard.press("Escape")
+        assert not definition.is_visible()
+        page.mouse.move(0, 0)
+        metric.focus()
+        assert definition.is_visible()
+        assert metric.get_attribute("aria-describedby") == definition.get_attribute("id")
+
+
+def test_all_controls_are_reached_by_keyboard(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+        reached = set()
+        for _ in range(400):
+            page.keyboard.press("Tab")
+            reached.add(
+                page.evaluate(
+                    "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+                )
+            )
+            if page.evaluate("document.activeElement === document.body"):
+                break
+        assert {"theme", "jobs-data-filter", "rows", "defined has-definition", "SELECT", "SUMMARY"} <= reached
+        page.locator("[data-table=jobs-data] .rows").focus()
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        # Everything that can be used says what it is.
+        unnamed = page.eval_on_selector_all(
+            "button, input, select, summary, [role=region]",
+            "all => all.filter(one => !(one.textContent.trim() || one.labels?.length || one.ariaLabel)).length",
+        )
+        assert unnamed == 0
+
+
+def test_the_theme_can_be_switched(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run"), color_scheme="light") as page:
+        button = page.locator(".theme")
+        colours = []
+        for word in ("auto", "light", "dark"):
+            assert button.inner_text() == f"Theme: {word}"
+            colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            button.click()
+        assert colours[0] == colours[1] != colours[2]
+
+
+def test_what_is_chosen_in_the_diagram_is_what_the_table_shows(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.locator(".explorer").scroll_into_view_if_needed()
+        box = page.locator(".diagram canvas").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 90, box["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 250, steps=4)
+        page.mouse.up()
+        page.wait_for_selector(".chip:not([hidden])")
+        found = re.fullmatch(r"(\d+) of 60 rows", counted(page, "jobs-data"))
+        assert found is not None
+        assert 0 < int(found[1]) < 60
+        page.locator(".chip").click()
+        assert counted(page, "jobs-data") == "60 rows"
+        for option in ("cores", "how many", "why"):  # points, a histogram, groups
+            page.get_by_label("Up").select_option(option)
+            assert page.locator(".diagram canvas").is_visible()
+
+
+def test_a_point_says_which_row_it_is(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.locator(".explorer").scroll_into_view_if_needed()
+        box = page.locator(".diagram canvas").bounding_box()
+        assert box is not None
+        for down in range(4, 300, 6):
+            for across in range(60, 700, 40):
+                page.mouse.move(box["x"] + across, box["y"] + down)
+        told = page.locator(".tip").text_content()  # of the last one that was passed
+        assert told is not None
+        assert re.fullmatch(r"job id 1\d\dwait [\d: dmins.]+cores \dwhy \w+", told), told
+
+
+def test_paper_has_the_rows_and_no_controls(chromium: Browser, made: Made, tmp_path: Path) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert len(rows(page, "jobs-data")) == 60
+        assert not page.locator("nav").is_visible()
+        assert not page.locator("#jobs-data-filter").is_visible()
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def test_the_page_of_a_replay_says_who_stood_beside_slurm(chromium: Browser, made: Made) -> None:
+    record = json.loads((made.folder / "replay" / "run.json").read_text(encoding="utf-8"))
+    with opened(chromium, made.page("replay")) as page:
+        assert page.locator("h1").inner_text().startswith("<i>log.swf: Slurm 22.05")
+        assert "Slurm fcfs+easy" in " ".join(page.locator("#beside thead").inner_text().split())
+        assert record["replay"]["replaced"][0] in page.locator("#slurm").inner_text()
+        assert page.locator("#again pre").first.inner_text().startswith("twolevel replay ")
+
+
+def test_a_study_shows_combinations_comparisons_and_runs(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("study")) as page:
+        assert page.locator("h1").inner_text() == "<b>bold</b> & study"
+        assert "2 combinations × 5 seeds: 10 runs; all of them have ended." in page.locator(".lead").first.inner_text()
+        assert [counted(page, name) for name in ("cells-data", "results-data")] == ["2 rows", "10 rows"]
+        assert page.locator("[data-table=compared-data] [data-column=ratio_low]").count() == 1
+        mean = pd.read_parquet(made.folder / "study" / "results.parquet").groupby("cell")["makespan_ns"].mean()
+        assert [float(text.removesuffix(" ns")) for text in column(page, "cells-data", "makespan_ns")] == mean.tolist()
+
+
+def test_a_job_chosen_elsewhere_is_brought_into_view(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.locator("#jobs-data-filter").fill("cores=1")
+        page.evaluate("document.dispatchEvent(new CustomEvent('twolevel:job', {detail: 157}))")
+        assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "157"
+        assert counted(page, "jobs-data") == "60 rows"

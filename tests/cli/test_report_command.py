@@ -1,0 +1,150 @@
+"""``twolevel report``: which page of which folder, what it refuses, and a study that is followed to its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import everything_in, twolevel
+
+from bridge.runs.again import command_again
+from bridge.studies.under_way import follow
+
+KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of each kind."""
+    folder = tmp_path_factory.mktemp("results")
+    run = ("run", "sample", "--select", "first:12", "--no-trace", "--variation", "0.25")
+    for words in (
+        (*run, "--out", folder / "run"),
+        (*run, "--als", "gss", "--out", folder / "other"),
+        ("compare", folder / "run", folder / "other", "--out", folder / "cmp"),
+        ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf", "--seeds", "1", "--out", folder / "study"),
+    ):
+        ran = twolevel(*words)
+        assert ran.code == 0, ran.err
+    # As twolevel replay writes it, as far as it is needed.
+    (folder / "replay").mkdir()
+    (folder / "replay" / "jobs.parquet").write_bytes((folder / "run" / "jobs.parquet").read_bytes())
+    record = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+    (folder / "replay" / "run.json").write_text(json.dumps(record | {"replay": {"release": "22.05.8"}}))
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_of_a_folder_is_of_what_is_in_it(here: Path, results: Path, kind: str) -> None:
+    ran = twolevel("report", results / kind, "-o", "page.html")
+    assert (ran.code, ran.out, ran.err) == (0, "", "page: page.html\n")
+    assert f"twolevel · {KINDS[kind]}</p>" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results: Path) -> None:
+    ran = twolevel("report", results / "run", results / "other", "-o", "both.html")
+    assert (ran.code, ran.err) == (0, "page: both.html\n")
+    before = Path("both.html").read_bytes()
+    assert b"<h1>run \xe2\x86\x92 other</h1>" in before
+    again = ("report", results / "run", results / "other", "-o", "both.html")
+    ran = twolevel(*again)
+    assert (ran.code, ran.err) == (
+        2,
+        "twolevel: -o: both.html exists; choose another name, or replace it with --force\n",
+    )
+    assert twolevel(*again, "--force").code == 0
+    assert Path("both.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "nowhere: there is no such folder"),
+        (("file",), "file is a file; allowed: the folder that twolevel run, study"),
+        (("empty",), "empty is no result of twolevel: it has none of run.json"),
+        (("cut",), "jobs.parquet: not a readable table"),
+        (("run", "--live"), "--live: run is no study"),
+        (("run", "other"), "-o: needed with two runs"),
+        (("run", "-o", "nowhere/\0"), "-o: 'nowhere/\\x00' is no name of a file"),
+        (("run", "empty", "-o", "x.html"), "empty is not a result of twolevel run"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, words: tuple[str, ...], said: str) -> None:
+    for name in ("run", "other"):
+        Path(name).symlink_to(results / name)
+    Path("file").write_text("")
+    Path("empty").mkdir()
+    Path("cut").mkdir()
+    Path("cut/run.json").write_bytes((results / "run" / "run.json").read_bytes())
+    Path("cut/jobs.parquet").write_bytes((results / "run" / "jobs.parquet").read_bytes()[:400])
+    before = everything_in(here)
+    ran = twolevel("report", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("twolevel: ")
+    assert ran.err.count("\n") == 1
+    assert said in ran.err
+    assert everything_in(here) == before
+
+
+def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> None:
+    record = json.loads((results / "other" / "run.json").read_text(encoding="utf-8"))
+    command = command_again(record["arguments"])
+    assert command == "twolevel run sample --als gss --variation 0.25 --select first:12 --no-trace --out again"
+    ran = twolevel(*command.split()[1:], "--same-as", results / "other")
+    assert ran.code == 0, ran.err
+
+
+def test_a_study_is_followed_to_its_end(here: Path, results: Path) -> None:
+    # The folder as it is while the study runs: its journal has the first of its two runs.
+    study = here / "study"
+    study.mkdir()
+    for name in ("study.json", "journal.jsonl"):
+        (study / name).write_bytes((results / "study" / name).read_bytes())
+    lines = (results / "study" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 4
+    (study / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])  # the last line is being written
+    ran = twolevel("report", "study", "-o", "half.html")
+    assert ran.code == 0, ran.err
+    assert "2 combinations × 1 seed: 2 runs; 1 of them have ended so far." in Path("half.html").read_text()
+    pages: list[str] = []
+
+    def write() -> bool:
+        assert twolevel("report", "study", "-o", "page.html", "--force").code == 0
+        pages.append(Path("page.html").read_text())
+        return (study / "results.parquet").is_file()
+
+    looks = iter((lambda: None, lambda: _go_on(study, b"".join(lines)), lambda: _finish(study, results)))
+    follow(study, write, lambda seconds: next(looks)())
+    said = ["1 of them have ended so far", "2 of them have ended so far", "all of them have ended"]
+    assert [words in page for words, page in zip(said, pages, strict=True)] == [True] * 3
+
+
+def _go_on(study: Path, journal: bytes) -> None:
+    (study / "journal.jsonl").write_bytes(journal)
+
+
+def _finish(study: Path, results: Path) -> None:
+    for name in ("results.parquet", "costs.parquet"):
+        (study / name).write_bytes((results / "study" / name).read_bytes())
+
+
+def test_live_ends_with_a_study_that_is_done(here: Path, results: Path) -> None:
+    ran = twolevel("report", results / "study", "-o", "page.html", "--live")
+    assert ran.code == 0
+    assert ran.err.splitlines()[-1] == "the study is done"
+    assert "data-live=" not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
+
+
+def test_a_plain_run_imports_nothing_of_pages(here: Path) -> None:
+    code = (
+        "import sys; from bridge.cli import main\n"
+        "sys.argv = 'twolevel run sample --select first:3 --no-trace --out r'.split()\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print([name for name in sys.modules if name.startswith(('bridge.report', 'traces.timeline', 'bridge.runs.page'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
