@@ -558,7 +558,8 @@ class BatchSimulator(RunningJobs):
             reason = "the failures of hosts never leave enough of them up for it"
         elif self.state.sizes[b.N_DOWN] > 0:
             down = int(self.state.sizes[b.N_DOWN])
-            reason = f"{down} host{'s are' if down > 1 else ' is'} down for ever"
+            word = "down, or drained," if self.circumstances.drains else "down"
+            reason = f"{down} host{'s are' if down > 1 else ' is'} {word} for ever"
         elif self.state.sizes[b.N_STOPPED] > 0:
             stopped = int(self.state.sizes[b.N_STOPPED])
             hosts = "hosts are" if stopped > 1 else "host is"

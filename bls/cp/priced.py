@@ -81,10 +81,11 @@ class PricedObjective(Objective):
         self.weights, self.costs = self._exact, self._exact_costs
         if not self.is_exact:
             # Of each slope the rate is rounded, never to 0, and what energy changes: by 1.5 at the most.
-            self._scale = max(1, (LARGEST - 4 * sum(self.latest_s)) * times // most)
-            self.weights = [max(1, _rounded(w * self._scale, times)) for w in self._exact]
+            room = LARGEST - 4 * sum(self.latest_s)
+            self._scale = Fraction(room * times, most)
+            self.weights = [max(1, _rounded(w * room, most)) for w in self._exact]
             self.costs = [
-                Piecewise.of(at, [w + _rounded(change * self._scale, UNIT) for change in changes]).upto(latest)
+                Piecewise.of(at, [w + _rounded(change * room * times, UNIT * most) for change in changes]).upto(latest)
                 for w, (at, changes), latest in zip(self.weights, steps, self.latest_s, strict=True)
             ]
 
@@ -123,7 +124,8 @@ class PricedObjective(Objective):
         found = Fraction(self.least, self._common)
         if self.is_exact:
             return self.constant + max(found, Fraction(weighted, self._common))
-        return self.constant + max(found, Fraction(weighted - 2 * sum(self.latest_s), self._scale))
+        rounded: Fraction = (weighted - 2 * sum(self.latest_s)) / self._scale
+        return self.constant + max(found, rounded)
 
 
 def _rounded(above: int, below: int) -> int:

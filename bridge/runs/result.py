@@ -17,7 +17,7 @@ from als.lengths import takes_variation
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
-from bridge.options.declared import TRACE_DETAIL
+from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import Scenario
 from traces import ledger_tables, tables
@@ -524,9 +524,9 @@ class Result:
     def write_trace(
         self,
         path: str | Path,
-        format: str = "otf2",
+        format: str = TRACE_FORMATS.default,
         *,
-        detail: str = "task",
+        detail: str = TRACE_DETAIL.default,
         window: str | None = None,
         cores: str | None = None,
         jobs: str | None = None,

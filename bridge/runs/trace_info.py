@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts
-from traces.base.errors import InputError, TwolevelError
+from traces.base.errors import InputError
 from traces.base.given_file import near_files
 from traces.base.time import format_ns
 from traces.tables import read_jobs, table_rows
@@ -95,6 +95,9 @@ def _archive(path: Path) -> dict[str, Any]:
     """What the definitions of an OTF2 archive say, whoever wrote it; its events are not read."""
     from traces.exporters.otf2.library import reading
 
+    with path.open("rb") as file:  # of another file the library prints many lines
+        if b"OTF2" not in file.read(16):
+            raise InputError(f"{path}: is no OTF2 archive that can be read: it does not begin as one")
     try:
         with reading(path) as trace:
             defined = trace.definitions
@@ -115,10 +118,8 @@ def _archive(path: Path) -> dict[str, Any]:
                 "ticks": clock.trace_length,
                 "bytes": _bytes(path.parent, path.name),
             }
-    except TwolevelError:
-        raise
     except Exception as error:  # the binding raises what it likes
-        raise InputError(f"{path}: is no OTF2 archive that can be read: {type(error).__name__}: {error}") from None
+        raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
 
 
 def _counted(words: Any) -> dict[str, int]:

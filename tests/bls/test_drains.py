@@ -90,3 +90,16 @@ def test_what_cannot_be_beside_it_is_refused(tmp_path: Path) -> None:
     asked = Surroundings(failures=str(path), requests=tmp_path / "r.csv")
     with pytest.raises(InputError, match="drained hosts cannot be beside licences; allowed"):
         simulate(workload, platform=licensed, surroundings=asked)
+
+
+def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("host,down_s,up_s,state\n0,1,,drain\n")
+    workload = Workload.from_jobs([(1, 0, 5, 4, 5), (7, 2, 5, 3, 5)])
+    with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, for ever"):
+        simulate(
+            workload,
+            platform=Platform((HostGroup(2, 2, 2.0),)),
+            als="recorded",
+            surroundings=Surroundings(failures=str(path)),
+        )

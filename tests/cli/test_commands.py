@@ -273,7 +273,7 @@ def test_options_come_from_a_file_where_they_are_not_given(here: Path) -> None:
         ('config = "my.toml"', "my.toml: unknown option of twolevel run 'config'"),
         ('tasks-per-core = "4"', "my.toml: tasks-per-core: '4'; allowed: a whole number"),
         ("variation = true", "my.toml: variation: True; allowed: a number"),
-        ("[run]\ntrace = 3.5", "my.toml: [run] trace: 3.5; allowed: a text"),
+        ("[run]\ntrace = 3.5", "my.toml: [run] trace: 3.5; allowed: text"),
         ("speeds = [1]", "my.toml: speeds: [1]; allowed: a list of texts"),
         ("bls = ", "my.toml: not valid TOML"),
     ],

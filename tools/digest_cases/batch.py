@@ -64,6 +64,7 @@ _AROUND: dict[str, dict[str, Any]] = {
     "dependencies": {"platform": "plain.toml", "around": {"dependencies": True}},
     "windows": {"platform": "plain.toml", "around": {"windows": "windows.toml"}},
     "failures": {"platform": "plain.toml", "around": {"failures": "failures.csv"}},
+    "drained": {"platform": "plain.toml", "around": {"failures": "drained.csv"}},
     "lost by failures": {
         "platform": "plain.toml",
         "around": {"failures": "mtbf:6h,mttr:20m,seed:3"},

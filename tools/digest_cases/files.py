@@ -285,6 +285,7 @@ _GWF = (
 _SPEEDS = "time_s,core,factor\n0,0,1\n600,0,0.6\n1800,0,1.2\n900.5,17,0\n2000,17,1\n0,40,0.4\n3000,40,1\n"
 
 _FAILURES = "host,down_s,up_s\n3,3600,7200.5\n0,5000,5600\n5,9000,9600\n5,12000,30000\n2,15000,15000.25\n7,60,100\n"
+_DRAINED = "host,down_s,up_s,state\n3,3600,7200.5,drain\n0,5000,5600,\n5,9000,21000,drain\n5,12000,15000,down\n2,0,4000,drain\n"
 
 
 _SAMPLE_WINDOWS = """\
@@ -358,6 +359,7 @@ def files() -> dict[str, str]:
         "windows.toml": _windows(),
         "sample-windows.toml": _SAMPLE_WINDOWS,
         "failures.csv": _FAILURES,
+        "drained.csv": _DRAINED,
         "speeds.csv": _SPEEDS,
         "lengths.txt": "\n".join(f"{250 + 37 * k % 400}" for k in range(90)) + "\n# the end\n",
         "small.json": _WFFORMAT,

@@ -26,6 +26,7 @@ from tools.site.pages import ROOT, stage
 _FORWARD = """<!doctype html>
 <meta charset="utf-8">
 <title>twolevel</title>
+<link rel="icon" href="{0}/_static/icon.svg">
 <meta http-equiv="refresh" content="0; url={0}/index.html">
 <a href="{0}/index.html">twolevel {0}</a>
 """

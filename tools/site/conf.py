@@ -39,6 +39,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "twolevel"
+html_favicon = "theme/static/icon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
@@ -47,7 +48,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_end": ["versions", "theme-switcher"],
     "navbar_persistent": ["search-button-field"],
-    "secondary_sidebar_items": {"index": [], "**": ["page-toc"]},
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,

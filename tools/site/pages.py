@@ -40,8 +40,12 @@ PROJECT = """# Project
 | [Changelog](changelog.md) | what has changed |
 """
 
+#: What the theme is told of the first page, whose sections are cards.
+_NO_CONTENTS = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
+
 _FENCES = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINKS = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_CONTENTS = re.compile(r"^1\. \[[^\n]* · 2\. (?:.+\n)+\n", re.MULTILINE)
 _NAMED = re.compile(r"\[([^\[\]]+)\]\(([\w-]+(?:/index)?)\.(?:md|ipynb)\)")
 
 
@@ -63,8 +67,9 @@ def _relinked(text: str, page: Path, place: str) -> str:
             return str(words)  # a source file
         return f"{picture}[{words}]({os.path.relpath(there, Path(place).parent)}{hash_mark}{anchor})"
 
-    # What the pattern of a fence splits off is every second part.
-    parts = _FENCES.split(text)
+    # A page's own list of its sections goes: the site has one beside each page. What the pattern of a fence splits off is every
+    # second part.
+    parts = _FENCES.split(_CONTENTS.sub("", text, count=1))
     return "".join(part if n % 2 else _LINKS.sub(link, part) for n, part in enumerate(parts))
 
 
@@ -131,7 +136,7 @@ def _contents(made: Mapping[str, str]) -> dict[str, bytes]:
         ("FAQ", "faq"),
         ("Project", "project/index"),
     ]
-    texts["index.md"] += _trees([("", top)])
+    texts["index.md"] = _NO_CONTENTS + texts["index.md"] + _trees([("", top)])
     return contents | {place: text.encode() for place, text in {**texts, **made}.items()}
 
 

@@ -22,7 +22,7 @@ __all__ = ["TimelineTables", "folder_tables"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimelineTables:
-    """The tables of a run, as docs/results.md has them.
+    """The tables of a run, as docs/reference/results.md has them.
 
     Attributes
     ----------

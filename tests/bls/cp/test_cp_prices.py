@@ -133,6 +133,32 @@ def test_energy_that_weighs_nothing_changes_nothing(case: Case, model: str, sear
     assert idle.list_value == before.list_value
 
 
+def test_costs_that_are_too_large_for_the_solver_are_rounded() -> None:
+    """Weeks, MW and prices at their limits: whole numbers stay below 2**63, no bound is above a plan, and plans are made."""
+    draw = np.random.default_rng(0)
+    jobs = tuple(Waiting(k, 10**6 + 7919 * k, 1, (1,)) for k in range(10))
+    case = Case(((3,),), (Busy(10**5, {0: 1}, (1,)),), jobs)
+    steps = [(36_007 * k, int(draw.integers(-(10**12), 10**12)), int(draw.integers(0, 10**12))) for k in range(12)]
+    instance = priced(case, draw.integers(0, 10**9, 10).tolist(), steps)
+    for slowdown, energy in ((1e-6, 1e6), (1e6, 1e-6), (0.3, 7.0)):
+        chosen = replace(LONG, limit_s=0.01, slowdown=slowdown, energy=energy, carbon=energy)
+        objective = objective_of(problem_of(instance, np.arange(10)), chosen)
+        assert isinstance(objective, PricedObjective)
+        assert not objective.is_exact
+        assert min(objective.weights) > 0
+        reached = [
+            max(map(abs, one.extremes(latest))) for one, latest in zip(objective.costs, objective.latest_s, strict=True)
+        ]
+        assert sum(reached) < 2**62
+        for _ in range(20):
+            starts = draw.integers(0, np.array(objective.latest_s) + 1)
+            costs = sum(one(start) for one, start in zip(objective.costs, starts.tolist(), strict=True))
+            assert objective.floor <= objective.bound(costs) <= objective.value(starts)
+        for model in ("hcp19", "pcp20"):
+            found = planned(instance, model, chosen)
+            assert found.bound <= found.value <= found.list_value  # type: ignore[operator]
+
+
 def test_a_job_is_held_back_to_cheaper_energy() -> None:
     """A job of 10 s that draws 3.6 MW: 1 kWh a second, at 2 now and at 1 from 30 s on. To wait for 30 s costs 3 of its
     slowdown, and saves 10."""
@@ -184,7 +210,7 @@ WATTS = HostPower(idle_w=100.0, states=[[1.0, 1100.0]])
 def simulate(signals: Path, bls: str, rows: list[dict[str, Any]], **more: Any) -> bridge.Result:
     jobs, two = Workload.from_jobs(rows), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     power = PowerOptions(signals=signals)
-    return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, keep_tasks=False, **more)
+    return bridge.simulate(jobs, two, bls=bls, als="recorded", power=power, **more)
 
 
 ROWS = [{"job_id": k, "submit_s": 60 * k, "run_s": 1800, "cores": 1, "estimate_s": 1800} for k in (1, 2, 3)]
@@ -212,6 +238,16 @@ def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Pa
     assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
 
 
+def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
+    bls = "pcp20:which=all,search=lns,goal=weighted,slowdown=0,wait=1,energy=100"
+    starts = {
+        coupling: simulate(signals, bls, ROWS, coupling=coupling).jobs.start_ns.tolist()
+        for coupling in ("inline", "pool", "process")
+    }
+    assert starts["inline"] == starts["pool"] == starts["process"]
+    assert min(starts["inline"]) == 2 * H + S // 4
+
+
 def test_without_a_weight_a_run_is_the_one_without_prices(signals: Path) -> None:
     weighted = simulate(signals, "hcp19:which=all,goal=weighted,energy=0", ROWS)
     plain = simulate(signals, "hcp19:which=all", ROWS)
@@ -236,8 +272,14 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
 
 
-def test_busy_machines_are_planned_for(tmp_path: Path) -> None:
-    """Who runs is part of it: the cheap hour is taken by who is there."""
-    case = Case(((1,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (1,)),))
-    found = dispatch(priced(case, [3_600_000], [(0, 2_000_000, 0), (30, 1_000_000, 0)]), "hcp19", LONG)
-    assert found.status == "nothing" or found.schedule.start_s.tolist() == [40]  # type: ignore[union-attr]
+def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
+    """The machine is held for 40 s, and energy cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
+    case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
+    for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
+        steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
+        found = dispatch(priced(case, [3_600_000, 0], steps), "pcp19", LONG)
+        assert found.schedule is not None
+        assert found.place is not None
+        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
+        assert [by_row[row] for row in (0, 1)] == starts
+        assert [start.row for start in found.starts] == [1]

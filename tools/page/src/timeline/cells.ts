@@ -11,10 +11,16 @@ export class Layer {
   job = new Int32Array(0);
   vote = new Float32Array(0);
 
-  resize(cells: number): void {
-    this.cover = new Float32Array(cells);
-    this.vote = new Float32Array(cells);
-    this.job = new Int32Array(cells);
+  /** So many cells, all empty. */
+  clear(cells: number): void {
+    if (this.cover.length === cells) {
+      this.cover.fill(0);
+      this.vote.fill(0);
+    } else {
+      this.cover = new Float32Array(cells);
+      this.vote = new Float32Array(cells);
+      this.job = new Int32Array(cells);
+    }
     this.job.fill(-1);
   }
 
@@ -60,8 +66,9 @@ export class Cells {
     return this.#window;
   }
 
-  /** Make the cells what a window shows. Where it has only moved in time, only what was not there before is drawn. */
-  show(rows: Rows, window: Window): void {
+  /** Make the cells what a window shows; say which columns are new. Where it has only moved in time these are few, and all others
+   * lie `moved` columns farther left than before. */
+  show(rows: Rows, window: Window): { from: number; to: number; moved: number } {
     const before = this.#window;
     const moved = window.column - before.column;
     const same =
@@ -73,17 +80,18 @@ export class Cells {
       before.join === window.join;
     this.#rows = rows;
     this.#window = window;
-    if (same && moved === 0) return;
+    if (same && moved === 0) return { from: 0, to: 0, moved };
     if (same && Math.abs(moved) < window.width) {
       this.pale.shift(moved, window.width);
       this.full.shift(moved, window.width);
-      if (moved > 0) this.#paint(window.width - moved, window.width);
-      else this.#paint(0, -moved);
-      return;
+      const [from, to] = moved > 0 ? [window.width - moved, window.width] : [0, -moved];
+      this.#paint(from, to);
+      return { from, to, moved };
     }
-    this.pale.resize(window.width * window.lines);
-    this.full.resize(window.width * window.lines);
+    this.pale.clear(window.width * window.lines);
+    this.full.clear(window.width * window.lines);
     this.#paint(0, window.width);
+    return { from: 0, to: window.width, moved: 0 };
   }
 
   #paint(from: number, to: number): void {

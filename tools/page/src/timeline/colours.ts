@@ -16,6 +16,7 @@ export interface Colouring {
 
 const HUES = ["#4477aa", "#ee7733", "#228833", "#cc3377", "#56b4e9", "#ccbb44", "#7b68c8", "#009e73", "#c05a3c", "#ee99aa"].map(hex);
 const GREY = hex("#8c8c8c");
+const UNKNOWN = hex("#c3ccd6"); // none of the ordered ones, of which the middle is grey
 const ORDERED = ["#31446b", "#575d6d", "#7d7c78", "#a59c74", "#d0be60", "#ffea46"].map(hex);
 
 export const SCHEMES: readonly { key: string; label: string }[] = [
@@ -87,7 +88,7 @@ function byWait(data: TimelineData): Colouring {
 
 function byImbalance(data: TimelineData): Colouring {
   const { imbalance } = data.jobs;
-  return classes(data, "imbalance", (job) => imbalance![job]!, [0.01, 0.02, 0.05, 0.1, 0.5], (limit) => String(limit));
+  return classes(data, "imbalance", (job) => imbalance![job]!, [0.02, 0.05, 0.1, 0.2, 0.5], (limit) => String(limit));
 }
 
 /** One colour for all up to each limit, and one for what is above the last. */
@@ -99,15 +100,19 @@ function classes(
   label: (limit: number) => string,
 ): Colouring {
   const shade = (at: number) => ORDERED[Math.round((at * (ORDERED.length - 1)) / limits.length)]!;
+  let unknown = false;
   const colours = filled(data, (job) => {
     const one = value(job);
-    if (Number.isNaN(one)) return GREY;
+    if (Number.isNaN(one)) {
+      unknown = true;
+      return UNKNOWN;
+    }
     const at = limits.findIndex((limit) => one <= limit);
     return shade(at < 0 ? limits.length : at);
   });
   const legend = limits.map((limit, at) => ({ colour: shade(at), label: at || limit ? `≤ ${label(limit)}` : label(limit) }));
   legend.push({ colour: shade(limits.length), label: `> ${label(limits[limits.length - 1]!)}` });
-  if (name === "imbalance") legend.push({ colour: GREY, label: "not known" });
+  if (unknown) legend.push({ colour: UNKNOWN, label: name === "wait" ? "never started" : "not known" });
   return { name, colours, legend };
 }
 
@@ -137,10 +142,11 @@ export interface Theme {
   ink: string;
   quiet: string;
   accent: string;
+  strong: Colour;
 }
 
-const LIGHT: Theme = { paper: hex("#ffffff"), line: "#dfe2e6", ink: "#1d2126", quiet: "#5c646d", accent: "#b3261e" };
-const DARK: Theme = { paper: hex("#15181c"), line: "#2f353c", ink: "#e6e9ec", quiet: "#9aa4ae", accent: "#ff9d8f" };
+const LIGHT: Theme = { paper: hex("#ffffff"), line: "#dfe2e6", ink: "#1d2126", quiet: "#5c646d", accent: "#b3261e", strong: hex("#b3261e") };
+const DARK: Theme = { paper: hex("#15181c"), line: "#2f353c", ink: "#e6e9ec", quiet: "#9aa4ae", accent: "#ff9d8f", strong: hex("#ff9d8f") };
 
 /** As the page says (data-theme), or else the system; on paper always light. */
 export function theme(printing: boolean): Theme {

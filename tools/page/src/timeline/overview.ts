@@ -9,6 +9,8 @@ export const OVERVIEW = 30;
 
 export class Overview {
   readonly #busy: Curve | undefined;
+  /** The curve alone, which stays as it is. */
+  readonly #whole = document.createElement("canvas");
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -44,14 +46,8 @@ export class Overview {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.fillStyle = css(theme.paper);
     context.fillRect(0, 0, width, OVERVIEW);
-    if (this.#busy) {
-      context.fillStyle = "#7e8fa3";
-      const step = data.span / width;
-      for (let x = 0; x < width; x++) {
-        const high = (this.#busy.over(x * step, (x + 1) * step)[0] / data.cores) * (OVERVIEW - 4);
-        context.fillRect(x, OVERVIEW - high, 1, high);
-      }
-    }
+    if (this.#whole.width !== width) this.#drawWhole(width);
+    context.drawImage(this.#whole, 0, 0, width, OVERVIEW);
     const from = Math.max(0, (view.from / data.span) * width);
     const to = Math.min(width, (view.to / data.span) * width);
     context.fillStyle = css(theme.paper);
@@ -62,5 +58,18 @@ export class Overview {
     context.strokeStyle = theme.accent;
     context.lineWidth = 2;
     context.strokeRect(from + 1, 1, Math.max(3, to - from - 2), OVERVIEW - 2);
+  }
+
+  #drawWhole(width: number): void {
+    this.#whole.width = width;
+    this.#whole.height = OVERVIEW;
+    if (!this.#busy) return;
+    const context = this.#whole.getContext("2d")!;
+    context.fillStyle = "#7e8fa3";
+    const step = this.data.span / width;
+    for (let x = 0; x < width; x++) {
+      const high = (this.#busy.over(x * step, (x + 1) * step)[0] / this.data.cores) * (OVERVIEW - 4);
+      context.fillRect(x, OVERVIEW - high, 1, high);
+    }
   }
 }

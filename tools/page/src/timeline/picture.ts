@@ -36,6 +36,9 @@ export function layoutOf(width: number, height: number, strips: number, scale: n
 
 export class Picture {
   readonly #image = document.createElement("canvas");
+  #pixels = new ImageData(1, 1);
+  #look: unknown[] = []; // of what the pixels are: another one, and all are made anew
+  readonly #names = new Map<string, string>(); // of rows, as far as they fit
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -44,7 +47,8 @@ export class Picture {
     private readonly strips: Strip[],
   ) {}
 
-  draw(view: View, rows: Rows, colouring: Colouring, theme: Theme, layout: Layout): void {
+  /** Draw what is seen; `stretched` is the last picture of rows, made longer or shorter, which is quick and not exact. */
+  draw(view: View, rows: Rows, colouring: Colouring, theme: Theme, layout: Layout, stretched = false): void {
     const context = this.canvas.getContext("2d", { alpha: false })!;
     const { scale } = layout;
     context.setTransform(scale, 0, 0, scale, 0, 0);
@@ -53,7 +57,29 @@ export class Picture {
     context.font = FONT;
     this.#axis(context, view, theme, layout);
     this.strips.forEach((strip, at) => this.#strip(context, strip, view, theme, layout, layout.stripTops[at]!));
-    this.#rows(context, view, rows, colouring, theme, layout);
+    if (!stretched || !this.#stretch(context, view, rows, theme, layout)) this.#rows(context, view, rows, colouring, theme, layout);
+    context.fillStyle = theme.line;
+    context.fillRect(layout.gutter - 1, GAP, 1, layout.height);
+  }
+
+  #stretch(context: CanvasRenderingContext2D, view: View, rows: Rows, theme: Theme, layout: Layout): boolean {
+    const { column, step, width, firstLine, lines, join } = this.cells.window;
+    if (!lines || join !== view.join) return false;
+    const { gutter, rowsTop, scale } = layout;
+    const x = gutter + view.columnOf(column * step) / scale;
+    const wide = (width * step) / view.step / scale;
+    const top = rowsTop + (firstLine * join - view.top) * view.rowHeight;
+    context.save();
+    context.beginPath();
+    context.rect(0, rowsTop, layout.width, view.height);
+    context.clip();
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.#image, 0, 0, width, lines, x, top, wide, lines * view.lineHeight);
+    context.fillStyle = css(theme.paper);
+    context.fillRect(0, rowsTop, gutter, view.height);
+    this.#between(context, theme, layout, rows, view, top, lines);
+    context.restore();
+    return true;
   }
 
   #axis(context: CanvasRenderingContext2D, view: View, theme: Theme, layout: Layout): void {
@@ -95,9 +121,12 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "top";
     context.fillStyle = theme.ink;
-    context.fillText(fitted(context, strip.name, gutter - 6), 4, top + 4);
+    // Where the whole name has no room its first word, which says enough: waiting, busy.
+    const short = context.measureText(strip.name).width > gutter - 8 ? strip.name.split(" ")[0]! : strip.name;
+    context.fillText(short, 4, top + 4);
     context.fillStyle = theme.quiet;
-    context.fillText(`0 – ${strip.format(strip.top)}`, 4, top + 19);
+    const most = strip.format(strip.top);
+    context.fillText(gutter < 70 ? most : `0 – ${most}`, 4, top + 19);
   }
 
   #rows(
@@ -116,13 +145,17 @@ export class Picture {
       0,
       Math.min(Math.ceil(rows.count / join), Math.ceil((view.top + view.height / view.rowHeight) / join)) - firstLine,
     );
-    this.cells.show(rows, { column: view.column, step: view.step, width: view.width, firstLine, lines, join });
+    const fresh = this.cells.show(rows, { column: view.column, step: view.step, width: view.width, firstLine, lines, join });
     context.save();
     context.beginPath();
     context.rect(0, rowsTop, layout.width, view.height);
     context.clip();
     if (lines) {
-      this.#paint(colouring, theme, high >= 6 ? APART : Infinity);
+      const apart = high >= 6 ? APART : Infinity;
+      const look = [colouring, theme, apart];
+      if (look.some((one, at) => one !== this.#look[at])) Object.assign(fresh, { from: 0, to: view.width, moved: 0 });
+      this.#look = look;
+      this.#paint(colouring, theme, apart, fresh);
       context.imageSmoothingEnabled = false;
       const top = rowsTop + (firstLine * join - view.top) * view.rowHeight;
       context.drawImage(this.#image, 0, 0, view.width, lines, gutter, top, view.width / scale, lines * high);
@@ -130,24 +163,35 @@ export class Picture {
       if (high >= 14 && join === 1) this.#words(context, colouring, layout, top, lines, high);
     }
     context.restore();
-    context.fillStyle = theme.line;
-    context.fillRect(gutter - 1, GAP, 1, layout.height);
   }
 
   /** Cells as colours: paper, on it pale what was held, on it full what was computed. */
-  #paint(colouring: Colouring, theme: Theme, apart: number): void {
+  #paint(colouring: Colouring, theme: Theme, apart: number, fresh: { from: number; to: number; moved: number }): void {
     const { width, lines } = this.cells.window;
     if (this.#image.width !== width || this.#image.height !== lines) {
       this.#image.width = width;
       this.#image.height = lines;
+      this.#pixels = new ImageData(width, lines);
     }
-    const context = this.#image.getContext("2d")!;
-    const picture = context.createImageData(width, lines);
-    const pixels = new Uint32Array(picture.data.buffer);
+    const { from, to, moved } = fresh;
+    if (from === to) return;
+    const pixels = new Uint32Array(this.#pixels.data.buffer);
+    if (moved) {
+      for (let line = 0; line < pixels.length; line += width) {
+        if (moved > 0) pixels.copyWithin(line, line + moved, line + width);
+        else pixels.copyWithin(line - moved, line, line + width + moved);
+      }
+    }
+    for (let line = 0; line < lines; line++) this.#colour(pixels, line * width + from, line * width + to, colouring, theme);
+    if (apart !== Infinity) this.#apart(pixels, theme, from, to);
+    this.#image.getContext("2d")!.putImageData(this.#pixels, 0, 0);
+  }
+
+  #colour(pixels: Uint32Array, first: number, stop: number, colouring: Colouring, theme: Theme): void {
     const { pale, full } = this.cells;
     const [paperRed, paperGreen, paperBlue] = theme.paper;
     const colours = colouring.colours;
-    for (let cell = 0; cell < pixels.length; cell++) {
+    for (let cell = first; cell < stop; cell++) {
       let red = paperRed;
       let green = paperGreen;
       let blue = paperBlue;
@@ -170,17 +214,15 @@ export class Picture {
       }
       pixels[cell] = 0xff000000 | ((blue & 255) << 16) | ((green & 255) << 8) | (red & 255);
     }
-    if (apart !== Infinity) this.#apart(pixels, theme);
-    context.putImageData(picture, 0, 0);
   }
 
   /** A line of paper where one bar begins right after another, where both are wide enough. */
-  #apart(pixels: Uint32Array, theme: Theme): void {
+  #apart(pixels: Uint32Array, theme: Theme, from: number, to: number): void {
     const { width, column, step } = this.cells.window;
     const [red, green, blue] = theme.paper;
     const mark = (line: number, begin: number, end: number) => {
       const at = begin / step - column;
-      if (at < 0 || at >= width || end / step - column - at < APART) return;
+      if (at < from || at >= to || end / step - column - at < APART) return;
       const cell = line * width + Math.floor(at);
       const old = pixels[cell]!;
       const mix = (shift: number, paper: number) => (((((old >>> shift) & 255) + 2 * paper) / 3) & 255) << shift;
@@ -214,7 +256,10 @@ export class Picture {
       if ((first + line) % every) continue;
       const row = (first + line) * view.join;
       context.fillStyle = theme.quiet;
-      context.fillText(fitted(context, rows.name(row), gutter - 8), 4, Math.max(y + Math.min(high, 15) / 2, layout.rowsTop + 7));
+      const key = `${rows.kind} ${gutter} ${row}`;
+      let name = this.#names.get(key);
+      if (name === undefined) this.#names.set(key, (name = rowName(context, rows.name(row), gutter - 8)));
+      context.fillText(name, 4, y + Math.max(high, 15) / 2);
     }
   }
 
@@ -247,6 +292,12 @@ export class Picture {
       context.fillText(one, gutter + from / scale + 4, top + line * high + high / 2);
     });
   }
+}
+
+/** A row's name; where it has no room without the word before its number, as in `core 12`. */
+function rowName(context: CanvasRenderingContext2D, name: string, width: number): string {
+  const number = /^(?:core|lane) (\d+)$/.exec(name);
+  return fitted(context, number && context.measureText(name).width > width ? number[1]! : name, width);
 }
 
 /** The text, or so much of its begin that it fits. */

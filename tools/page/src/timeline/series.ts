@@ -1,7 +1,7 @@
 // What is counted over time, above the rows: waiting jobs, busy cores, power; each a step function, drawn as its mean over each
 // column of pixels, with a line at the most there.
 
-import type { Theme } from "./colours.ts";
+import { type Colour, type Theme, hex } from "./colours.ts";
 import type { Steps, TimelineData } from "./data.ts";
 import type { View } from "./view.ts";
 
@@ -85,6 +85,7 @@ export interface Strip {
   top: number;
   colour: string;
   format: (value: number) => string;
+  image: HTMLCanvasElement;
 }
 
 export function strips(data: TimelineData): Strip[] {
@@ -94,7 +95,15 @@ export function strips(data: TimelineData): Strip[] {
   const power = data.series.get("power");
   const limit = data.series.get("limit");
   const add = (name: string, steps: Steps, top: number, colour: string, format: Strip["format"], bound?: Steps) =>
-    found.push({ name, curve: new Curve(steps), limit: bound && new Curve(bound), top, colour, format });
+    found.push({
+      name,
+      curve: new Curve(steps),
+      limit: bound && new Curve(bound),
+      top,
+      colour,
+      format,
+      image: document.createElement("canvas"),
+    });
   const most = (steps: Steps) => Math.max(1, steps.value.reduce((a, b) => Math.max(a, b), 0));
   if (queue) add("waiting jobs", queue, most(queue), "#cc7a29", (value) => short(value));
   if (busy) add("busy cores", busy, data.cores, "#4477aa", (value) => `${Math.round((100 * value) / data.cores)} %`);
@@ -116,7 +125,8 @@ export function watts(value: number): string {
   return `${Number(value.toPrecision(3))} W`;
 }
 
-/** Draw one from pixel (of CSS) `left`, `top` on, so high. */
+/** Draw one from pixel (of CSS) `left`, `top` on, so high; column by column as a picture, since a path of thousands of points is
+ * slow where the processor draws it. */
 export function drawStrip(
   context: CanvasRenderingContext2D,
   strip: Strip,
@@ -127,41 +137,42 @@ export function drawStrip(
   height: number,
   scale: number,
 ): void {
-  const bottom = top + height;
-  const y = (value: number) => bottom - (value / strip.top) * (height - 4);
-  const line = new Path2D();
-  const body = new Path2D();
-  body.moveTo(left, bottom);
-  for (let column = 0; column < view.width; column++) {
+  const { width } = view;
+  const high = Math.round(height * scale);
+  const { image } = strip;
+  if (image.width !== width || image.height !== high) {
+    image.width = width;
+    image.height = high;
+  }
+  const picture = new ImageData(width, high);
+  const pixels = new Uint32Array(picture.data.buffer);
+  const line = packed(hex(strip.colour), 255);
+  const body = packed(hex(strip.colour), 110);
+  const y = (value: number) => Math.max(0, Math.min(high - 1, Math.round((high - 1) * (1 - (value / strip.top) * 0.94))));
+  let before = -1;
+  for (let column = 0; column < width; column++) {
     const [mean, most] = strip.curve.over(view.instantAt(column), view.instantAt(column + 1));
-    const x = left + column / scale;
-    body.lineTo(x, y(mean));
-    body.lineTo(x + 1 / scale, y(mean));
-    if (column) line.lineTo(x, y(most));
-    else line.moveTo(x, y(most));
-    line.lineTo(x + 1 / scale, y(most));
+    for (let row = y(mean); row < high; row++) pixels[row * width + column] = body;
+    const at = y(most);
+    // The line goes up and down where it steps.
+    const [from, to] = before < 0 ? [at, at] : [Math.min(at, before), Math.max(at, before)];
+    for (let row = from; row <= to; row++) pixels[row * width + column] = line;
+    before = at;
   }
-  body.lineTo(left + view.width / scale, bottom);
-  context.fillStyle = strip.colour;
-  context.globalAlpha = 0.45;
-  context.fill(body);
-  context.globalAlpha = 1;
-  context.strokeStyle = strip.colour;
-  context.lineWidth = 1;
-  context.stroke(line);
   if (strip.limit) {
-    context.strokeStyle = theme.accent;
-    context.setLineDash([5, 3]);
-    context.beginPath();
-    let before = -1;
-    for (let column = 0; column < view.width; column++) {
+    const bound = packed(theme.strong, 255);
+    const thick = Math.max(1, Math.round(1.5 * scale));
+    for (let column = 0; column < width; column++) {
       const limit = strip.limit.value(view.instantAt(column + 0.5));
-      const x = left + column / scale;
-      if (limit >= 0 && before >= 0) context.lineTo(x, y(limit));
-      else if (limit >= 0) context.moveTo(x, y(limit));
-      before = limit;
+      if (limit < 0 || (view.column + column) % (8 * scale) >= 5 * scale) continue; // dashes that move with time
+      const at = y(limit);
+      for (let row = at; row < Math.min(high, at + thick); row++) pixels[row * width + column] = bound;
     }
-    context.stroke();
-    context.setLineDash([]);
   }
+  image.getContext("2d")!.putImageData(picture, 0, 0);
+  context.drawImage(image, left, top, width / scale, height);
+}
+
+function packed([red, green, blue]: Colour, alpha: number): number {
+  return ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }

@@ -5,15 +5,16 @@ import type { Packed } from "../columns.ts";
 import { type Causes, causesOf } from "./causes.ts";
 import { Cells } from "./cells.ts";
 import { colouring, schemes, theme } from "./colours.ts";
-import { controls } from "./controls.ts";
 import { nextBar, sentence } from "./cursor.ts";
 import { TimelineData } from "./data.ts";
-import { element } from "./elements.ts";
 import { type Found, find, linesOf } from "./found.ts";
+import { fly, sightOf } from "./flight.ts";
 import { listen } from "./gestures.ts";
+import { type KeyActs, pressed } from "./keys.ts";
 import { Marks } from "./marks.ts";
 import { Overview } from "./overview.ts";
 import { showJob, showLegend, showLines, showTable } from "./panel.ts";
+import { type Parts, partsOf } from "./parts.ts";
 import { type Layout, Picture, layoutOf } from "./picture.ts";
 import { Pyramid } from "./pyramid.ts";
 import { type RowKind, RowKinds } from "./rows.ts";
@@ -21,13 +22,9 @@ import { findJobs } from "./search.ts";
 import { strips } from "./series.ts";
 import { View } from "./view.ts";
 
-const HELP =
-  "Keys: left and right move in time, up and down in rows, plus and minus zoom, with Shift the height of rows; n and p go to the " +
-  "next and the previous bar of a row, Enter chooses its job, c goes to the job that it waited for, b back; / searches, 0 shows " +
-  "everything, Escape closes.";
-
-/** Of a flight to a job, ms. */
-const FLIGHT = 260;
+/** A picture that took longer, ms, is at first only stretched while one zooms, and drawn when one has stopped for so long, ms. */
+const SLOW = 24;
+const STOPPED = 90;
 
 export function mountTimeline(place: HTMLElement, packed: Packed): void {
   new Timeline(place, new TimelineData(packed));
@@ -41,16 +38,7 @@ class Timeline {
   readonly #picture: Picture;
   readonly #marks: Marks;
   readonly #overview: Overview;
-  readonly #stage: HTMLElement;
-  readonly #canvas = element("canvas", "timeline-picture", { "aria-hidden": "true" });
-  readonly #over = element("canvas", "timeline-marks", { "aria-hidden": "true" });
-  readonly #tip = element("div", "timeline-tip", { "aria-hidden": "true" });
-  readonly #panel = element("section", "timeline-job", { "aria-label": "chosen job" });
-  readonly #legend = element("ul", "timeline-legend", { "aria-label": "legend" });
-  readonly #said = element("div", "timeline-said", { role: "status", "aria-live": "polite" });
-  readonly #table = element("table", "");
-  readonly #details: HTMLDetailsElement;
-  readonly #search: HTMLInputElement;
+  readonly #parts: Parts;
   #rows;
   #colouring;
   #layout: Layout = layoutOf(1, 1, 0, 1);
@@ -62,6 +50,9 @@ class Timeline {
   #matches: { text: string; jobs: number[]; at: number } = { text: "", jobs: [], at: -1 };
   #due = false;
   #flight = 0;
+  #took = 0; // ms, the last picture
+  #stretched = false;
+  #stopped = 0;
 
   constructor(
     private readonly place: HTMLElement,
@@ -72,16 +63,7 @@ class Timeline {
     this.#view = new View(data.span, this.#rows.count);
     this.#strips = strips(data);
     this.#colouring = colouring(data, "job");
-    this.#picture = new Picture(this.#canvas, data, this.#cells, this.#strips);
-    this.#marks = new Marks(this.#over, data, this.#kinds);
-    const whole = element("canvas", "timeline-overview", { "aria-hidden": "true" });
-    this.#overview = new Overview(whole, data, this.#view, () => this.#redraw());
-    const kinds: { key: RowKind; label: string }[] = [
-      { key: "cores", label: "cores" },
-      { key: "hosts", label: "hosts" },
-      { key: "lanes", label: "jobs" },
-    ];
-    const { bar, search } = controls(kinds, schemes(data), {
+    this.#parts = partsOf(place, data, schemes(data), {
       search: (text) => this.#find(text),
       rows: (kind) => this.#setRows(kind),
       colours: (key) => this.#setColours(key),
@@ -89,33 +71,10 @@ class Timeline {
       zoomRows: (factor) => this.#zoomRows(factor, this.#view.height / 2),
       fit: () => this.#fit(),
     });
-    this.#search = search;
-    const help = element("p", "timeline-help", {}, HELP);
-    help.id = `${place.dataset["timeline"] ?? "timeline"}-help`;
-    this.#stage = element(
-      "div",
-      "timeline-stage",
-      {
-        tabindex: "0",
-        role: "application",
-        "aria-label": `timeline of ${data.jobs.count} jobs on ${data.cores} cores`,
-        "aria-describedby": help.id,
-      },
-      this.#canvas,
-      this.#over,
-      this.#tip,
-    );
-    this.#details = element(
-      "details",
-      "timeline-table",
-      {},
-      element("summary", "", {}, "What is seen, as a table"),
-      this.#table,
-    );
-    this.#details.addEventListener("toggle", () => this.#redraw());
-    const keys = element("details", "timeline-keys", {}, element("summary", "", {}, "Keys"), help);
-    this.#panel.hidden = this.#tip.hidden = true;
-    place.replaceChildren(bar, whole, this.#stage, this.#legend, this.#panel, this.#details, keys, this.#said);
+    this.#parts.details.addEventListener("toggle", () => this.#redraw());
+    this.#picture = new Picture(this.#parts.picture, data, this.#cells, this.#strips);
+    this.#marks = new Marks(this.#parts.marks, data, this.#kinds);
+    this.#overview = new Overview(this.#parts.whole, data, this.#view, () => this.#redraw());
     this.#listen();
     this.#resize();
     this.#fit();
@@ -123,10 +82,15 @@ class Timeline {
   }
 
   #listen(): void {
-    new ResizeObserver(() => this.#resize()).observe(this.place);
+    let wide = this.place.clientWidth;
+    new ResizeObserver(() => {
+      // It grows by itself as a job is chosen: that changes nothing of the picture.
+      if (this.place.clientWidth !== wide) this.#resize();
+      wide = this.place.clientWidth;
+    }).observe(this.place);
     const restyle = () => {
       this.#theme = theme(this.#printing);
-      this.#redraw(true);
+      this.#redraw();
     };
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
     new MutationObserver(restyle).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
@@ -146,19 +110,26 @@ class Timeline {
       this.place.scrollIntoView({ block: "nearest" });
       this.#choose(job, true);
     });
-    listen(this.#stage, {
-      pan: (x, y) => {
-        this.#view.pan(x * this.#layout.scale, y);
-        this.#redraw();
-      },
+    // What is seen, for who wants to compute with it, as tests do: put into the event's detail.
+    this.place.addEventListener("twolevel:seen", (event) => {
+      this.#draw();
+      const { column, step, width, lines } = this.#cells.window;
+      const { cover, job } = this.#cells.full;
+      const { gutter, rowsTop } = this.#layout;
+      const base = this.data.baseNs.toString();
+      const seen = { column, step, width, lines, base, gutter, rowsTop, rowHeight: this.#view.rowHeight };
+      const { detail } = event as CustomEvent<{ cells?: boolean }>;
+      Object.assign(detail, seen, detail.cells ? { cover: [...cover], job: [...job] } : {});
+    });
+    const acts = this.#keys();
+    listen(this.#parts.stage, {
+      pan: (x, y) => this.#pan(x * this.#layout.scale, y),
       zoom: (factor, x) => this.#zoom(factor, (x - this.#layout.gutter) * this.#layout.scale),
       zoomRows: (factor, y) => this.#zoomRows(factor, y - this.#layout.rowsTop),
       point: (x, y, touched) => this.#point(x, y, touched),
       leave: () => this.#unpoint(),
-      choose: () => {
-        if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
-      },
-      key: (event) => this.#key(event),
+      choose: () => this.#chooseHovered(),
+      key: (event) => pressed(event, acts),
     });
   }
 
@@ -167,9 +138,9 @@ class Timeline {
     const scale = window.devicePixelRatio || 1;
     const first = layoutOf(width, 0, this.#strips.length, scale);
     const most = Math.min(440, Math.max(200, window.innerHeight * 0.55));
-    const rows = Math.min(most, Math.max(120, this.#rows.count * 22));
+    const rows = Math.min(most, Math.max(88, this.#rows.count * 22));
     this.#layout = { ...first, height: first.rowsTop + rows };
-    for (const canvas of [this.#canvas, this.#over]) {
+    for (const canvas of [this.#parts.picture, this.#parts.marks]) {
       const wide = Math.round(width * scale);
       const high = Math.round(this.#layout.height * scale);
       if (canvas.width !== wide) canvas.width = wide;
@@ -177,37 +148,54 @@ class Timeline {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${this.#layout.height}px`;
     }
-    this.#stage.style.height = `${this.#layout.height}px`;
+    this.#parts.stage.style.height = `${this.#layout.height}px`;
     this.#view.resize(Math.floor((width - this.#layout.gutter) * scale), rows);
     this.#draw();
   }
 
-  #redraw(now = false): void {
-    if (now) this.#due = true;
-    else if (this.#due) return;
+  #redraw(): void {
+    if (this.#due) return;
     this.#due = true;
     requestAnimationFrame(() => {
-      if (this.#due) this.#draw();
+      if (this.#due) this.#draw(this.#stretched);
     });
   }
 
-  #draw(): void {
+  #draw(stretched = false): void {
     this.#due = false;
-    this.#picture.draw(this.#view, this.#rows, this.#colouring, this.#theme, this.#layout);
+    const began = performance.now();
+    this.#picture.draw(this.#view, this.#rows, this.#colouring, this.#theme, this.#layout, stretched);
+    if (!stretched) this.#took = performance.now() - began;
     this.#overview.draw(this.#layout.width, this.#layout.scale, this.#theme);
     this.#mark();
     // A finger scrolls the page where there is nothing to scroll here.
-    this.#stage.style.touchAction = this.#view.allRows ? "pan-y" : "none";
-    if (this.#details.open) showTable(this.#table, this.data, this.#view.from, this.#view.to);
+    this.#parts.stage.style.touchAction = this.#view.allRows ? "pan-y" : "none";
+    if (this.#parts.details.open) showTable(this.#parts.table, this.data, this.#view.from, this.#view.to);
   }
 
   #mark(): void {
     this.#marks.draw(this.#view, this.#rows, this.#layout, this.#theme, this.#hovered, this.#chosen);
   }
 
+  #pan(columns: number, pixels: number): void {
+    this.#flight++; // who moves it by hand does not want to go on flying
+    this.#view.pan(columns, pixels);
+    this.#unpoint();
+    this.#redraw();
+  }
+
   #zoom(factor: number, column: number): void {
+    this.#flight++;
     this.#view.zoom(factor, Math.max(0, column));
     this.#unpoint();
+    if (this.#took > SLOW) {
+      this.#stretched = true;
+      clearTimeout(this.#stopped);
+      this.#stopped = setTimeout(() => {
+        this.#stretched = false;
+        this.#redraw();
+      }, STOPPED);
+    }
     this.#redraw();
   }
 
@@ -239,7 +227,7 @@ class Timeline {
   }
 
   #legendChanged(): void {
-    showLegend(this.#legend, this.#colouring, this.#rows.tasks !== undefined, this.#rows.kind === "lanes");
+    showLegend(this.#parts.legend, this.#colouring, this.#rows.tasks !== undefined, this.#rows.kind === "lanes");
   }
 
   #point(x: number, y: number, touched: boolean): void {
@@ -248,26 +236,26 @@ class Timeline {
     const row = Math.floor(view.top + (y - rowsTop) / view.rowHeight);
     const at = view.instantAt((x - gutter) * scale);
     this.#hovered = x < gutter || y < rowsTop ? undefined : find(this.#rows, view, this.#cells, row, at);
-    if (!this.#hovered || this.#hovered.job < 0 || touched) this.#tip.hidden = true;
+    if (!this.#hovered || this.#hovered.job < 0 || touched) this.#parts.tip.hidden = true;
     else {
-      showLines(this.#tip, linesOf(this.data, this.#rows, this.#hovered));
-      this.#tip.hidden = false;
+      showLines(this.#parts.tip, linesOf(this.data, this.#rows, this.#hovered));
+      this.#parts.tip.hidden = false;
       this.#tipAt(x, y);
     }
     this.#mark();
   }
 
   #tipAt(x: number, y: number): void {
-    const { offsetWidth: wide, offsetHeight: high } = this.#tip;
+    const { offsetWidth: wide, offsetHeight: high } = this.#parts.tip;
     const left = x + 14 + wide < this.#layout.width ? x + 14 : Math.max(0, x - wide - 14);
     const top = y + 14 + high < this.#layout.height + 40 ? y + 14 : Math.max(0, y - high - 14);
-    this.#tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.#parts.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
   #unpoint(): void {
     if (!this.#hovered) return;
     this.#hovered = undefined;
-    this.#tip.hidden = true;
+    this.#parts.tip.hidden = true;
     this.#mark();
   }
 
@@ -280,11 +268,15 @@ class Timeline {
     return matches.jobs.length > 1 ? `${matches.at + 1} of ${matches.jobs.length}` : "";
   }
 
-  #choose(job: number, fly: boolean): void {
+  #chooseHovered(): void {
+    if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
+  }
+
+  #choose(job: number, far: boolean): void {
     const causes = causesOf(this.data, job);
     this.#chosen = { job, causes };
-    showJob(this.#panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
-    if (fly) this.#flyTo(job);
+    showJob(this.#parts.panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
+    if (far) this.#flyTo(job);
     this.#say(`${this.data.jobName(job)} is chosen`);
     this.#mark();
     this.place.dispatchEvent(
@@ -300,51 +292,25 @@ class Timeline {
   #close(): void {
     this.#chosen = undefined;
     this.#visited = [];
-    this.#panel.hidden = true;
+    this.#parts.panel.hidden = true;
     this.#unpoint();
     this.#mark();
   }
 
-  /** Move until the job, with its wait, takes a good part of what is seen. */
   #flyTo(job: number): void {
-    const { jobs, holds } = this.data;
-    if (!jobs.started[job]) return;
-    const view = this.#view;
-    const start = jobs.start.at(job);
-    const end = jobs.end.at(job);
-    const since = Math.max(Math.min(jobs.eligible.at(job), start), start - 2 * (end - start));
-    const target = new View(this.data.span, view.rows);
-    Object.assign(target, { width: view.width, height: view.height, rowHeight: view.rowHeight, top: view.top });
-    target.showTime(since, end, 0.6);
-    let [first, stop] = [this.#kinds.lane?.[job] ?? 0, (this.#kinds.lane?.[job] ?? 0) + 1];
-    if (this.#rows.kind !== "lanes") {
-      [first, stop] = [holds.lo[holds.first[job]!]!, holds.hi[holds.first[job + 1]! - 1]!];
-      if (this.#rows.kind === "hosts") [first, stop] = [this.data.hostOf(first), this.data.hostOf(stop - 1) + 1];
-    }
-    target.showRows(first, stop);
-    const from = [view.from + view.to, view.step, view.top] as const;
-    const to = [target.from + target.to, target.step, target.top] as const;
-    const began = performance.now();
+    if (!this.data.jobs.started[job]) return;
+    const target = sightOf(this.data, this.#kinds, this.#rows, this.#view, job);
     const flight = ++this.#flight;
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const move = (now: number) => {
-      if (flight !== this.#flight) return;
-      const part = still ? 1 : Math.min(1, Math.max(0, (now - began) / FLIGHT));
-      const eased = part * part * (3 - 2 * part);
-      const step = from[1] * (to[1] / from[1]) ** eased;
-      // What grows evenly for the eye moves with it.
-      const share = Math.abs(to[1] - from[1]) < 1e-9 * from[1] ? eased : (step - from[1]) / (to[1] - from[1]);
-      const middle = (from[0] + (to[0] - from[0]) * share) / 2;
-      view.showTime(middle - (step * view.width) / 2, middle + (step * view.width) / 2);
-      view.top = from[2] + (to[2] - from[2]) * eased;
-      this.#draw();
-      if (part < 1) requestAnimationFrame(move);
-    };
-    move(began);
+    fly(
+      this.#view,
+      target,
+      () => flight === this.#flight,
+      () => this.#draw(),
+    );
   }
 
   #say(text: string): void {
-    this.#said.textContent = text;
+    this.#parts.said.textContent = text;
   }
 
   /** The bar that keys are at: what is pointed at, or to begin with the middle of what is seen. */
@@ -366,8 +332,8 @@ class Timeline {
     if (!this.#hovered) return;
     const { gutter, rowsTop, scale } = this.#layout;
     const lines = linesOf(this.data, this.#rows, this.#hovered);
-    showLines(this.#tip, lines);
-    this.#tip.hidden = false;
+    showLines(this.#parts.tip, lines);
+    this.#parts.tip.hidden = false;
     this.#tipAt(gutter + view.columnOf(at) / scale, rowsTop + (row + 1 - view.top) * view.rowHeight);
     this.#say(sentence(lines));
     this.#mark();
@@ -397,79 +363,32 @@ class Timeline {
     this.#put(cursor.rows[0], (next.at + next.end) / 2);
   }
 
-  #key(event: KeyboardEvent): boolean {
-    const view = this.#view;
-    const far = view.width / 8;
-    const rowsSeen = view.height;
-    switch (event.key) {
-      case "ArrowLeft":
-      case "a":
-        view.pan(-far, 0);
-        break;
-      case "ArrowRight":
-      case "d":
-        view.pan(far, 0);
-        break;
-      case "ArrowUp":
-      case "ArrowDown":
-        this.#step(event.key === "ArrowUp" ? -1 : 1);
-        return true;
-      case "PageUp":
-        view.pan(0, -rowsSeen);
-        break;
-      case "PageDown":
-        view.pan(0, rowsSeen);
-        break;
-      case "+":
-      case "=":
-      case "*":
-      case "w":
-      case "W":
-        if (event.shiftKey && event.key !== "=") this.#zoomRows(1.4, 0);
-        else this.#zoom(1 / 1.4, view.width / 2);
-        return true;
-      case "-":
-      case "_":
-      case "s":
-      case "S":
-        if (event.shiftKey) this.#zoomRows(1 / 1.4, 0);
-        else this.#zoom(1.4, view.width / 2);
-        return true;
-      case "0":
-      case "Home":
-        view.fit();
-        break;
-      case "n":
-      case "p":
-        this.#walk(event.key === "n" ? 1 : -1);
-        return true;
-      case "Enter":
-        if (this.#hovered && this.#hovered.job >= 0) this.#choose(this.#hovered.job, false);
-        return true;
-      case "c": {
-        const cause = this.#chosen?.causes.compared ?? -1;
-        const [first] = this.#chosen?.causes.before ?? [];
-        const to = cause >= 0 ? cause : first;
-        if (to === undefined) this.#say("it waited for no job");
-        else this.#jump(to);
-        return true;
-      }
-      case "b": {
-        const back = this.#visited.pop();
-        if (back !== undefined) this.#choose(back, true);
-        return true;
-      }
-      case "/":
-        this.#search.focus();
-        return true;
-      case "Escape":
-        this.#close();
-        return true;
-      default:
-        return false;
-    }
-    this.#unpoint();
-    this.#redraw();
-    return true;
+  #cause(): void {
+    const compared = this.#chosen?.causes.compared ?? -1;
+    const to = compared >= 0 ? compared : this.#chosen?.causes.before[0];
+    if (to === undefined) this.#say("it waited for no job");
+    else this.#jump(to);
+  }
+
+  #back(): void {
+    const back = this.#visited.pop();
+    if (back !== undefined) this.#choose(back, true);
+  }
+
+  #keys(): KeyActs {
+    const middle = () => this.#view.width / 2;
+    return {
+      move: (time, rows) => this.#pan(time * this.#view.width, rows * this.#view.height),
+      zoom: (factor) => this.#zoom(factor, middle()),
+      zoomRows: (factor) => this.#zoomRows(factor, 0),
+      fit: () => this.#fit(),
+      step: (rows) => this.#step(rows),
+      walk: (direction) => this.#walk(direction),
+      choose: () => this.#chooseHovered(),
+      cause: () => this.#cause(),
+      back: () => this.#back(),
+      search: () => this.#parts.search.focus(),
+      close: () => this.#close(),
+    };
   }
 }

@@ -13,7 +13,7 @@ export function roughly(ns: number): string {
   if (ns === 0) return "0 s";
   for (const [unit, size] of [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const) {
     const value = ns / size;
-    if (value < (unit === "s" ? 100 : 999.5)) return `${Number(value.toPrecision(3))} ${unit}`;
+    if (value < (unit === "s" ? 59.95 : 999.5)) return `${Number(value.toPrecision(3))} ${unit}`;
   }
   const seconds = Math.round(ns / 1e9);
   const parts = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
@@ -83,7 +83,7 @@ function decade(atLeast: number): number {
 }
 
 export interface Ticks {
-  /** What stands at the left where ticks are below a second: the whole second that they are counted from. */
+  /** What stands at the left where ticks are below a second: the instant that they are counted from. */
   anchor: string;
   ticks: { at: number; label: string }[];
 }
@@ -96,12 +96,15 @@ export function ticksOf(from: number, to: number, base: bigint, startS: number |
   // Counted from time 0, or from midnight where days are known.
   const offset = startS === null ? 0n : BigInt(Math.round((startS % 86400) * 1000)) * 1_000_000n;
   let at = ((start + offset) / whole) * whole - offset;
-  const anchorAt = (start / S) * S;
+  // In the unit of the step, from where the next larger one begins.
+  const [unit, size] = ([["ns", 1n], ["µs", 1_000n], ["ms", 1_000_000n]] as const).findLast(([, one]) => one <= whole)!;
+  const anchorAt = (start / (size * 1000n)) * size * 1000n;
+  const since = (ns: bigint) => `+${Number(ns) / Number(size)} ${unit}`;
   const ticks: { at: number; label: string }[] = [];
   for (; Number(at - base) <= to; at += whole) {
     const place = Number(at - base);
     if (place < from) continue;
-    ticks.push({ at: place, label: step < 1e9 ? `+${roughly(Number(at - anchorAt))}` : label(at, step, startS) });
+    ticks.push({ at: place, label: step < 1e9 ? since(at - anchorAt) : label(at, step, startS) });
   }
   return { anchor: step < 1e9 ? instant(anchorAt, startS) : "", ticks };
 }

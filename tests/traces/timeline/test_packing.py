@@ -1,0 +1,195 @@
+"""What a timeline is packed of is what the tables say: read back as the page reads it, in plain Python."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_coding import decoded
+
+from traces.base.errors import InputError
+from traces.tables import write_frame
+from traces.timeline import TimelineTables, folder_tables, timeline_text
+from traces.timeline.held import interval_columns
+
+#: Beyond what a float knows exactly.
+_BASE = 2**60 + 1
+
+
+def tables() -> TimelineTables:
+    """Two jobs; the first gives core 1 back early and is tried again, and the third never starts."""
+    jobs = pd.DataFrame(
+        {
+            "job_id": [7, 3, 9, 7],
+            "attempt": [0, 0, 0, 1],
+            "submit_ns": [_BASE, _BASE + 5, _BASE + 6, _BASE],
+            "eligible_ns": [_BASE, _BASE + 7, _BASE + 6, _BASE + 100],
+            "start_ns": [_BASE + 10, _BASE + 60, -1, _BASE + 200],
+            "end_ns": [_BASE + 100, _BASE + 90, -1, _BASE + 333],
+            "cores": [3, 1, 1, 2],
+            "held_cores": [3, 1, 0, 2],
+            "tasks": [3, 1, 0, 0],
+            "chunks": [2, 1, 0, 0],
+            "allocation": ["0-1 4", "1", "", "2-3"],
+            "why": ["head", "backfill", "never", "head"],
+            "state": ["requeued", "completed", "cancelled", "completed"],
+            "name": ["<script>", "", "ü", "<script>"],
+            "imbalance": [0.5, 0.0, np.nan, np.nan],
+        }
+    )
+    tasks = pd.DataFrame(
+        {
+            "job_id": [7, 7, 7, 3],
+            "task": [0, 1, 2, 0],
+            "chunk": [0, 0, 1, 0],
+            "core": [4, 4, 0, 1],
+            "start_ns": [_BASE + 11, _BASE + 50, _BASE + 12, _BASE + 61],
+            "end_ns": [_BASE + 50, _BASE + 99, _BASE + 80, _BASE + 90],
+            "length_gflop": 1.0,
+        }
+    )
+    releases = pd.DataFrame({"row": [0], "core": [1], "released_ns": [_BASE + 55]})
+    return TimelineTables(
+        jobs=jobs,
+        first_core=np.array([0, 2, 5]),
+        host_names=["a", "b"],
+        tasks=tasks,
+        releases=releases,
+        technique="gss",
+    )
+
+
+def unpacked(text: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    data = zlib.decompress(base64.b64decode(text))
+    length = int.from_bytes(data[8:12], "little")
+    header = json.loads(data[12 : 12 + length])
+    begin = (12 + length + 7) & ~7
+    about, columns = header["about"], {}
+    for entry in header["columns"]:
+        column = np.frombuffer(data, "<" + entry["type"], entry["rows"], begin + entry["offset"])
+        how = about["coded"].get(entry["name"])
+        columns[entry["name"]] = decoded(column, how) if how else column.tolist()
+    return about, columns
+
+
+def test_jobs_come_back_exactly() -> None:
+    made = tables()
+    about, columns = unpacked(timeline_text(made))
+    base = int(about["base_ns"])
+    assert base == _BASE
+    assert columns["job_id"] == [7, 3, 9, 7]
+    submit = np.array(columns["submit"]) + base
+    eligible = submit + columns["eligible_after"]
+    start = eligible + columns["wait"]
+    ran = np.array(columns["started"], bool)
+    assert submit.tolist() == made.jobs["submit_ns"].tolist()
+    assert eligible.tolist() == made.jobs["eligible_ns"].tolist()
+    assert start[ran].tolist() == made.jobs["start_ns"][ran].tolist()
+    assert (start + columns["run"])[ran].tolist() == made.jobs["end_ns"][ran].tolist()
+    for name in ("why", "state", "name"):
+        assert [about["texts"][name][code] for code in columns[f"{name}_code"]] == made.jobs[name].tolist()
+    assert about["texts"]["technique"] == ["gss"]
+
+
+def test_tasks_come_back_by_core_and_time() -> None:
+    made = tables()
+    about, columns = unpacked(timeline_text(made))
+    found = []
+    row = 0
+    for core, count in enumerate(columns["core_tasks"]):
+        at = int(about["base_ns"])
+        for _ in range(count):
+            begin = at + columns["task_gap"][row]
+            at = begin + columns["task_run"][row]
+            job = columns["job_id"][columns["task_job"][row]]
+            found.append((core, job, columns["task_number"][row], columns["task_chunk"][row], begin, at))
+            row += 1
+    assert made.tasks is not None
+    names = ["core", "job_id", "task", "chunk", "start_ns", "end_ns"]
+    assert found == sorted(made.tasks[names].itertuples(index=False, name=None), key=lambda task: (task[0], task[4]))
+
+
+def test_what_was_held_ends_where_cores_are_released() -> None:
+    _, columns = unpacked(timeline_text(tables()))
+    names = ("hold_job", "hold_lo", "hold_cores", "hold_late", "hold_early")
+    assert list(zip(*(columns[name] for name in names), strict=True)) == [
+        (0, 0, 1, 0, 0),
+        (0, 1, 1, 0, 45),
+        (0, 4, 1, 0, 0),
+        (1, 1, 1, 0, 0),
+        (3, 2, 2, 0, 0),
+    ]
+    assert list(zip(columns["busy_at"], columns["busy"], strict=True)) == [
+        (10, 3), (55, 2), (60, 3), (90, 2), (100, 0), (200, 2), (333, 0),
+    ]  # fmt: skip
+    assert list(zip(columns["queue_at"], columns["queue"], strict=True)) == [
+        (0, 1), (7, 2), (10, 1), (60, 0), (100, 1), (200, 0),
+    ]  # fmt: skip
+
+
+def test_causes_of_a_comparison_are_rows() -> None:
+    causes = pd.DataFrame(
+        {
+            "job_id": [3, 7, 99],
+            "attempt": [0, 1, 0],
+            "cause": ["release", "retry", "submit"],
+            "cause_job": [7, 7, -1],
+            "cause_attempt": [0, 0, -1],
+        }
+    )
+    about, columns = unpacked(timeline_text(replace(tables(), causes=causes)))
+    assert columns["cause_job"] == [-1, 0, -1, 0]
+    assert [about["texts"]["cause"][code] for code in columns["cause_code"]] == ["", "release", "", "retry"]
+
+
+def test_power_is_there_where_it_is_known() -> None:
+    power = pd.DataFrame({"instant_ns": [_BASE, _BASE + 9], "power_mw": [5, 2**40], "limit_mw": [-1, 7]})
+    _, columns = unpacked(timeline_text(replace(tables(), power=power)))
+    assert (columns["power_at"], columns["power"], columns["limit"]) == ([0, 9], [5, 2**40], [-1, 7])
+
+
+def test_intervals_of_texts() -> None:
+    text, lo, hi = interval_columns(["0-63 128", "", "5", "7-7 100-2047"])
+    assert text.tolist() == [0, 0, 2, 3, 3]
+    assert lo.tolist() == [0, 128, 5, 7, 100]
+    assert hi.tolist() == [64, 129, 6, 8, 2048]
+
+
+def test_a_folder_of_results(tmp_path: Path) -> None:
+    made = tables()
+    full = made.jobs.assign(estimate_ns=1, deadline_ns=1, length_gflop=1.0, cov=0.0)
+    write_frame(full, tmp_path / "jobs.parquet")
+    assert made.tasks is not None
+    write_frame(made.tasks, tmp_path / "tasks.parquet")
+    record = {"machine": {"first_core": [0, 2, 5], "host_names": ["a", "b"]}, "arguments": {"als": "gss"}}
+    found = folder_tables(tmp_path, record)
+    assert timeline_text(found) == timeline_text(replace(made, releases=None))
+    with pytest.raises(InputError, match=r"run\.json: does not say which hosts"):
+        folder_tables(tmp_path, {"machine": {}})
+
+
+def test_nothing_at_all() -> None:
+    made = tables()
+    _, columns = unpacked(timeline_text(replace(made, jobs=made.jobs[:0], tasks=None, releases=None)))
+    assert columns["job_id"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda made: replace(made, tasks=made.tasks[1:]), "not of one run"),
+        (lambda made: replace(made, first_core=np.array([0, 2, 3])), "has a core 4; the machine has 3"),
+        (lambda made: replace(made, jobs=made.jobs.drop(columns="why").drop(columns="chunks")), "no column chunks"),
+        (lambda made: replace(made, users=["ann"]), "1 users for 4 rows"),
+    ],
+)
+def test_tables_that_do_not_fit(change: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        timeline_text(change(tables()))
