@@ -213,7 +213,7 @@ def test_what_is_chosen_in_the_diagram_is_what_the_table_shows(chromium: Browser
         page.locator(".explorer").scroll_into_view_if_needed()
         box = page.locator(".diagram canvas").bounding_box()
         assert box is not None
-        page.mouse.move(box["x"] + 90, box["y"] + 10)
+        page.mouse.move(box["x"] + 90, box["y"] + 60)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 250, steps=4)
         page.mouse.up()
