@@ -63,7 +63,7 @@ def test_what_stands_in_a_log_is_text(chromium: Browser, made: Made, kind: str) 
     assert re.search(r"<[^>]+ on\w+=", text.split("<script>")[0]) is None
     with opened(chromium, made.page(kind)) as page:
         assert "taken" not in page.title()
-        assert page.locator("main u, main i, main b, img[src=x]").count() == 0
+        assert page.locator("main u, h1 i, .lead i, #again i, td i, main b, img[src=x]").count() == 0
         if kind in ("run", "replay"):
             assert set(column(page, "jobs-data", "name")) == {name or "–" for name in NAMES}
 
