@@ -18,6 +18,9 @@ __all__ = ["report_command"]
 #: The page's name where none is given, in the folder of the result.
 _NAME = "report.html"
 
+#: What the shell sees after an interrupt.
+_INTERRUPTED = 130
+
 #: A page of a study under way loads itself again every so many seconds.
 _LIVE_S = 5
 
@@ -113,5 +116,11 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
             written = True
         return state.finished
 
-    follow(folder, write)
+    try:
+        follow(folder, write)
+    except KeyboardInterrupt:
+        if not written:
+            raise
+        say(f"twolevel: interrupted; {target} stays as it is, of a study under way")
+        raise SystemExit(_INTERRUPTED) from None
     say("the study is done")

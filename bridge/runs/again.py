@@ -11,6 +11,8 @@ from als.options import RESIZE_COST
 from bls.options import DECISION_COST
 from bridge.options.bundles import declaration
 from bridge.options.coupling import CouplingOptions, HostOptions
+from bridge.options.declared import TRACE_FORMATS
+from bridge.options.tracing import TraceOptions
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from traces.base.option import Option
 
@@ -52,11 +54,23 @@ def command_again(
     for observer in arguments.get("observe") or ():
         words += ["--observe", str(observer)]
     words += [flag for key, flag in _WRITTEN.items() if arguments.get(key)]
-    if command == "run" and arguments.get("trace") is False:
-        words.append("--no-trace")
+    if command == "run":
+        words += _traced(arguments)
     if command == "replay" and arguments.get("trace"):
         words.append("--trace")
     return shlex.join([*words, "--out", "again"])
+
+
+def _traced(arguments: Mapping[str, Any]) -> list[str]:
+    # A record has the formats, of none an empty list; older ones have whether there is a trace.
+    formats = arguments.get("trace")
+    if formats in (False, []):
+        return ["--no-trace"]
+    words = ["--trace", ",".join(formats)] if isinstance(formats, list) and formats != [TRACE_FORMATS.default] else []
+    for name, option in _declared(TraceOptions):
+        if name not in ("trace", "no_trace"):
+            words += _given(option, arguments.get(name))
+    return words
 
 
 def run_options() -> dict[str, Option[Any]]:

@@ -51,8 +51,10 @@ COMMANDS = (
     "story",
     "power",
     "figures",
+    "report",
     "warm-up",
     "doctor",
+    "cite",
 )
 
 

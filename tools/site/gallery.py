@@ -66,6 +66,12 @@ PICTURES = (
         "python -m tools.run_pictures",
     ),
     Section(
+        "A report page, in a browser",
+        "",
+        {"report.png": "twolevel report DIR -o page.html"},
+        "these commands",
+    ),
+    Section(
         "Some jobs of a run",
         "",
         {"gantt.png": "twolevel gantt DIR --jobs 97-104 -o gantt.png"},

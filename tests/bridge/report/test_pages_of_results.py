@@ -63,7 +63,7 @@ def test_what_stands_in_a_log_is_text(chromium: Browser, made: Made, kind: str) 
     assert re.search(r"<[^>]+ on\w+=", text.split("<script>")[0]) is None
     with opened(chromium, made.page(kind)) as page:
         assert "taken" not in page.title()
-        assert page.locator("main u, main i, main b, img[src=x]").count() == 0
+        assert page.locator("main u, h1 i, .lead i, #again i, td i, main b, img[src=x]").count() == 0
         if kind in ("run", "replay"):
             assert set(column(page, "jobs-data", "name")) == {name or "–" for name in NAMES}
 
@@ -209,10 +209,11 @@ def test_the_theme_can_be_switched(chromium: Browser, made: Made) -> None:
 
 def test_what_is_chosen_in_the_diagram_is_what_the_table_shows(chromium: Browser, made: Made) -> None:
     with opened(chromium, made.page("run")) as page:
+        page.wait_for_selector(".diagram[data-drawn]")
         page.locator(".explorer").scroll_into_view_if_needed()
         box = page.locator(".diagram canvas").bounding_box()
         assert box is not None
-        page.mouse.move(box["x"] + 90, box["y"] + 10)
+        page.mouse.move(box["x"] + 90, box["y"] + 60)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 250, steps=4)
         page.mouse.up()
@@ -276,3 +277,11 @@ def test_a_job_chosen_elsewhere_is_brought_into_view(chromium: Browser, made: Ma
         page.evaluate("document.dispatchEvent(new CustomEvent('twolevel:job', {detail: 157}))")
         assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "157"
         assert counted(page, "jobs-data") == "60 rows"
+
+
+def test_a_row_leads_to_its_job_in_the_timeline(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        page.locator("[data-table=jobs-data] tbody button.link").nth(3).click()
+        assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "103"
+        panel = page.locator(".timeline-job")
+        expect(panel).to_contain_text("103")

@@ -98,8 +98,8 @@ class Explorer {
     const left = this.#data.rows - values.length;
     this.#say(values.length < this.#data.rows && this.#data.rows > MOST_ROWS ? `every ${stepOf(this.#data.rows)}th row is drawn` : left ? `${whole(left)} rows have no such value` : "");
     view.addSignalListener("area", (_name, area) => this.#choose(axes, scales, area as Record<string, [number, number]>));
-    void view.runAsync();
     this.#tell("", []);
+    void view.runAsync().then(() => (this.#canvas.dataset["drawn"] = ""));
   }
 
   #values(axes: Column[], scales: [string, number][], y: Column | undefined, by: Column | undefined): Record<string, unknown>[] {
