@@ -16,7 +16,7 @@ from traces.base.option import Panel
 __all__ = ["trace_app"]
 
 trace_app = typer.Typer(
-    help="Say what is in a trace, cut a part out of it, write it in another format.",
+    help="Say what is in a trace, cut a part out, convert it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

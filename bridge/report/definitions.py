@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+
+from traces.base.parsing import parse_json
 
 __all__ = ["definition", "heading"]
 
@@ -22,7 +23,7 @@ _FIGURES = {
 @cache
 def _definitions() -> Mapping[str, Mapping[str, str]]:
     text = (files("bridge.report") / "assets" / "definitions.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, str]] = json.loads(text)
+    found: dict[str, dict[str, str]] = parse_json(text, "assets/definitions.json")
     return found
 
 

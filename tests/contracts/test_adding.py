@@ -64,7 +64,7 @@ ENTRY_POINTS = {
     "twolevel.policies": "narrow-first = outside.policy:NarrowFirst\nfcfs = outside.policy:NarrowFirst",
     "twolevel.allocators": "tightest-gap = outside.allocator:TIGHTEST_GAP",
     "twolevel.readers": "plain = outside.reader:read_csv",
-    "twolevel.exporters": "csv = outside.exporter:write_csv",
+    "twolevel.exporters": "lines = outside.exporter:write_csv",
     "twolevel.techniques": "so-long = outside.technique:SO_LONG",
     "twolevel.estimators": "mine = outside.estimator:MINE",
     "twolevel.observers": "every-hour = outside.observer:EveryHour",
@@ -168,10 +168,10 @@ def test_a_trace_writer_of_a_package_writes_a_run(installed: Path) -> None:
 
     result = bridge.simulate("log.plain", als="recorded")
     assert isinstance(result, Result)
-    path = traces.exporter("csv")(result.ledger, installed / "csv")
+    path = traces.exporter("lines")(result.ledger, installed / "lines")
     assert len(path.read_text().splitlines()) == 21
-    with pytest.raises(InputError, match="csv"):
-        traces.exporter("cvs")
+    with pytest.raises(InputError, match="lines"):
+        traces.exporter("liens")
 
 
 # ---- in the project itself: a copy of it ----

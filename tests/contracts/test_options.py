@@ -110,7 +110,7 @@ def test_no_option_of_the_command_line_is_written_by_hand_that_is_declared() -> 
         ("bridge/cli/workload/commands.py", name) for name in ("--force", "--format", "--jobs", "--cores", "--workload")
     }
     others |= {("bridge/cli/study_commands.py", "--force"), ("bridge/cli/run_commands.py", "--tasks")}
-    others |= {("bridge/cli/figure_commands.py", "--format")}
+    others |= {("bridge/cli/figure_commands.py", "--format"), ("bridge/cli/report_commands.py", "--force")}
     assert {one for one in by_hand if one[1] in declared} <= others
 
 

@@ -15,6 +15,7 @@ from bridge.replay.report.sides import SLURM, Side, of_table
 from bridge.runs.directory import read_record, write_record
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
+from traces.base.parsing import parse_json
 from traces.tables import read_jobs
 
 __all__ = ["FOLDER", "Finished", "finished", "put_report"]
@@ -53,7 +54,7 @@ def finished(folder: Path, scenario: Scenario, arguments: Mapping[str, Any], *, 
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
         raise InputError(f"{REPORT_ONLY.name}: {folder} holds a run of our engine; allowed: a replay")
-    was, wanted = record["arguments"], json.loads(json.dumps({**arguments, **scenario.options.names()}))
+    was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
             raise InputError(
