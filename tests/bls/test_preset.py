@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.workloads import read_workload
 from bls.workloads.selection import check_preset, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -53,6 +57,24 @@ def test_the_window_of_most_submits_is_that_of_submits() -> None:
     found = select(log(rows), "busiest:5s", preset=True)
     assert found.job_id.tolist() == [1, 2, 3]
     assert found.run_ns.tolist()[0] == 900 * NS
+
+
+def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
+    """Of a log in the order of ends: the third line has waited for longest, and the first comes as the window begins."""
+    rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]
+    lines = "".join(
+        f"{job} {at} {wait} {run} 1 -1 -1 1 {least} -1 1 1 1 1 1 1 -1 -1\n" for job, at, wait, run, least in rows
+    )
+    mixed = tmp_path / "mixed.swf"
+    mixed.write_text(lines)
+    assert read_workload(mixed).reordered == 3
+    assert select(read_workload(mixed), "window:50+10", preset=True).job_id.tolist() == [1, 2, 3, 4]
+    ran = twolevel("workload", "cut", mixed, "-o", tmp_path / "sorted.swf")
+    assert ran.code == 0, ran.err
+    found = select(read_workload(tmp_path / "sorted.swf"), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [3, 4, 2, 1]
+    assert found.submit_ns.tolist() == [0] * 4
+    assert found.waiting == 3
 
 
 def test_cancel_instants_move_with_the_window() -> None:
