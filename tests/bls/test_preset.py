@@ -84,6 +84,7 @@ def test_cancel_instants_move_with_the_window() -> None:
         {"job_id": 3, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 51},
         {"job_id": 4, "submit_s": 55, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 5, "cancel_s": 60},
         {"job_id": 5, "submit_s": 30, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 27, "cancel_s": 57},
+        {"job_id": 6, "submit_s": 30, "run_s": 99, "cores": 1, "wait_s": 30, "cancel_s": 45},
     ]
     found = select(Workload.from_jobs(jobs), "window:50+10", preset=True)
     assert found.job_id.tolist() == [3, 5, 4]
