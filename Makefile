@@ -1,4 +1,4 @@
-# make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace
+# make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace and a page of it
 # make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
 # make soak    look for what nobody has seen: 100 times as many examples as make test takes, and others each time; and 100,000
@@ -31,9 +31,11 @@ demo: $(VENV)/installed
 	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --no-trace \
 	    --coupling process --same-as demo/run --out demo/processes --force
 	$(BIN)/twolevel gantt demo/run --jobs 97-104 -o demo/gantt.png
+	$(BIN)/twolevel report demo/run -o demo/report.html --force
 	@echo
+	@echo "to open first         demo/report.html, in a browser: a page of one run, with its cores over time"
 	@echo "twelve combinations   demo/grid/results.parquet, comparisons.parquet, figures/"
-	@echo "one run in full       demo/run/run.json, jobs.parquet, tasks.parquet"
+	@echo "that run in full      demo/run/run.json, jobs.parquet, tasks.parquet"
 	@echo "again, in processes   demo/processes/run.json: a process for each job, the same tables"
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"

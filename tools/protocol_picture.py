@@ -1,7 +1,7 @@
-"""Write the generated parts of ``bridge/PROTOCOL.md``: the state pictures and tables, and the limits.
+"""Write the generated parts of ``bridge/PROTOCOL.md``: the state tables and the limits; and the pictures that it shows.
 
-    python -m tools.protocol_picture            # rewrite the parts
-    python -m tools.protocol_picture --check    # exit 1 if they are out of date
+    python -m tools.protocol_picture            # rewrite the parts, and the pictures
+    python -m tools.protocol_picture --check    # exit 1 if one of them is out of date
 
 The tables in :mod:`bridge.protocol.tables` and the constants are the only source.
 """
@@ -17,9 +17,26 @@ from typing import Any, get_args
 from bridge.protocol import framing, messages
 from bridge.protocol.tables import CONNECTION_EVENTS, CONNECTION_TABLE, JOB_TABLE, ConnectionEvent, JobEvent
 from tools.plain_tool import only
+from tools.protocol_drawing import drawn
 from traces.base.time import MAX_NS
 
-PROTOCOL = Path(__file__).resolve().parent.parent / "bridge" / "PROTOCOL.md"
+ROOT = Path(__file__).resolve().parent.parent
+PROTOCOL = ROOT / "bridge" / "PROTOCOL.md"
+IMAGES = ROOT / "docs" / "images"
+
+#: The pictures: what they show, and the states from top to bottom.
+PICTURES = {
+    "protocol-connection.svg": (
+        "States of a connection",
+        CONNECTION_TABLE,
+        ("AWAIT_HELLO", "AWAIT_WELCOME", "READY", "CLOSING", "CLOSED"),
+    ),
+    "protocol-job.svg": (
+        "States of a job",
+        JOB_TABLE,
+        ("ABSENT", "LOADING", "LINKING", "RUNNING", "SUSPENDED", "REPORTING", "SENDING", "CANCELLED"),
+    ),
+}
 
 LIMITS = (
     ("MAX_FRAME_BEFORE_HELLO", framing.MAX_FRAME_BEFORE_HELLO, "bytes of a payload until the `welcome`"),
@@ -70,18 +87,17 @@ def _table(table: Mapping[tuple[Any, Any], StrEnum]) -> list[str]:
     return lines
 
 
-def _picture(table: Mapping[tuple[Any, Any], StrEnum], first: str) -> list[str]:
-    """A mermaid state diagram; events that lead the same way share an arrow."""
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (before, event), after in table.items():
-        arrows.setdefault((before.name, after.name), []).append(event.value)
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first}"]
-    lines += [f"    {a} --> {b}: {' / '.join(events)}" for (a, b), events in arrows.items()]
-    return [*lines, "```"]
+def _picture(name: str) -> str:
+    return f"![{PICTURES[name][0]}, and what leads from one to another](../docs/images/{name})"
+
+
+def pictures() -> dict[Path, str]:
+    """The pictures, as SVG, by file."""
+    return {IMAGES / name: drawn(table, order) for name, (_, table, order) in PICTURES.items()}
 
 
 def states() -> str:
-    """The two pictures and tables."""
+    """The two tables, each with its picture."""
     lump = [
         f"*{event.value}* is any of {', '.join(f'`{name}`' for name in _messages_of(event))}."
         for event in (ConnectionEvent.ORDER, ConnectionEvent.ANSWER)
@@ -90,13 +106,13 @@ def states() -> str:
     lines = [
         "**The connection.** " + " ".join(lump),
         "",
-        *_picture(CONNECTION_TABLE, "AWAIT_HELLO"),
+        _picture("protocol-connection.svg"),
         "",
         *_table(CONNECTION_TABLE),
         "",
         f"**A job**, on a connection that is `READY`. Some messages are split by what they contain: {', '.join(split)}.",
         "",
-        *_picture(JOB_TABLE, "ABSENT"),
+        _picture("protocol-job.svg"),
         "",
         *_table(JOB_TABLE),
     ]
@@ -129,12 +145,12 @@ def updated(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite the file, or with ``--check`` say whether it is up to date."""
-    text = PROTOCOL.read_text(encoding="utf-8")
-    new = updated(text)
+    """Rewrite the files, or with ``--check`` say whether they are up to date."""
+    made = {PROTOCOL: updated(PROTOCOL.read_text(encoding="utf-8")), **pictures()}
     if arguments == ["--check"]:
-        return int(new != text)
-    PROTOCOL.write_text(new, encoding="utf-8")
+        return int(any(not file.exists() or file.read_text(encoding="utf-8") != text for file, text in made.items()))
+    for file, text in made.items():
+        file.write_text(text, encoding="utf-8")
     return 0
 
 

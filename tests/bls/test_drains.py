@@ -49,6 +49,22 @@ def test_by_hand() -> None:
     assert found == expected(case)
 
 
+def test_who_runs_at_the_start_goes_on_on_hosts_that_are_drained_from_then_on() -> None:
+    """Both hosts of two cores are drained at 0, the first until 40 and the second until 20."""
+    jobs = (
+        Job(1, 0, 60, 3, 60, preset=True),  # on all of the first, and a core of the second
+        Job(2, 0, 5, 1, 5),  # the other core of the second, when that is back
+        Job(3, 0, 5, 2, 5),  # of the second or the first, when two are free: 1 ends
+    )
+    hosts = (Host(2, drains=((0, 40),)), Host(2, drains=((0, 20),)))
+    case = BatchCase(jobs, Machine(hosts), Rules(order="fcfs", depth=0))
+    found = engine_of(case).finish()
+    assert [(one.start, one.end) for one in found] == [(0, 60), (20, 25), (60, 65)]
+    assert found[0].cores == (0, 1, 2)
+    assert found[1].cores == (3,)
+    assert found == expected(case)
+
+
 @pytest.mark.parametrize("by_cores", [False, True])
 @pytest.mark.parametrize("features", KINDS, ids=["lives", "requests", "windows", "estimates", "all"])
 def test_agrees_with_the_slow_reference(features: tuple[str, ...], by_cores: bool) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bls.workloads import read_workload
 from bls.workloads.selection import check_preset, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -55,6 +59,24 @@ def test_the_window_of_most_submits_is_that_of_submits() -> None:
     assert found.run_ns.tolist()[0] == 900 * NS
 
 
+def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
+    """Of a log in the order of ends: the third line has waited for longest, and the first comes as the window begins."""
+    rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]
+    lines = "".join(
+        f"{job} {at} {wait} {run} 1 -1 -1 1 {least} -1 1 1 1 1 1 1 -1 -1\n" for job, at, wait, run, least in rows
+    )
+    mixed = tmp_path / "mixed.swf"
+    mixed.write_text(lines)
+    assert read_workload(mixed).reordered == 3
+    assert select(read_workload(mixed), "window:50+10", preset=True).job_id.tolist() == [1, 2, 3, 4]
+    ran = twolevel("workload", "cut", mixed, "-o", tmp_path / "sorted.swf")
+    assert ran.code == 0, ran.err
+    found = select(read_workload(tmp_path / "sorted.swf"), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [3, 4, 2, 1]
+    assert found.submit_ns.tolist() == [0] * 4
+    assert found.waiting == 3
+
+
 def test_cancel_instants_move_with_the_window() -> None:
     jobs: list[dict[str, object]] = [
         {"job_id": 1, "submit_s": 0, "run_s": None, "cores": 1, "estimate_s": 99, "wait_s": 5, "cancel_s": 5},
@@ -62,6 +84,7 @@ def test_cancel_instants_move_with_the_window() -> None:
         {"job_id": 3, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 51},
         {"job_id": 4, "submit_s": 55, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 5, "cancel_s": 60},
         {"job_id": 5, "submit_s": 30, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 27, "cancel_s": 57},
+        {"job_id": 6, "submit_s": 30, "run_s": 99, "cores": 1, "wait_s": 30, "cancel_s": 45},
     ]
     found = select(Workload.from_jobs(jobs), "window:50+10", preset=True)
     assert found.job_id.tolist() == [3, 5, 4]

@@ -11,9 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -52,6 +54,7 @@ from bridge.protocol.messages import (
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionState
+from tools.protocol_drawing import drawn
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
@@ -77,6 +80,44 @@ def test_the_pictures_and_tables_in_the_specification_are_up_to_date() -> None:
     assert protocol_picture.updated(text) == text, "run: python -m tools.protocol_picture"
     for before, event in [*CONNECTION_TABLE, *JOB_TABLE]:
         assert f"| `{before.name}` | {event.value} |" in text
+    for file, picture in protocol_picture.pictures().items():
+        assert file.read_text(encoding="utf-8") == picture, "run: python -m tools.protocol_picture"
+        assert f"](../docs/images/{file.name})" in text
+
+
+def test_a_picture_has_every_state_and_event_and_its_arrows_lead_where_the_table_says() -> None:
+    class Named(StrEnum):
+        A = "a"
+        B = "b"
+        C = "c"
+
+    class Event(StrEnum):
+        GO = "go & on"
+        BACK = "back"
+        STAY = "stay"
+
+    table = {(Named.A, Event.GO): Named.C, (Named.B, Event.GO): Named.C, (Named.A, Event.BACK): Named.B}
+    table |= {(Named.C, Event.BACK): Named.A, (Named.B, Event.STAY): Named.B}
+    found = ElementTree.fromstring(drawn(table, "ABC"))
+    space = "{http://www.w3.org/2000/svg}"
+    texts = [each.text for each in found.iter(f"{space}text")]
+    # To C two of them go by one lane.
+    assert sorted(texts) == sorted(["A", "B", "C", "go & on", "back", "back", "↻ stay"])
+    boxes = [(float(box.attrib["y"]), float(box.attrib["height"])) for box in found.findall(f"{space}rect[@class='b']")]
+    paths = [each.attrib["d"] for each in found.findall(f"{space}path")]
+    assert len(paths) == 1 + 1 + 2 + 1  # where it begins, A to B, the lane of two, C to A
+
+    def inside(box: int, y: str) -> bool:
+        top, height = boxes[box]
+        return top < float(y) < top + height
+
+    lanes = [re.fullmatch(r"M\d+ (\d+)H\d+(?:V(\d+)H\d+)?", path) for path in paths]
+    ends = [(one[1], one[2]) for one in lanes if one]
+    assert sum(inside(0, begin) and end is not None and inside(2, end) for begin, end in ends) == 1
+    assert sum(inside(1, begin) and end is None for begin, end in ends) == 1
+    assert sum(inside(2, begin) and end is not None and inside(0, end) for begin, end in ends) == 1
+    with pytest.raises(AssertionError, match="the order has every state"):
+        drawn(table, "AB")
 
 
 def test_a_specification_without_markers_is_noticed() -> None:

@@ -62,7 +62,14 @@ def _page(words: str, command: Any) -> str:
     if example:
         lines += ["Example:", "", "```bash", example, "```", ""]
     for heading, records in sections.items():
-        lines += [f"## {heading}", "", "| | default | |", "|---|---|---|", *_rows(records), ""]
+        lines += [
+            f"## {heading}",
+            "",
+            f"| {'argument' if heading == 'Arguments' else 'option'} | default | what it is for |",
+            "|---|---|---|",
+            *_rows(records),
+            "",
+        ]
     anchor = f"twolevel-{words.replace(' ', '-')}"
     lines += [f"More of it, with examples: [the command line](../cli.md#{anchor}).", ""]
     return "\n".join(lines)
@@ -79,5 +86,5 @@ def command_pages() -> dict[str, str]:
     ]
     tree = ["```{toctree}", ":hidden:", "", *(f"{words} <{words.replace(' ', '-')}>" for words in commands), "```"]
     index = ["# Commands", "", "Every command with all of its options, as its `--help` has them.", ""]
-    index += ["| `twolevel …` | |", "|---|---|", *rows, "", *tree, ""]
+    index += ["| `twolevel …` | what it does |", "|---|---|", *rows, "", *tree, ""]
     return {f"{_FOLDER}/index.md": "\n".join(index), **pages}

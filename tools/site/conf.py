@@ -62,5 +62,5 @@ html_sidebars: dict[str, list[str]] = {"index": [], "faq": []}
 
 def setup(app: Sphinx) -> None:
     """Show as they are the blocks of kinds that are no programming languages."""
-    for kind in ("csv", "hex", "mermaid", "session", "scheduler-session"):
+    for kind in ("csv", "hex", "session", "scheduler-session"):
         app.add_lexer(kind, TextLexer)

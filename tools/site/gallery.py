@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.site.pages import DOCS, GROUPS
+from tools.site.pages import DOCS, GROUPS, ROOT
 
 __all__ = ["PAGE", "PICTURES", "Section", "gallery"]
 
@@ -163,6 +163,12 @@ PICTURES = (
         ),
         "python -m tools.coordination_page",
     ),
+    Section(
+        "The bridge's protocol",
+        "",
+        _alike("", "protocol-connection.svg", "protocol-job.svg"),
+        "python -m tools.protocol_picture",
+    ),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, "python -m tools.estimates_study"),
     Section(
         "Demand response",
@@ -189,11 +195,12 @@ def _shown() -> dict[str, tuple[str, Path]]:
     # Picture → (what a page says that it shows, the page): the reference before other groups, pictures before links to some.
     folders = ["reference", *(name for name in GROUPS if name != "reference"), "."]
     pages = [page for folder in folders for page in sorted((DOCS / folder).glob("*.md")) if page != PAGE]
+    pages.append(ROOT / "bridge" / "PROTOCOL.md")
     found: dict[str, tuple[str, Path]] = {}
     for mark in ("!", ""):
         for page in pages:
             for words, name in re.findall(
-                rf"{mark}\[([^\]]*)\]\((?:\.\./)?images/([^)]+)\)", page.read_text(encoding="utf-8")
+                rf"{mark}\[([^\]]*)\]\((?:\.\./)?(?:docs/)?images/([^)]+)\)", page.read_text(encoding="utf-8")
             ):
                 found.setdefault(name, (words, page))
     return found

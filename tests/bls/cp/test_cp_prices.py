@@ -177,6 +177,18 @@ def test_a_job_is_held_back_to_cheaper_energy() -> None:
         assert [start.row for start in found.starts] == [0]
 
 
+def test_who_is_held_back_holds_nobody_else_back() -> None:
+    """One core. The first job is held back to 30 s; the second, which asks for no less, starts before it, in a list, too."""
+    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
+    for search in ("hinted", "list"):
+        instance = priced(case, [3_600_000, 0], [(0, 2_000_000, 0), (30, 1_000_000, 0)])
+        found = dispatch(instance, "hcp19", replace(LONG, search=search))
+        assert found.schedule is not None
+        assert found.place is not None
+        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
+        assert (by_row[0], by_row[1]) == (30, 0), search
+
+
 def test_who_ends_before_it_is_dear_goes_first() -> None:
     """One core, dear from 10 s on: of a job of 10 s and one of 12 s, the one that draws is first."""
     case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
@@ -236,6 +248,24 @@ def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Pa
     # Where energy counts less, nobody waits for it.
     at_once = simulate(signals, chosen.replace("energy=100", "energy=1"), ROWS).jobs
     assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
+
+
+def test_carbon_holds_jobs_back_as_prices_do_and_each_by_its_own_weight(tmp_path: Path) -> None:
+    """Energy is clean from two hours on, and cheap from three."""
+    signals = tmp_path / "both.csv"
+    signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,0.5,500\n2h,0.5,100\n3h,0.1,500\n", encoding="utf-8")
+    for weights, hours in (("carbon=100", 2), ("energy=100", 3), ("energy=0.1,carbon=100", 2), ("energy=1", 0)):
+        chosen = f"hcp19:which=all,search=lns,goal=weighted,slowdown=0,wait=1,{weights}"
+        assert simulate(signals, chosen, ROWS[:1]).jobs.start_ns.tolist() == [max(hours * H, 60 * S)], weights
+
+
+def test_every_cheap_hour_is_waited_for(tmp_path: Path) -> None:
+    """The second job comes when the first has long run, and nothing else happens at the second cheap hour."""
+    signals = tmp_path / "twice.csv"
+    signals.write_text("from,price_per_kwh\n0,0.5\n2h,0.1\n3h,0.5\n6h,0.1\n", encoding="utf-8")
+    rows = [ROWS[0], {**ROWS[1], "submit_s": 4 * 3600}]
+    chosen = "hcp19:which=all,search=lns,goal=weighted,slowdown=0,wait=1,energy=100"
+    assert simulate(signals, chosen, rows).jobs.start_ns.tolist() == [2 * H, 6 * H]
 
 
 def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
