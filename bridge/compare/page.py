@@ -122,13 +122,9 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     parts = [first]
     if len(delays):
         far = [int(delays["start_delta_ns"].max()), int(delays["start_delta_ns"].min())]
-        most = [
-            f"by at most {format_ns(abs(one))} {word}"
-            for one, word in zip(far, ("later", "earlier"), strict=True)
-            if one
-        ]
+        most = [f"{format_ns(abs(one))} {word}" for one, word in zip(far, ("later", "earlier"), strict=True) if one]
         if most:
-            parts.append(f"They moved {' and '.join(most)}.")
+            parts.append(f"The furthest moves are {' and '.join(most)}.")
     said = []
     for name in METRICS:
         pair = record.get(name)

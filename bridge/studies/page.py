@@ -200,7 +200,7 @@ def _lead(first: str, results: pd.DataFrame) -> list[str]:
         low, high = str(means.idxmin()), str(means.idxmax())
         shown = [metric_of(metrics[0], float(means[one])) for one in (low, high)]
         values = [f"{one.value} {one.unit}".strip() for one in shown]
-        lead.append(f"The lowest mean {shown[0].name} has {low}, {values[0]}; the highest {high}, {values[1]}.")
+        lead.append(f"{low} has the lowest mean {shown[0].name}, {values[0]}; {high} the highest, {values[1]}.")
     return lead
 
 

@@ -285,3 +285,37 @@ def test_a_row_leads_to_its_job_in_the_timeline(chromium: Browser, made: Made) -
         assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "103"
         panel = page.locator(".timeline-job")
         expect(panel).to_contain_text("103")
+
+
+_WIDTHS = "['.timeline-picture', '.timeline-overview'].map(one => document.querySelector(one).clientWidth)"
+
+
+def test_the_timeline_is_as_wide_as_its_card_and_as_the_paper(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        for width in (1280, 700, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_function(f"(([picture, whole]) => picture === whole && whole < {width})({_WIDTHS})")
+        page.emulate_media(media="print")
+        # As when it was drawn for a wide window, and is put on a narrow sheet.
+        page.evaluate("document.querySelector('.timeline-picture').style.width = '1200px'")
+        picture, whole = page.evaluate(_WIDTHS)
+        assert picture == whole
+        assert page.locator(".timeline-marks").is_hidden()  # a clear canvas is printed white, over the picture
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "example"),
+    [
+        ("run", "jobs-data", "cores>=64 wait>1h state=killed"),
+        ("comparison", "delays-data", "cores>=64 start_delta>1h"),
+        ("study", "results-data", "seed=3 makespan>1h"),
+    ],
+)
+def test_the_filters_example_is_of_columns_that_there_are(
+    chromium: Browser, made: Made, kind: str, table: str, example: str
+) -> None:
+    with opened(chromium, made.page(kind)) as page:
+        box = page.locator(f"#{table}-filter")
+        assert box.get_attribute("placeholder") == f"a word, or {example}"
+        box.fill(example)
+        assert box.get_attribute("aria-invalid") == "false"
