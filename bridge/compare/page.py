@@ -8,16 +8,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bridge.compare.comparison import RUNS, Comparison, compare_jobs, ranked
 from bridge.compare.record import METRICS, rankings, read_run, write_comparison
 from bridge.report.images import figure_address, file_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
 from bridge.runs.directory import read_record
+from bridge.runs.page import parts_of_folder, timeline_of
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.tables import read_rows
+from traces.timeline import timeline_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +59,7 @@ def comparison_page(folder: Path) -> Page:
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
         files = {name: folder / f"{name}.svg" for name in _FIGURES}
         images = [(file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
-        return _page(images, record, delays, runs, counts)
+        return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
 
@@ -93,14 +97,16 @@ def _page(
     delays: pd.DataFrame,
     runs: Mapping[str, str],
     counts: Mapping[str, int],
+    timelines: Sequence[Section] = (),
 ) -> Page:
     sections = [
+        *timelines,
         Section(
             "statistics",
             "Statistics",
             [Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")],
             "A point is a job: when it started in A, and how much later it did in B.",
-        )
+        ),
     ]
     if images:
         sections.append(Section("figures", "Figures", [Figures(images)]))
@@ -113,6 +119,28 @@ def _page(
         sections.append(Section("again", "What was compared", _what(record, runs)))
     title = " → ".join(Path(runs[name]).name for name in RUNS) if runs else "Two runs"
     return Page("Comparison", title, _lead(record, counts, delays), _main(record, counts), sections)
+
+
+def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
+    # Of both runs, or of none where one is no longer what was compared: then its causes would be another run's.
+    sections = []
+    for name, folder in runs.items():
+        side = name.lower()
+        try:
+            parts = parts_of_folder(Path(folder))
+            keys = ["job_id", "attempt"]
+            starts = delays[keys].merge(parts.jobs, on=keys, how="left")["start_ns"]
+            if not np.array_equal(starts, delays[f"start_{side}_ns"]):
+                return []
+            of_side = {f"{cause}_{side}": cause for cause in ("cause", "cause_job", "cause_attempt")}
+            causes = delays[[*keys, *of_side]].rename(columns=of_side)
+            columns = timeline_text(timeline_of(parts, causes))
+        except InputError:
+            return []
+        about = f"What every core did in {Path(folder).name}; click on a job to learn why it started then."
+        part = Timeline(columns, f"timeline-{side}-data")
+        sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about))
+    return sections
 
 
 def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataFrame) -> list[str]:
