@@ -36,6 +36,22 @@ _SHOWN = (
     *("cause_b", "cause_job_b", "chain_links", "later_jobs"),
 )
 
+#: The columns that a page cannot do without.
+_NEEDED = (
+    *(
+        "job_id",
+        "attempt",
+        "start_delta_ns",
+        "start_a_ns",
+        "start_b_ns",
+        "cause_a",
+        "cause_b",
+        "cause_job_a",
+        "cause_job_b",
+    ),
+    *("cause_attempt_a", "cause_attempt_b"),
+)
+
 _FIGURES = {
     "delays": "How much later each job started in B than in A, by its start in A",
     "chain": "The chain of causes of one job's delay",
@@ -53,7 +69,7 @@ def comparison_page(folder: Path) -> Page:
         If it is none, or a file of it cannot be read.
     """
     record = read_record(folder, RECORD, "compare --out")
-    delays = read_rows(folder / "delays.parquet", ("job_id", "start_delta_ns"))
+    delays = read_rows(folder / "delays.parquet", _NEEDED)
     try:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}

@@ -244,9 +244,16 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
 
 
 def _metrics(metrics: Mapping[str, Any]) -> list[Part]:
-    rows, figures = distributions(metrics)
+    rows, figures = distributions({name: value for name, value in metrics.items() if _says_anything(value)})
     parts: list[Part] = [AllMetrics(all_metrics(metrics))]
     return [*parts, Distributions("Over jobs", rows, figures)] if rows else parts
+
+
+def _says_anything(value: Any) -> bool:
+    # Without an application level no job has a distribution.
+    if not isinstance(value, Mapping):
+        return value is not None
+    return any(map(_says_anything, value.values()))
 
 
 def _figures(parts: RunParts) -> list[tuple[str, str]]:

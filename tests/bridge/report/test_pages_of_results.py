@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from results_made import KINDS, NAMES, Made, opened
 
+import bridge
 from bridge.compare.comparison import compare_jobs
 from bridge.compare.page import comparison_page
 from bridge.compare.record import read_run, write_comparison
@@ -363,3 +364,11 @@ def test_runs_that_are_no_longer_what_was_compared_are_not_shown(made: Made, tmp
 def comparison(made: Made) -> pd.DataFrame:
     first, second = (read_run(made.folder / f"{bls} <u>") for bls in ("fcfs", "sjf"))
     return compare_jobs(first.jobs, second.jobs).delays
+
+
+def test_distributions_are_shown_where_there_are_any() -> None:
+    shown = [
+        "<h3>Over jobs</h3>" in bridge.simulate("sample", select="first:5", als=als).report().html()
+        for als in ("recorded", "gss")
+    ]
+    assert shown == [False, True]
