@@ -16,6 +16,7 @@ from bridge.report.images import figure_address, file_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
+from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.runs.page import parts_of_folder, timeline_of
 from traces.base.errors import InputError
@@ -225,7 +226,7 @@ def _rankings(record: Mapping[str, Any]) -> list[Lines]:
 
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
     rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
-    command = f"twolevel compare {shlex.quote(runs['A'])} {shlex.quote(runs['B'])} --out again"
+    command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
     versions = record.get("versions") or {}
     return [
         Command("To compare them again:", command),

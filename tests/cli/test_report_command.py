@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,12 @@ def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> 
     assert command == "twolevel run sample --als gss --variation 0.25 --select first:12 --no-trace --out again"
     ran = twolevel(*command.split()[1:], "--same-as", results / "other")
     assert ran.code == 0, ran.err
+
+
+def test_the_command_on_a_page_is_quoted() -> None:
+    for name in ("a b'c.swf", "$(rm x).swf", "x;y"):
+        assert shlex.split(command_again({"workload": name}))[2] == name
+    assert shlex.split(command_again({"workload": "-weird.swf"}))[2] == "./-weird.swf"
 
 
 def test_a_study_is_followed_to_its_end(here: Path, results: Path) -> None:
