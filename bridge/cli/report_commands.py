@@ -18,8 +18,9 @@ __all__ = ["report_command"]
 #: The page's name where none is given, in the folder of the result.
 _NAME = "report.html"
 
-#: What the shell sees after an interrupt.
+#: What the shell sees after an interrupt; and where the study has died.
 _INTERRUPTED = 130
+_DIED = 1
 
 #: A page of a study under way loads itself again every so many seconds.
 _LIVE_S = 5
@@ -103,10 +104,10 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
 
     written = False
 
-    def write() -> bool:
+    def write(live_s: int = _LIVE_S) -> bool:
         nonlocal written
         state = state_of(folder)
-        page = study_page(folder, state, 0 if state.finished else _LIVE_S)
+        page = study_page(folder, state, 0 if state.finished else live_s)
         if written:
             page.save(target)
         else:
@@ -117,10 +118,13 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         return state.finished
 
     try:
-        follow(folder, write)
+        done = follow(folder, write) or write(0)  # which no longer loads itself
     except KeyboardInterrupt:
         if not written:
             raise
         say(f"twolevel: interrupted; {target} stays as it is, of a study under way")
         raise SystemExit(_INTERRUPTED) from None
+    if not done:
+        say(f"twolevel: nobody is at work on {folder} any more; {target} shows what has ended of it")
+        raise typer.Exit(_DIED)
     say("the study is done")

@@ -8,16 +8,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bridge.compare.comparison import RUNS, Comparison, compare_jobs, ranked
 from bridge.compare.record import METRICS, rankings, read_run, write_comparison
 from bridge.report.images import figure_address, file_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table
+from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
+from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
+from bridge.runs.page import parts_of_folder, timeline_of
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.tables import read_rows
+from traces.timeline import timeline_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +35,22 @@ RECORD = "comparison.json"
 _SHOWN = (
     *("job_id", "cores", "submit_ns", "start_a_ns", "start_b_ns", "start_delta_ns", "run_delta_ns", "end_delta_ns"),
     *("cause_b", "cause_job_b", "chain_links", "later_jobs"),
+)
+
+#: The columns that a page cannot do without.
+_NEEDED = (
+    *(
+        "job_id",
+        "attempt",
+        "start_delta_ns",
+        "start_a_ns",
+        "start_b_ns",
+        "cause_a",
+        "cause_b",
+        "cause_job_a",
+        "cause_job_b",
+    ),
+    *("cause_attempt_a", "cause_attempt_b"),
 )
 
 _FIGURES = {
@@ -49,13 +70,13 @@ def comparison_page(folder: Path) -> Page:
         If it is none, or a file of it cannot be read.
     """
     record = read_record(folder, RECORD, "compare --out")
-    delays = read_rows(folder / "delays.parquet", ("job_id", "start_delta_ns"))
+    delays = read_rows(folder / "delays.parquet", _NEEDED)
     try:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
         files = {name: folder / f"{name}.svg" for name in _FIGURES}
         images = [(file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
-        return _page(images, record, delays, runs, counts)
+        return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
 
@@ -93,14 +114,16 @@ def _page(
     delays: pd.DataFrame,
     runs: Mapping[str, str],
     counts: Mapping[str, int],
+    timelines: Sequence[Section] = (),
 ) -> Page:
     sections = [
+        *timelines,
         Section(
             "statistics",
             "Statistics",
             [Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")],
             "A point is a job: when it started in A, and how much later it did in B.",
-        )
+        ),
     ]
     if images:
         sections.append(Section("figures", "Figures", [Figures(images)]))
@@ -115,6 +138,28 @@ def _page(
     return Page("Comparison", title, _lead(record, counts, delays), _main(record, counts), sections)
 
 
+def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
+    # Of both runs, or of none where one is no longer what was compared: then its causes would be another run's.
+    sections = []
+    for name, folder in runs.items():
+        side = name.lower()
+        try:
+            parts = parts_of_folder(Path(folder))
+            keys = ["job_id", "attempt"]
+            starts = delays[keys].merge(parts.jobs, on=keys, how="left")["start_ns"]
+            if not np.array_equal(starts, delays[f"start_{side}_ns"]):
+                return []
+            of_side = {f"{cause}_{side}": cause for cause in ("cause", "cause_job", "cause_attempt")}
+            causes = delays[[*keys, *of_side]].rename(columns=of_side)
+            columns = timeline_text(timeline_of(parts, causes))
+        except InputError:
+            return []
+        about = f"What every core did in {Path(folder).name}; click on a job to learn why it started then."
+        part = Timeline(columns, f"timeline-{side}-data")
+        sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about))
+    return sections
+
+
 def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataFrame) -> list[str]:
     n = counts["compared"]
     first = f"Of {n:,} jobs that started in both runs, {counts['later']:,} started later in B, "
@@ -122,13 +167,9 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     parts = [first]
     if len(delays):
         far = [int(delays["start_delta_ns"].max()), int(delays["start_delta_ns"].min())]
-        most = [
-            f"by at most {format_ns(abs(one))} {word}"
-            for one, word in zip(far, ("later", "earlier"), strict=True)
-            if one
-        ]
+        most = [f"{format_ns(abs(one))} {word}" for one, word in zip(far, ("later", "earlier"), strict=True) if one]
         if most:
-            parts.append(f"They moved {' and '.join(most)}.")
+            parts.append(f"The furthest moves are {' and '.join(most)}.")
     said = []
     for name in METRICS:
         pair = record.get(name)
@@ -185,7 +226,7 @@ def _rankings(record: Mapping[str, Any]) -> list[Lines]:
 
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
     rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
-    command = f"twolevel compare {shlex.quote(runs['A'])} {shlex.quote(runs['B'])} --out again"
+    command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
     versions = record.get("versions") or {}
     return [
         Command("To compare them again:", command),

@@ -55,7 +55,7 @@ def metric_of(name: str, value: Any) -> Metric:
 def _number(value: float) -> str:
     if isinstance(value, int) or not value:
         return f"{value:,.0f}".replace("-", "−")
-    if abs(value) >= 1e4:
+    if abs(value) >= 1e3:
         return f"{value:,.0f}".replace("-", "−") if abs(value) < 1e9 else f"{value:.3e}".replace("-", "−")
     return four_digits(value)
 

@@ -178,14 +178,15 @@ class Explorer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The timeline of a run: what ``traces.timeline.timeline_text`` gives."""
+    """The timeline of a run: what ``traces.timeline.timeline_text`` gives, under a name of letters of its own."""
 
     columns: str
+    name: str = "timeline-data"
 
     def html(self) -> str:
         """Its markup, and what it carries."""
-        place = element("div", class_="timeline", data_timeline="timeline-data")
-        return place + element("script", self.columns, type=_CARRIED, id="timeline-data")
+        place = element("div", class_="timeline", data_timeline=self.name)
+        return place + element("script", self.columns, type=_CARRIED, id=self.name)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bridge.options.tracing import TraceOptions
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
 from traces.base.option import Option
 
-__all__ = ["command_again", "run_options"]
+__all__ = ["command_again", "path_word", "run_options"]
 
 _BUNDLES = (SchedulerOptions, ApplicationOptions, ScenarioOptions, CouplingOptions, HostOptions)
 
@@ -25,6 +25,11 @@ _RECORDED_AS = {RESIZE_COST.name: "resize_ns"}
 
 #: What a record has of what was written, and which flags ask for it.
 _WRITTEN = {"tasks_table": "--tasks", "keep_decisions": "--decisions", "fair_start": "--fair-start"}
+
+
+def path_word(path: object) -> str:
+    """A path as an argument of a command: no option, whatever it begins with."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def command_again(
@@ -48,7 +53,7 @@ def command_again(
     """
     if not arguments.get("workload"):
         return ""
-    words = ["twolevel", command, str(arguments["workload"])]
+    words = ["twolevel", command, path_word(arguments["workload"])]
     for name, option in (run_options() if options is None else options).items():
         words += _given(option, _value(arguments, name, option))
     for observer in arguments.get("observe") or ():

@@ -26,6 +26,7 @@ from bridge.runs.again import command_again
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, RunView
 from bridge.runs.gantt import hosts, run_title
+from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from bridge.runs.result import Result
 
-__all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_of_result", "run_page"]
+__all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_of_result", "run_page", "timeline_of"]
 
 #: The metrics that stand on top.
 MAIN_METRICS = (
@@ -47,7 +48,7 @@ MAIN_METRICS = (
 
 #: The columns of the jobs that one sees first; of the others a list is offered.
 _SHOWN = (
-    *("job_id", "name", "application", "state", "why", "cores", "submit_ns", "start_ns", "wait_ns", "run_ns"),
+    *("job_id", "name", "application", "user", "state", "why", "cores", "submit_ns", "start_ns", "wait_ns", "run_ns"),
     *("bounded_slowdown", "imbalance", "tasks", "energy_j"),
 )
 
@@ -77,6 +78,8 @@ class RunParts(NamedTuple):
     host_names : list of str
     tasks, releases, widths, power, domains : DataFrame or None
         The other tables of the run, as far as there are any.
+    log : LogFacts
+        What its log says beside them.
     """
 
     record: Mapping[str, Any]
@@ -88,6 +91,7 @@ class RunParts(NamedTuple):
     widths: pd.DataFrame | None = None
     power: pd.DataFrame | None = None
     domains: pd.DataFrame | None = None
+    log: LogFacts = LogFacts()
 
 
 def run_page(folder: Path) -> Page:
@@ -108,9 +112,10 @@ def parts_of_folder(folder: Path) -> RunParts:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     first_core, host_names = hosts(folder)
     power = folder / "power.parquet"
+    jobs = read_jobs(folder / "jobs.parquet")
     return RunParts(
         record,
-        read_jobs(folder / "jobs.parquet"),
+        jobs,
         first_core,
         host_names,
         TASKS.read_if_there(folder),
@@ -118,6 +123,7 @@ def parts_of_folder(folder: Path) -> RunParts:
         WIDTHS.read_if_there(folder),
         read_power(power) if power.is_file() else None,
         read_power_domains(folder / "power_domains.parquet"),
+        facts_of_record(record, jobs, int(first_core[-1])),
     )
 
 
@@ -139,6 +145,7 @@ def parts_of_result(result: Result) -> RunParts:
         None if ledger.widths is None else result.widths,
         None if result.power is None else result.power_over_time,
         None if result.power is None or not result.power.plan.domains else result.power_of_domains,
+        facts_of_log(workload, result.jobs),
     )
 
 
@@ -147,6 +154,8 @@ def page_of_run(
 ) -> Page:
     """The page of a run; ``sections`` are further ones, behind the figures, and ``command`` is how it is made again."""
     record, jobs = parts.record, _with_waits(parts.jobs)
+    if parts.log.users is not None:
+        jobs = jobs.assign(user=parts.log.users)
     metrics = record.get("metrics") or {}
     title = run_title(record) or Path(str(record["workload"]["source"])).name
     shown = [name for name in _SHOWN if name in jobs.columns]
@@ -154,7 +163,7 @@ def page_of_run(
         (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
     )
     made = [
-        Section("timeline", "Timeline", [Timeline(timeline_text(_timeline(parts)))], _ABOUT_TIMELINE),
+        Section("timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE),
         Section(
             "statistics",
             "Statistics",
@@ -177,7 +186,8 @@ _ABOUT_TIMELINE = "What every core did, and when: drag, or turn the wheel; click
 _ABOUT_JOBS = "Headings sort; the filter takes words and conditions, as wait>1h cores>=64 state=killed."
 
 
-def _timeline(parts: RunParts) -> TimelineTables:
+def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> TimelineTables:
+    """What the timeline of a run is made of, with what a comparison found of its jobs."""
     arguments = parts.record.get("arguments") or {}
     return TimelineTables(
         jobs=parts.jobs,
@@ -188,6 +198,9 @@ def _timeline(parts: RunParts) -> TimelineTables:
         widths=parts.widths,
         power=parts.power,
         technique=str(arguments.get("als") or ""),
+        users=parts.log.users,
+        causes=causes,
+        start_s=parts.log.start_s,
     )
 
 
@@ -231,9 +244,16 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
 
 
 def _metrics(metrics: Mapping[str, Any]) -> list[Part]:
-    rows, figures = distributions(metrics)
+    rows, figures = distributions({name: value for name, value in metrics.items() if _says_anything(value)})
     parts: list[Part] = [AllMetrics(all_metrics(metrics))]
     return [*parts, Distributions("Over jobs", rows, figures)] if rows else parts
+
+
+def _says_anything(value: Any) -> bool:
+    # Without an application level no job has a distribution.
+    if not isinstance(value, Mapping):
+        return value is not None
+    return any(map(_says_anything, value.values()))
 
 
 def _figures(parts: RunParts) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,13 +24,16 @@ from bridge.studies.unit import NO_ROOM, NoRoomError
 from traces.base.errors import InputError, shown, shown_name
 from traces.base.parsing import parsing
 
-__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "is_journal"]
+__all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "at_work", "is_journal"]
 
 #: The file's name within the folder of a study.
 JOURNAL = "journal.jsonl"
 
 #: Number of the form that this module reads and writes.
 FORMAT = 1
+
+#: Who only asks whether a study is under way has the lock for less, s.
+_ASKING_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,27 @@ def is_journal(folder: Path) -> bool:
     return line is None or (line.format > 0 and line.twolevel != "")
 
 
+def at_work(folder: Path) -> bool:
+    """Whether a process has the journal in a folder open for appending; also where the disk does not tell."""
+    try:
+        with open(folder / JOURNAL, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _lock(file: FileIO) -> None:
+    how = fcntl.LOCK_EX | fcntl.LOCK_NB
+    try:
+        fcntl.flock(file, how)
+    except BlockingIOError:
+        time.sleep(_ASKING_S)
+        fcntl.flock(file, how)
+
+
 class Journal:
     """The journal of one folder, open for appending by one process at a time.
 
@@ -141,7 +166,7 @@ class Journal:
         except OSError as error:
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._file)
         except BlockingIOError:
             self._file.close()
             raise InputError(f"{self._path.parent}: another twolevel is at work on this study") from None

@@ -11,6 +11,7 @@ from bridge.report.images import figure_address
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Part, Section, Table
+from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, missing, planned_figures, read_results
@@ -200,7 +201,7 @@ def _lead(first: str, results: pd.DataFrame) -> list[str]:
         low, high = str(means.idxmin()), str(means.idxmax())
         shown = [metric_of(metrics[0], float(means[one])) for one in (low, high)]
         values = [f"{one.value} {one.unit}".strip() for one in shown]
-        lead.append(f"The lowest mean {shown[0].name} has {low}, {values[0]}; the highest {high}, {values[1]}.")
+        lead.append(f"{low} has the lowest mean {shown[0].name}, {values[0]}; {high} the highest, {values[1]}.")
     return lead
 
 
@@ -224,7 +225,7 @@ def _what(record: dict[str, Any], study: Study, folder: Path) -> list[Part]:
     versions = record.get("versions") or {}
     inputs = record.get("inputs") or {}
     return [
-        Command("To run it again, and compare every number:", f"twolevel repeat {shlex.quote(str(folder))}"),
+        Command("To run it again, and compare every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"),
         Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
         Facts(
             [(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Files that were read"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.studies.journal import JOURNAL, Journal
+from bridge.studies.journal import JOURNAL, Journal, at_work
 from bridge.studies.preparing import find_inputs
 from bridge.studies.results import ended_rows
 from bridge.studies.study import Study
@@ -21,6 +21,9 @@ __all__ = ["follow", "results_so_far"]
 
 #: So often the journal is looked at, s.
 LOOK_S = 1.0
+
+#: A study has died if so many looks, one after the other, find neither news nor a process that is at work on it.
+_LOOKS = 3
 
 
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
@@ -37,8 +40,10 @@ def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
 
 
-def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
+def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> bool:
     """Have a page written now, and whenever the journal in the folder has grown, until there is nothing more to come.
+
+    Whether the study has come to its end: not if its process died, or was stopped.
 
     Parameters
     ----------
@@ -49,14 +54,16 @@ def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], Non
     sleep : callable
         Waits so many seconds.
     """
-    seen = -1
-    while True:
+    seen, quiet = -1, 0
+    while quiet < _LOOKS:
         grown = _size(folder)
         # Tables are made after the last line: then the journal stays as it is.
         if (grown != seen or (folder / "results.parquet").is_file()) and write():
-            return
+            return True
+        quiet = 0 if grown != seen or at_work(folder) else quiet + 1
         seen = grown
         sleep(LOOK_S)
+    return False
 
 
 def _size(folder: Path) -> int:

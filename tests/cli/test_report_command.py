@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 from command_line import everything_in, twolevel
 
 from bridge.runs.again import command_again
+from bridge.studies.journal import JOURNAL, Journal, at_work
 from bridge.studies.under_way import follow
 
 KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"}
@@ -98,6 +102,12 @@ def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> 
     assert ran.code == 0, ran.err
 
 
+def test_the_command_on_a_page_is_quoted() -> None:
+    for name in ("a b'c.swf", "$(rm x).swf", "x;y"):
+        assert shlex.split(command_again({"workload": name}))[2] == name
+    assert shlex.split(command_again({"workload": "-weird.swf"}))[2] == "./-weird.swf"
+
+
 def test_a_study_is_followed_to_its_end(here: Path, results: Path) -> None:
     # The folder as it is while the study runs: its journal has the first of its two runs.
     study = here / "study"
@@ -155,6 +165,44 @@ def test_an_interrupt_leaves_the_page_as_it_is(here: Path, results: Path, monkey
     page = Path("page.html").read_text(encoding="utf-8")
     assert 'class="live" data-live="5"' in page
     assert [path.name for path in here.iterdir() if path.name.startswith(".page")] == []
+
+
+def test_live_ends_with_a_study_that_has_died(here: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = here / "study"
+    study.mkdir()
+    for name in ("study.json", "journal.jsonl"):
+        (study / name).write_bytes((results / "study" / name).read_bytes())
+    stack = contextlib.ExitStack()
+    stack.enter_context(Journal(study))
+    looks: list[float] = []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 10:  # until then somebody is at work
+            stack.close()
+
+    monkeypatch.setattr(follow, "__defaults__", (look,))
+    ran = twolevel("report", "study", "-o", "page.html", "--live")
+    assert ran.code == 1
+    assert ran.err.splitlines()[1:] == [
+        "twolevel: nobody is at work on study any more; page.html shows what has ended of it"
+    ]
+    assert len(looks) == 13
+    assert 'class="live"' not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
+
+
+def test_asking_who_is_at_work_disturbs_nobody(here: Path) -> None:
+    assert not at_work(here)
+    with Journal(here):
+        assert at_work(here)
+    assert not at_work(here)
+    # Whoever asks has the lock for a moment: a study that begins just then waits for that.
+    with open(here / JOURNAL, "rb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("time.sleep", lambda seconds: fcntl.flock(asking, fcntl.LOCK_UN))
+            with Journal(here):
+                assert at_work(here)
 
 
 def test_a_plain_run_imports_nothing_of_pages(here: Path) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from results_made import KINDS, NAMES, Made, opened
+
+import bridge
+from bridge.compare.comparison import compare_jobs
+from bridge.compare.page import comparison_page
+from bridge.compare.record import read_run, write_comparison
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
@@ -285,3 +291,84 @@ def test_a_row_leads_to_its_job_in_the_timeline(chromium: Browser, made: Made) -
         assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "103"
         panel = page.locator(".timeline-job")
         expect(panel).to_contain_text("103")
+
+
+_WIDTHS = "['.timeline-picture', '.timeline-overview'].map(one => document.querySelector(one).clientWidth)"
+
+
+def test_the_timeline_is_as_wide_as_its_card_and_as_the_paper(chromium: Browser, made: Made) -> None:
+    with opened(chromium, made.page("run")) as page:
+        for width in (1280, 700, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_function(f"(([picture, whole]) => picture === whole && whole < {width})({_WIDTHS})")
+        page.emulate_media(media="print")
+        # As when it was drawn for a wide window, and is put on a narrow sheet.
+        page.evaluate("document.querySelector('.timeline-picture').style.width = '1200px'")
+        picture, whole = page.evaluate(_WIDTHS)
+        assert picture == whole
+        assert page.locator(".timeline-marks").is_hidden()  # a clear canvas is printed white, over the picture
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "example"),
+    [
+        ("run", "jobs-data", "cores>=64 wait>1h state=killed"),
+        ("comparison", "delays-data", "cores>=64 start_delta>1h"),
+        ("study", "results-data", "seed=3 makespan>1h"),
+    ],
+)
+def test_the_filters_example_is_of_columns_that_there_are(
+    chromium: Browser, made: Made, kind: str, table: str, example: str
+) -> None:
+    with opened(chromium, made.page(kind)) as page:
+        box = page.locator(f"#{table}-filter")
+        assert box.get_attribute("placeholder") == f"a word, or {example}"
+        box.fill(example)
+        assert box.get_attribute("aria-invalid") == "false"
+
+
+def test_a_comparison_has_the_timelines_of_both_runs_with_causes(chromium: Browser, made: Made) -> None:
+    delays = comparison(made)
+    late = delays[(delays["cause_b"] == "release") & (delays["cause_job_b"] >= 0)].iloc[0]
+    with opened(chromium, made.page("comparison")) as page:
+        assert page.locator("h2").all_inner_texts()[:2] == ["Timeline of A", "Timeline of B"]
+        page.locator("#delays-data-filter").fill(str(late["job_id"]))
+        page.locator("[data-table=delays-data] tbody button.link").first.click()
+        for side in ("a", "b"):
+            panel = page.locator(f"#timeline-{side} .timeline-job")
+            expect(panel.locator("h3")).to_contain_text(str(late["job_id"]))
+        expect(panel).to_contain_text("it waited for")
+        expect(panel.get_by_role("button", name=f"show job {late['cause_job_b']}").last).to_be_visible()
+
+
+def test_runs_that_are_no_longer_what_was_compared_are_not_shown(made: Made, tmp_path: Path) -> None:
+    runs = [tmp_path / name for name in ("a", "b")]
+    for run, bls in zip(runs, ("fcfs", "sjf"), strict=True):
+        shutil.copytree(made.folder / f"{bls} <u>", run)
+    first, second = map(read_run, runs)
+    (tmp_path / "cmp").mkdir()
+    write_comparison(compare_jobs(first.jobs, second.jobs), first, second, tmp_path / "cmp", row=None, top=3)
+
+    def timelines() -> int:
+        return comparison_page(tmp_path / "cmp").html().count('<div class="timeline"')
+
+    assert timelines() == 2
+    jobs = pd.read_parquet(runs[1] / "jobs.parquet")
+    jobs.loc[59, ["start_ns", "end_ns"]] += 1
+    jobs.to_parquet(runs[1] / "jobs.parquet")
+    assert timelines() == 0
+    shutil.rmtree(runs[1])
+    assert timelines() == 0
+
+
+def comparison(made: Made) -> pd.DataFrame:
+    first, second = (read_run(made.folder / f"{bls} <u>") for bls in ("fcfs", "sjf"))
+    return compare_jobs(first.jobs, second.jobs).delays
+
+
+def test_distributions_are_shown_where_there_are_any() -> None:
+    shown = [
+        "<h3>Over jobs</h3>" in bridge.simulate("sample", select="first:5", als=als).report().html()
+        for als in ("recorded", "gss")
+    ]
+    assert shown == [False, True]

@@ -21,7 +21,8 @@ const ROW_HEIGHT = 34;
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#7a7a7a", "#5b4ea3", "#a3322c", "#3f7d20", "#b05a9b"];
 
 /**
- * The description of a diagram of values with `x`, perhaps `y` or `group`, perhaps `colour`, and `said` for hovering.
+ * The description of a diagram of values with `x`, perhaps `y` or `group`, perhaps `colour`, and `row`: whose cells hovering
+ * tells.
  */
 export function diagram(
   kind: Kind,
@@ -59,7 +60,7 @@ export function diagram(
       encoding: {
         x: across,
         y: { field: "y", type: "quantitative", title: axes[1] },
-        tooltip: { field: "said" },
+        tooltip: { field: "row" },
         ...ofColour,
       },
     } as unknown as TopLevelSpec;
@@ -73,7 +74,7 @@ export function diagram(
       {
         params: [area],
         mark: { type: "point", filled: true, size: 34, opacity: 0.6, color: colour("--accent") },
-        encoding: { x: { ...across, scale: { zero: false } }, y: rows, tooltip: { field: "said" }, ...ofColour },
+        encoding: { x: { ...across, scale: { zero: false } }, y: rows, tooltip: { field: "row" }, ...ofColour },
       },
       {
         mark: { type: "tick", thickness: 2, color: colour("--ink") },

@@ -94,7 +94,8 @@ class Explorer {
     const runtime = parse(compile(spec).spec, undefined, { ast: true });
     const view = new View(runtime, { expr: expressionInterpreter, renderer: "canvas", container: this.#canvas, hover: true });
     this.#view = view;
-    view.tooltip((_handler, event, _item, value) => this.#show(event, value as Record<string, string> | null));
+    const told = new Set([this.#column(this.#data.key), ...axes, y, by]);
+    view.tooltip((_handler, event, _item, row) => this.#show(event, told, row));
     const left = this.#data.rows - values.length;
     this.#say(values.length < this.#data.rows && this.#data.rows > MOST_ROWS ? `every ${stepOf(this.#data.rows)}th row is drawn` : left ? `${whole(left)} rows have no such value` : "");
     view.addSignalListener("area", (_name, area) => this.#choose(axes, scales, area as Record<string, [number, number]>));
@@ -105,16 +106,13 @@ class Explorer {
   #values(axes: Column[], scales: [string, number][], y: Column | undefined, by: Column | undefined): Record<string, unknown>[] {
     const found: Record<string, unknown>[] = [];
     const step = stepOf(this.#data.rows);
-    const key = this.#column(this.#data.key);
     for (let row = 0; row < this.#data.rows; row += step) {
       if (axes.some((one) => missing(one, row))) continue;
       const value: Record<string, unknown> = {};
       axes.forEach((one, k) => (value[k ? "y" : "x"] = numberAt(one, row) / scales[k]![1]));
       if (y?.kind === "text") value["group"] = textAt(y, row);
       if (by) value["colour"] = textAt(by, row);
-      const said: Record<string, string> = {};
-      for (const one of [key, ...axes, y, by]) if (one) said[one.label] = textAt(one, row);
-      value["said"] = said;
+      value["row"] = row;
       found.push(value);
     }
     return found;
@@ -138,11 +136,11 @@ class Explorer {
     this.#said.textContent = `Drag over an area to see only its rows in the table${words ? `; ${words}` : ""}.`;
   }
 
-  #show(event: MouseEvent, value: Record<string, string> | null): void {
-    this.#tip.hidden = !value || typeof value !== "object";
-    if (this.#tip.hidden || !value) return;
-    const rows = Object.entries(value).map(([name, text]) => element("div", {}, element("span", {}, name), ` ${text}`));
-    this.#tip.replaceChildren(...rows);
+  #show(event: MouseEvent, columns: Iterable<Column | undefined>, row: unknown): void {
+    this.#tip.hidden = typeof row !== "number";
+    if (typeof row !== "number") return;
+    const lines = [...columns].flatMap((one) => (one ? [element("div", {}, element("span", {}, one.label), ` ${textAt(one, row)}`)] : []));
+    this.#tip.replaceChildren(...lines);
     const left = Math.min(event.clientX + 14, innerWidth - this.#tip.offsetWidth - 8);
     this.#tip.style.left = `${left}px`;
     this.#tip.style.top = `${event.clientY + 14}px`;

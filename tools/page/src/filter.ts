@@ -77,14 +77,15 @@ function textCondition(column: Column, operator: string, value: string): Test | 
   return (row) => fits[numberAt(column, row)]!;
 }
 
-// A word may be in any text, or be the number of a job.
+// A word may be in any text, or be the number of a job; a number is not looked for in what is numbers only, as allocations are.
 function anywhere(word: string, data: TableData): Test {
   const tests: Test[] = [];
+  const number = /^\d+$/.test(word);
   for (const column of data.columns) {
     if (column.kind === "text") {
-      const fits = column.texts.map((text) => text.toLowerCase().includes(word));
+      const fits = column.texts.map((text) => text.toLowerCase().includes(word) && !(number && /^[\d\s-]+$/.test(text)));
       if (fits.includes(true)) tests.push((row) => fits[numberAt(column, row)]!);
-    } else if (column.name === data.key && /^\d+$/.test(word)) {
+    } else if (column.name === data.key && number) {
       tests.push((row) => String(column.cells[row]!) === word);
     }
   }

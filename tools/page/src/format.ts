@@ -2,6 +2,10 @@
 
 const NS_PER_S = 1_000_000_000;
 
+// Made once each: toLocaleString makes one for every number.
+const WHOLE = new Intl.NumberFormat("en");
+const REAL = Array.from({ length: 12 }, (_, digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
+
 /** What stands for a value that there is not. */
 export const NONE = "–";
 
@@ -23,12 +27,12 @@ export function real(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e15 || size < 1e-6) return value.toExponential(3).replace("-", "−");
   const digits = size >= 10_000 ? 0 : Math.max(0, 4 - Math.floor(Math.log10(size)));
-  return value.toLocaleString("en", { maximumFractionDigits: digits }).replace("-", "−");
+  return REAL[digits]!.format(value).replace("-", "−");
 }
 
 /** A whole number with its thousands apart. */
 export function whole(value: number | bigint): string {
-  return value.toLocaleString("en").replace("-", "−");
+  return WHOLE.format(value).replace("-", "−");
 }
 
 const UNITS_NS: ReadonlyMap<string, number> = new Map([

@@ -91,7 +91,7 @@ export class Table {
   #build(caption: string): void {
     const id = `${this.#name}-filter`;
     this.#search.id = id;
-    this.#search.setAttribute("placeholder", this.#key ? "a word, or cores>=64 wait>1h state=killed" : "a word, or seed=3 makespan>1h");
+    this.#search.setAttribute("placeholder", exampleOf(this.#data));
     const label = element("label", { for: id }, "Filter");
     const columns = mountColumns(this.#data.columns, this.#shown, () => {
       this.#headings();
@@ -253,6 +253,21 @@ function space(px: number, columns: number): HTMLElement {
   const made = element("tr", { class: "space", "aria-hidden": "true" }, cell);
   made.hidden = px === 0;
   return made;
+}
+
+// What may be typed into the filter, of columns that there are.
+function exampleOf(data: TableData): string {
+  const known: [string, string][] = [
+    ["cores", "cores>=64"],
+    ["wait_ns", "wait>1h"],
+    ["start_delta_ns", "start_delta>1h"],
+    ["state", "state=killed"],
+    ["seed", "seed=3"],
+    ["ratio", "ratio<1"],
+    ["makespan_ns", "makespan>1h"],
+  ];
+  const words = known.filter(([name]) => data.columns.some((one) => one.name === name)).map(([, example]) => example);
+  return ["a word", ...(words.length ? [words.join(" ")] : [])].join(", or ");
 }
 
 // So many characters wide that its heading and some of its cells fit; it stays so while one scrolls.

@@ -35,6 +35,14 @@ const COMPARED: Record<string, string> = {
   wished: "it started on cores that were no longer wished by",
 };
 
+/** Causes that name no job. */
+const ALONE: Record<string, string> = {
+  submit: "it did not wait",
+  eligible: "it started as soon as it was eligible",
+  boot: "it waited for its hosts to boot only",
+  pass: "no cores came free just then: a window or a repair ended, a limit had been waited for, or deciding took time",
+};
+
 export function showJob(
   place: HTMLElement,
   data: TimelineData,
@@ -55,7 +63,7 @@ export function showJob(
     add("waited for", ...causes.before.slice(0, NAMED).map(link), rest(causes.before, NAMED), then);
   }
   if (causes.compared >= 0) add("compared", `${COMPARED[causes.word] ?? causes.word} `, link(causes.compared));
-  else if (causes.word) add("compared", causes.word);
+  else if (causes.word) add("compared", ALONE[causes.word] ?? causes.word);
   if (causes.after.length) add("made way for", ...causes.after.slice(0, NAMED).map(link), rest(causes.after, NAMED));
   const head = element("h3", "", {}, data.jobName(job) + (name ? ` “${name}”` : ""));
   place.replaceChildren(element("header", "", {}, head, button("×", "close (Escape)", close)), list);

@@ -92,7 +92,7 @@ export class Picture {
       const x = gutter + view.columnOf(at) / scale;
       context.fillStyle = theme.line;
       context.fillRect(Math.round(x), GAP, 1, axisTop + AXIS - GAP);
-      if (x - gutter < (anchor ? 0 : 12) || layout.width - x < 20) continue;
+      if (x - gutter < (anchor ? 0 : 12) || layout.width - x < context.measureText(label).width / 2) continue;
       context.fillStyle = theme.quiet;
       context.fillText(label, x, axisTop + AXIS / 2);
     }
@@ -254,12 +254,14 @@ export class Picture {
         context.fillRect(gutter, y + high - 1, layout.width - gutter, 1);
       }
       if ((first + line) % every) continue;
+      const middle = y + Math.max(high, 15) / 2;
+      if (middle + 5 > layout.rowsTop + view.height && lines > 1) continue; // half a name says nothing
       const row = (first + line) * view.join;
       context.fillStyle = theme.quiet;
       const key = `${rows.kind} ${gutter} ${row}`;
       let name = this.#names.get(key);
       if (name === undefined) this.#names.set(key, (name = rowName(context, rows.name(row), gutter - 8)));
-      context.fillText(name, 4, y + Math.max(high, 15) / 2);
+      context.fillText(name, 4, middle);
     }
   }
 

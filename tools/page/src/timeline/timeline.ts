@@ -134,7 +134,8 @@ class Timeline {
   }
 
   #resize(): void {
-    const width = Math.max(220, Math.floor(this.place.clientWidth));
+    // That of what is inside: the place may have a margin of its own.
+    const width = Math.max(220, Math.floor(this.#parts.stage.clientWidth));
     const scale = window.devicePixelRatio || 1;
     const first = layoutOf(width, 0, this.#strips.length, scale);
     const most = Math.min(440, Math.max(200, window.innerHeight * 0.55));
