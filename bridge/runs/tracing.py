@@ -94,6 +94,8 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise InputError(f"{where}: {shown(text)} names no format; allowed: as otf2,perfetto")
+    if names == (NO_FORMATS,):  # as a run takes it
+        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: as otf2,perfetto")
     if NO_FORMATS in names:
         raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
     return names
