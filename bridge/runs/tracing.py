@@ -19,7 +19,7 @@ from traces.exporters.shown.part import WHOLE, Part
 from traces.intervals import parse_intervals
 from traces.ledger import Ledger
 
-__all__ = ["TraceRequest", "part_of", "requested", "technique_labels", "window_ns"]
+__all__ = ["TraceRequest", "further_traces", "part_of", "requested", "technique_labels", "window_ns"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,21 @@ def requested(options: TraceOptions) -> TraceRequest | None:
                 raise InputError(f"{name}: no trace is written; allowed: with one")
         return None
     request = TraceRequest(formats_of(options.trace, TRACE_FORMATS.name), detail, Part(window, cores))
+    request.check()
+    return request
+
+
+def further_traces(formats: str | None) -> TraceRequest | None:
+    """What ``--trace`` asks for where a command writes no trace of itself; None if that is none.
+
+    Raises
+    ------
+    InputError, PluginError
+        If there is no such format.
+    """
+    if formats is None or formats == NO_FORMATS:
+        return None
+    request = TraceRequest(formats_of(formats, TRACE_FORMATS.name))
     request.check()
     return request
 

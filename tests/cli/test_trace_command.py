@@ -298,3 +298,26 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
         assert [file for file in FILES.values() if (folder / "trace" / file).is_file()] == there
         record = json.loads((folder / "run.json").read_text())["arguments"]
         assert [FILES[name] for name in record["trace"]] == there
+
+
+@pytest.mark.parametrize("command", ["loop --n 40 --cores 4 --als gss", "graph cholesky:tiles=3 --cores 4 --als heft"])
+def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
+    ran = twolevel(*command.split(), "--trace", ",".join(FILES), "--out", "r")
+    assert ran.code == 0, ran.err
+    assert all((here / "r" / "trace" / file).is_file() for file in FILES.values())
+    tasks = pd.read_parquet("r/tasks.parquet")
+    found = rows(here / "r" / "trace" / FILES["csv"])
+    told = sorted(tasks[["task", "core", "start_ns", "end_ns"]].itertuples(index=False, name=None))
+    assert sorted(tuple(int(row[name]) for name in ("task", "core", "start_ns", "end_ns")) for row in found) == told
+    assert json.loads((here / "r" / "run.json").read_text())["arguments"]["trace"] == list(FILES)
+    for words, there in (("--trace", ["otf2"]), ("--trace none", False), ("", False)):
+        ran = twolevel(*command.split(), *words.split(), "--out", "s", "--force")
+        assert ran.code == 0, ran.err
+        assert json.loads((here / "s" / "run.json").read_text())["arguments"]["trace"] == there
+        assert (here / "s" / "trace" / "traces.otf2").is_file() == bool(there)
+    ran = twolevel(*command.split(), "--trace", "prefetto", "--out", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("twolevel: --trace: unknown trace writer 'prefetto'; known: perfetto, ")
+    assert not (here / "x").exists()
+    ran = twolevel("trace", "convert", "r", "--out", "x")
+    assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")
