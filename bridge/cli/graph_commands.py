@@ -84,6 +84,7 @@ def graph_command(
 ) -> None:
     """Simulate one task graph, the application level alone; write its tables, its record and its figures."""
     from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.runs.tracing import further_traces
     from bridge.single.graph_run import simulate_graph
     from bridge.single.graph_source import GraphSource
     from bridge.single.own_cores import given_speeds
@@ -95,12 +96,14 @@ def graph_command(
     options = _options(als, speed_gflops, cores, order, links, costs, written.seed)
     target = named_folder(written.out, why="missing")
     check_target(target, written.force)
+    trace = further_traces(written.trace)
+    arguments = source.names() | {"trace": False if trace is None else list(trace.formats)}
     found = source.read(options)
     from bridge.single.graph_record import summary, write_graph
 
     with fresh_directory(target, written.force) as folder:
         result = simulate_graph(found, options)
-        write_graph(result, folder, source.names() | {"trace": written.trace}, trace=written.trace)
+        write_graph(result, folder, arguments, trace=trace)
     print(summary(result))
     say(f"results: {target}")
 

@@ -76,6 +76,7 @@ def loop_command(
     Or, with --chunks, print the sizes of a technique's chunks on one line.
     """
     from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.runs.tracing import further_traces
     from bridge.single.loop_options import LoopOptions
     from bridge.single.loop_run import simulate_loop
     from bridge.single.own_cores import given_speeds
@@ -89,13 +90,14 @@ def loop_command(
     target = named_folder(written.out, why="missing", instead="; or --chunks, which only prints")
     check_target(target, written.force)
     options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
-    arguments = tasks.names() | {"trace": written.trace}
+    trace = further_traces(written.trace)
+    arguments = tasks.names() | {"trace": False if trace is None else list(trace.formats)}
     lengths_gflop = _tasks(arguments, written.seed)
     from bridge.single.loop_record import summary, write_loop
 
     with fresh_directory(target, written.force) as folder:
         result = simulate_loop(lengths_gflop, options)
-        write_loop(result, folder, arguments, trace=written.trace)
+        write_loop(result, folder, arguments, trace=trace)
     print(summary(result))
     say(f"results: {target}")
 

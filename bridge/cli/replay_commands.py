@@ -107,7 +107,7 @@ class ReplayTables:
     """What is written beside the table of jobs."""
 
     tasks: Annotated[bool, TASKS] = TASKS.default
-    trace: Annotated[bool, TRACE] = TRACE.default
+    trace: Annotated[str | None, TRACE] = TRACE.default
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ def replay_command(
     from bridge.replay.report.finished import FOLDER, finished, put_report
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
+    from bridge.runs.tracing import further_traces
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.options import ScenarioOptions
     from bridge.scenarios.scenario import Scenario, load_workload
@@ -190,7 +191,8 @@ def replay_command(
     if planned is not None:
         planned.check(scenario, log.job_id)
     arguments = shared.source(workload) | chosen.names(machine, 0)
-    arguments |= {"tasks_table": tables.tasks, "trace": tables.trace}
+    trace = further_traces(tables.trace)
+    arguments |= {"tasks_table": tables.tasks, "trace": False if trace is None else list(trace.formats)}
     if planned is not None and report.report_only:
         known = finished(target, scenario, arguments, force=force)
         prepare_run(applications=not recorded)
@@ -202,9 +204,9 @@ def replay_command(
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
         own.mkdir()
-        keep = not recorded and (tables.tasks or tables.trace)
+        keep = not recorded and (tables.tasks or trace is not None)
         done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
-        write_replay(done, folder, arguments, tasks=tables.tasks, trace=tables.trace)
+        write_replay(done, folder, arguments, tasks=tables.tasks, trace=trace)
         if planned is not None:
             try:
                 planned.write(scenario, chosen, done, folder / FOLDER, log.job_id, watch, say)

@@ -21,7 +21,7 @@ trace_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written, with --tasks.")]
+_Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")]
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
 
 

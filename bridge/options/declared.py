@@ -89,7 +89,6 @@ FORCE = Option(name="--force", panel=Panel.RESULTS, default=False, help="Replace
 TASKS_TABLE = Option(
     name="--tasks", panel=Panel.RESULTS, default=False, help="Also write tasks.parquet, one row per task"
 )
-TRACE = Option(name="--trace", default=False, help="Also write the OTF2 trace")
 TRACE_FORMATS = Option(
     name="--trace",
     panel=Panel.TRACES,
@@ -98,6 +97,15 @@ TRACE_FORMATS = Option(
     names="traces.exporters:EXPORTERS",
     bare="otf2",
     help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, one's own; or none",
+)
+#: Of commands that write none where nothing is said.
+TRACE = Option[str | None](
+    name="--trace",
+    default=None,
+    metavar="FORMATS",
+    names="traces.exporters:EXPORTERS",
+    bare="otf2",
+    help="Also write traces, in formats as of run, separated by commas; alone: otf2",
 )
 NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Write no trace, whatever --trace says")
 TRACE_DETAIL = Choice(

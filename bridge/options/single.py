@@ -45,5 +45,5 @@ class Written:
 
     seed: Annotated[int, SEED] = SEED.default
     out: Annotated[str | None, OUT] = OUT.default
-    trace: Annotated[bool, TRACE] = TRACE.default
+    trace: Annotated[str | None, TRACE] = TRACE.default
     force: Annotated[bool, FORCE] = FORCE.default

@@ -10,13 +10,20 @@ from bridge.replay.run import Replay
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.gantt import slurm_title
 from bridge.runs.record import write_run
+from bridge.runs.tracing import TraceRequest
 from traces.base.time import NS_PER_S, format_ns
 
 __all__ = ["replay_account", "replay_rows", "write_replay"]
 
 
 def write_replay(
-    done: Replay, folder: Path, arguments: Mapping[str, Any], *, tasks: bool, trace: bool, nodes: bool = False
+    done: Replay,
+    folder: Path,
+    arguments: Mapping[str, Any],
+    *,
+    tasks: bool,
+    trace: TraceRequest | bool | None,
+    nodes: bool = False,
 ) -> None:
     """Write what a run writes; ``run.json`` has a key ``replay`` more."""
     write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)

@@ -61,8 +61,8 @@ def command_again(
     words += [flag for key, flag in _WRITTEN.items() if arguments.get(key)]
     if command == "run":
         words += _traced(arguments)
-    if command == "replay" and arguments.get("trace"):
-        words.append("--trace")
+    if command == "replay" and (formats := arguments.get("trace")):
+        words += ["--trace", ",".join(formats) if isinstance(formats, list) else TRACE_FORMATS.default]
     return shlex.join([*words, "--out", "again"])
 
 

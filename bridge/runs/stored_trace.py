@@ -36,21 +36,24 @@ from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ledger_of_results"]
+__all__ = ["ARCHIVE", "ledger_of_results"]
+
+#: The OTF2 trace of a run, in its folder.
+ARCHIVE = Path("trace") / "traces.otf2"
 
 
 def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     """The ledger that a run's folder tells of.
 
-    What the tables do not have it lacks: the users of jobs, and when those left that never started. Who came to be there
-    without tasks.parquet, is shown by job.
+    What the tables do not have it lacks: the users of jobs, and when those left that never started. Where tasks.parquet was not
+    asked for, tasks are read from the OTF2 trace of the run, without their lengths.
 
     Parameters
     ----------
     folder : Path
         A result of ``twolevel run`` or ``replay``.
     tasks : bool
-        Whether its tasks are needed: without tasks.parquet, they are refused.
+        Whether its tasks are needed: where neither tasks.parquet nor a trace has them all, they are refused.
 
     Raises
     ------
@@ -84,19 +87,16 @@ def _cluster(record: Mapping[str, Any]) -> str:
 
 
 def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:
-    path, jobs = folder / TASKS.file, ledger.jobs
-    if not path.is_file():
-        if (record.get("arguments") or {}).get("als") == RECORDED:
-            return ledger
+    jobs = ledger.jobs
+    if (folder / TASKS.file).is_file():
+        path, row, columns = _of_table(ledger, folder)
+    elif (record.get("arguments") or {}).get("als") == RECORDED:
+        return ledger
+    elif (folder / ARCHIVE).is_file():
+        path, row, columns = _of_archive(ledger, folder, record)
+    else:
         raise InputError(f"--detail: {folder} has no tasks.parquet{no_tasks(record)}, or give --detail job")
-    frame = TASKS.read(path)
-    # The table has the tasks that ran, by job, as many of each as its row says.
-    first = np.concatenate([[0], np.cumsum(jobs.tasks)])
-    row = np.repeat(np.arange(len(jobs)), jobs.tasks)
-    if len(frame) != first[-1] or (frame["job_id"].to_numpy() != jobs.job_id[row]).any():
-        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
-    number = frame["task"].to_numpy(np.int64)
-    core = frame["core"].to_numpy(np.int64)
+    number, core = columns["task"], columns["core"]
     if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
         raise InputError(f"{path}: has tasks or cores that there are not")
     # A job of which no task ran has one that did not: it is not shown as a whole.
@@ -106,7 +106,7 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
     place, whole = start[row] + number, len(number) == start[-1]
 
     def column(name: str, kind: type, missing: int) -> Array:
-        values = frame[name].to_numpy(kind)
+        values: Array = columns[name].astype(kind, copy=False)
         if whole and (place == np.arange(len(place))).all():
             return values
         found: Array = np.full(start[-1], missing, kind)
@@ -122,6 +122,36 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
         column("length_gflop", np.float64, 0),
     )
     return _with_transfers(replace(ledger, tasks=tasks), folder)
+
+
+def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Array]]:
+    """Where tasks are read from, the row of each one's job, and their columns: the table has the tasks that ran, by job, as
+    many of each as its row says."""
+    path, jobs = folder / TASKS.file, ledger.jobs
+    frame = TASKS.read(path)
+    row = np.repeat(np.arange(len(jobs)), jobs.tasks)
+    if len(frame) != len(row) or (frame["job_id"].to_numpy() != jobs.job_id[row]).any():
+        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
+    columns = {name: frame[name].to_numpy() for name in TASKS.columns}
+    return path, row, columns | {name: _column(frame, name) for name in ("task", "core")}
+
+
+def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tuple[Path, Array, dict[str, Array]]:
+    """Likewise of the OTF2 trace that a run without ``--tasks`` has written, if that shows all of it; it has no lengths."""
+    from traces.exporters.otf2.archive_tasks import read_tasks
+
+    path, jobs, arguments = folder / ARCHIVE, ledger.jobs, record.get("arguments") or {}
+    instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
+    part = [name for name in ("trace_window", "trace_cores") if arguments.get(name) is not None]
+    if part or arguments.get("trace_detail", "task") != "task":
+        raise InputError(f"--detail: {folder} has no tasks.parquet, and {path} not all tasks{instead}")
+    found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
+    if found.messages:
+        raise InputError(f"--detail: {folder} has no tasks.parquet, and {path} not whose its transfers are{instead}")
+    if (np.bincount(found.row, minlength=len(jobs)) != jobs.tasks).any():
+        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
+    columns = {name: getattr(found, name) for name in ("task", "chunk", "core", "start_ns", "end_ns")}
+    return path, found.row, columns | {"length_gflop": np.zeros(len(found.row))}
 
 
 def _with_transfers(ledger: Ledger, folder: Path) -> Ledger:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bridge.options.declared import PART_DETAIL, PART_FORMATS
 from bridge.runs.directory import check_place, made_beside, named_folder, unusable
-from bridge.runs.stored_trace import ledger_of_results
+from bridge.runs.stored_trace import ARCHIVE, ledger_of_results
 from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
 from traces.exporters.shown.part import Part
@@ -31,12 +31,22 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part) ->
     except OSError as error:
         raise unusable(target, "--out", error) from None
     check_place(target, "--out")
+    _refuse_archive(folder)
     ledger = ledger_of_results(folder, tasks=request.needs_tasks)
     with made_beside(target, "--out") as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         partial.chmod(0o777 & ~_umask())
         partial.rename(target)
     return [target / path for path in written]
+
+
+def _refuse_archive(folder: Path) -> None:
+    # An archive does not say which cores a job held, nor what was asked of a run; its folder's tables do.
+    anchor = folder if folder.suffix == ".otf2" else folder / ARCHIVE.name
+    if anchor.is_file() and not (folder / "run.json").is_file():
+        run = anchor.parent.parent
+        named = f", as {run}" if (run / "run.json").is_file() else ""
+        raise InputError(f"{folder} is an OTF2 archive; allowed: the folder that twolevel run has written{named}")
 
 
 def _umask() -> int:

@@ -19,7 +19,7 @@ from traces.exporters.shown.part import WHOLE, Part
 from traces.intervals import parse_intervals
 from traces.ledger import Ledger
 
-__all__ = ["TraceRequest", "part_of", "requested", "technique_labels", "window_ns"]
+__all__ = ["TraceRequest", "further_traces", "part_of", "requested", "technique_labels", "window_ns"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,21 @@ def requested(options: TraceOptions) -> TraceRequest | None:
     return request
 
 
+def further_traces(formats: str | None) -> TraceRequest | None:
+    """What ``--trace`` asks for where a command writes no trace of itself; None if that is none.
+
+    Raises
+    ------
+    InputError, PluginError
+        If there is no such format.
+    """
+    if formats is None or formats == NO_FORMATS:
+        return None
+    request = TraceRequest(formats_of(formats, TRACE_FORMATS.name))
+    request.check()
+    return request
+
+
 def formats_of(text: str, where: str) -> tuple[str, ...]:
     """The names of a list that is separated by commas, each once.
 
@@ -94,6 +109,8 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise InputError(f"{where}: {shown(text)} names no format; allowed: as otf2,perfetto")
+    if names == (NO_FORMATS,):  # as a run takes it
+        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: as otf2,perfetto")
     if NO_FORMATS in names:
         raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
     return names

@@ -11,6 +11,7 @@ import numpy as np
 
 from als.techniques import Technique
 from bridge.runs.directory import write_record
+from bridge.runs.tracing import TraceRequest
 from bridge.single.graph_run import GraphResult
 from bridge.single.own_cores import record_head
 from bridge.standard_error import lined_up
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["summary", "write_graph"]
 
 
-def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: bool) -> None:
+def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tasks.parquet, transfers.parquet where there is a network, graph.png and schedule.png, and where asked
-    for trace/traces.otf2."""
-    from traces.exporters import exporter
+    for traces."""
 
     options, graph = result.options, result.graph
     record = {
@@ -44,8 +44,8 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
     if result.transfers is not None:
         write_rows(result.transfers, folder / "transfers.parquet")
     _draw(result, folder, str(options.names()["als"]))
-    if trace:
-        exporter("otf2")(result.ledger, folder / "trace")
+    if trace is not None:
+        trace.write(result.ledger, folder / "trace")
 
 
 def _draw(result: GraphResult, folder: Path, als: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.runs.directory import write_record
+from bridge.runs.tracing import TraceRequest
 from bridge.single.loop_run import LoopResult
 from bridge.single.own_cores import record_head
 from bridge.standard_error import lined_up
@@ -16,9 +17,8 @@ from traces.tables import write_rows
 __all__ = ["summary", "write_loop"]
 
 
-def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: bool) -> None:
-    """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for trace/traces.otf2."""
-    from traces.exporters import exporter
+def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
+    """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for traces."""
     from traces.figures.application.loop import loop_figure
     from traces.figures.drawing.canvas import save
 
@@ -33,8 +33,8 @@ def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *
         first_core=options.first_core.tolist(),
     )
     save(figure, folder / "loop.png")
-    if trace:
-        exporter("otf2")(result.ledger, folder / "trace")
+    if trace is not None:
+        trace.write(result.ledger, folder / "trace")
     record = {
         **record_head(options, arguments, result.makespan_ns),
         "tasks": len(result.tasks["task"]),

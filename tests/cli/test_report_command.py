@@ -98,6 +98,10 @@ def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> 
     record = json.loads((results / "other" / "run.json").read_text(encoding="utf-8"))
     command = command_again(record["arguments"])
     assert command == "twolevel run sample --als gss --variation 0.25 --select first:12 --no-trace --out again"
+    replayed = {"workload": "sample", "trace": ["perfetto", "csv"]}
+    assert command_again(replayed, "replay", {}) == "twolevel replay sample --trace perfetto,csv --out again"
+    older = {"workload": "sample", "trace": True}
+    assert command_again(older, "replay", {}) == "twolevel replay sample --trace otf2 --out again"
     ran = twolevel(*command.split()[1:], "--same-as", results / "other")
     assert ran.code == 0, ran.err
 

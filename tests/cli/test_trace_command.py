@@ -123,6 +123,55 @@ def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str)
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--als gss --tasks-per-core 2 --variation 0.25",
+        "--failures mtbf:6h,mttr:1h,seed:7 --als gss --tasks-per-core 2",
+        "--malleable 0.5 --als gss --tasks-per-core 4 --backfill easy",
+    ],
+    ids=["plain", "failures", "widths"],
+)
+def test_tasks_that_no_table_has_are_read_from_the_archive(here: Path, words: str) -> None:
+    ran = twolevel("run", "sample", "--select", "first:20", *words.split(), "--trace", "otf2,csv,paje", "--out", "r")
+    assert ran.code == 0, ran.err
+    assert not (here / "r" / "tasks.parquet").exists()
+    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
+    assert (ran.code, ran.err) == (0, "")
+    for file in ("csv/cores.csv", "csv/counters.csv", "csv/causes.csv", "trace.paje"):
+        assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
+    assert any(row["kind"] == "task" for row in rows(here / "c" / "csv" / "cores.csv"))
+
+
+def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
+    words = ("run", "sample", "--select", "first:5", "--als", "gss")
+    (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
+    assert twolevel(*words, "--trace-window", "..1h", "--out", "part").code == 0
+    assert twolevel(*words, "--trace-detail", "chunk", "--out", "coarse").code == 0
+    for name in ("whole", "damaged", "other"):
+        assert twolevel(*words, "--out", name).code == 0
+    graphs = ("--applications", "graphs.toml", "--network", "lv08")
+    assert twolevel(*words[:4], *graphs, "--out", "sent").code == 0
+    (here / "damaged" / "trace" / "traces.otf2").write_text("no archive")
+    jobs = pd.read_parquet("other/jobs.parquet")
+    jobs.assign(job_id=jobs["job_id"] + 1).to_parquet("other/jobs.parquet")
+    instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
+    of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, as whole"
+    for name, said in {
+        "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 not all tasks{instead}",
+        "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 not all tasks{instead}",
+        "sent": f"--detail: sent has no tasks.parquet, and sent/trace/traces.otf2 not whose its transfers are{instead}",
+        "damaged": "damaged/trace/traces.otf2: OTF2 could not read the trace: ",
+        "other": "other/trace/traces.otf2: has other cores or jobs than the run",
+        "whole/trace": f"whole/trace {of_run}",
+        "whole/trace/traces.otf2": f"whole/trace/traces.otf2 {of_run}",
+    }.items():
+        ran = twolevel("trace", "convert", name, "--format", "csv", "--out", "x")
+        assert (ran.code, ran.out) == (2, ""), name
+        assert ran.err.startswith(f"twolevel: {said}"), ran.err
+        assert len(ran.err.splitlines()) == 1
+
+
 def test_a_part_of_a_run_is_the_same_as_it_is_cut_out_later(traced: Path, here: Path) -> None:
     words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--trace", "csv")
     part = ("--trace-window", "1h..3h", "--trace-cores", "0-63 100", "--trace-detail", "chunk")
@@ -196,7 +245,7 @@ def test_info(traced: Path) -> None:
             "run sample --trace none --trace-detail job --out x",
             "--trace-detail: no trace is written; allowed: with one",
         ),
-        ("run sample --select first:5 --trace-window 90d.. --out x", "window 90 d 00 h to "),
+        ("run sample --select first:5 --trace-window 90d.. --out x", "window from 90 d 00 h on: no job "),
         ("run sample --select first:5 --trace-cores 999 --out x", "cores 999: the machine has 0-255"),
         (
             "trace cut R --out x",
@@ -205,6 +254,10 @@ def test_info(traced: Path) -> None:
         ("trace cut R --jobs 999999 --out x", "--jobs: there is no such job: 999999"),
         ("trace cut R --window 1h --out x", "--window: '1h' is no window; "),
         ("trace convert R --format oft2 --out x", "--format: unknown trace writer 'oft2'; known: otf2, "),
+        (
+            "trace convert R --format none --out x",
+            "--format: 'none': there is nothing to write; allowed: as otf2,perfetto",
+        ),
         ("trace convert R --out R", "--out: "),
         ("trace convert nowhere --out x", "nowhere is not a result of twolevel run: there is no such folder"),
         (
@@ -245,3 +298,26 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
         assert [file for file in FILES.values() if (folder / "trace" / file).is_file()] == there
         record = json.loads((folder / "run.json").read_text())["arguments"]
         assert [FILES[name] for name in record["trace"]] == there
+
+
+@pytest.mark.parametrize("command", ["loop --n 40 --cores 4 --als gss", "graph cholesky:tiles=3 --cores 4 --als heft"])
+def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
+    ran = twolevel(*command.split(), "--trace", ",".join(FILES), "--out", "r")
+    assert ran.code == 0, ran.err
+    assert all((here / "r" / "trace" / file).is_file() for file in FILES.values())
+    tasks = pd.read_parquet("r/tasks.parquet")
+    found = rows(here / "r" / "trace" / FILES["csv"])
+    told = sorted(tasks[["task", "core", "start_ns", "end_ns"]].itertuples(index=False, name=None))
+    assert sorted(tuple(int(row[name]) for name in ("task", "core", "start_ns", "end_ns")) for row in found) == told
+    assert json.loads((here / "r" / "run.json").read_text())["arguments"]["trace"] == list(FILES)
+    for words, there in (("--trace", ["otf2"]), ("--trace none", False), ("", False)):
+        ran = twolevel(*command.split(), *words.split(), "--out", "s", "--force")
+        assert ran.code == 0, ran.err
+        assert json.loads((here / "s" / "run.json").read_text())["arguments"]["trace"] == there
+        assert (here / "s" / "trace" / "traces.otf2").is_file() == bool(there)
+    ran = twolevel(*command.split(), "--trace", "prefetto", "--out", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("twolevel: --trace: unknown trace writer 'prefetto'; known: perfetto, ")
+    assert not (here / "x").exists()
+    ran = twolevel("trace", "convert", "r", "--out", "x")
+    assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")

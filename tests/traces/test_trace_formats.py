@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from trace_readers import Shown, expected, read_chrome, read_csv, read_paje, read_perfetto
 
 from traces.base.errors import InputError
@@ -136,3 +137,15 @@ def test_numbers_of_any_size(name: str) -> None:
 def test_a_ledger_of_nothing(tmp_path: Path) -> None:
     for name in FORMATS:
         check(name, ledger(machine(1), []))
+
+
+@pytest.mark.parametrize("length", [1, 200, 16_300, 16_384, 40_000])
+def test_names_of_any_length(length: int, tmp_path: Path) -> None:
+    of = run_of_few()
+    names = ("h" * length, *of.machine.host_names[1:])
+    of = replace(of, machine=replace(of.machine, host_names=names))
+    packets = perfetto_trace_pb2.Trace.FromString(exporter("perfetto")(of, tmp_path).read_bytes()).packet
+    tracks = [one.track_descriptor.name for one in packets if one.HasField("track_descriptor")]
+    assert set(names) | set(of.machine.core_names) <= set(tracks)
+    begins = sum(one.track_event.type == 1 for one in packets)
+    assert begins == sum(one.track_event.type == 2 for one in packets) > 0

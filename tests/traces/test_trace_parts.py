@@ -199,7 +199,7 @@ def test_details_are_those_of_the_option() -> None:
 
 def test_nothing_in_a_part() -> None:
     for part, said in (
-        (Part((50, 60)), r"^window 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
+        (Part((50, 60)), r"^window from 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
         (Part(cores=[(7, 9)]), r"^cores 7-8: the machine has 0-2$"),
         (Part(jobs=[(9, 10)]), r"^--jobs: there is no such job: 9$"),
     ):

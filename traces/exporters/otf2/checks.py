@@ -54,7 +54,7 @@ class Messages:
 
 
 def check_nesting(path: Path) -> int:
-    """Check a written trace event by event, as the OTF2 reader sees it (about 4 µs an event).
+    """Check a written trace event by event, as the OTF2 reader sees it (tens of µs an event).
 
     Checked are, for each location: times do not decrease, every Leave is of the region entered last, no
     region is entered inside another (a core runs one task at a time, or waits for data), and none is left open; of messages

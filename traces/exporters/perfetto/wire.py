@@ -1,10 +1,10 @@
 """Perfetto's messages as bytes, many at once: the few of ``perfetto/trace/perfetto_trace.proto`` that are written here.
 
-A number is written as a varint of as many bytes as the largest of its block needs, with leading groups of zero; a length as one
-of two bytes. Protobuf allows that, and Perfetto's own writer (protozero) does it for lengths: so that rows of one form have one
-length, and thousands are written at once (:mod:`traces.exporters.shown.rows`). The definitions of the package ``perfetto``
-make an object of each packet, and write some 130,000 slices per second, an eighteenth of what is written here; a test reads
-back with them what is written.
+A number is written as a varint of as many bytes as the largest of its block needs, with leading groups of zero; a length as
+one of two bytes, or of five. Protobuf allows that, and Perfetto's own writer (protozero) does it for lengths: so that rows of
+one form have one length, and thousands are written at once (:mod:`traces.exporters.shown.rows`). The definitions of the
+package ``perfetto`` make an object of each packet, and write some 130,000 slices per second, an eighteenth of what is written
+here; a test reads back with them what is written.
 
 Source: Protocol Buffers, "Encoding"; Perfetto, "Synthetic TrackEvent" and ``protos/perfetto/trace``.
 """
@@ -57,14 +57,21 @@ def varint(rows: Rows, values: Array) -> Rows:
 
 
 def message(tag: bytes, content: Rows) -> Rows:
-    """A field that is a message, or a text: its tag, its length in two bytes, itself."""
+    """A field that is a message, or a text: its tag, its length, itself."""
     rows = Rows(content.n).put(tag)
     if (length := content.uniform) is not None:
-        rows.put(bytes([length & 0x7F | 0x80, length >> 7]))
+        rows.put(_lengths(np.array([length])).tobytes())
     else:
-        lengths = content.lengths
-        rows.put(np.column_stack([lengths & 0x7F | 0x80, lengths >> 7]).astype(np.uint8))
+        rows.put(_lengths(content.lengths))
     return rows.add(content)
+
+
+def _lengths(lengths: Array) -> Array:
+    # Two bytes, and five where a name is so long that these do not do.
+    width = 2 if int(lengths.max(initial=0)) < 1 << 14 else 5
+    groups = (lengths[:, None] >> 7 * np.arange(width)) & 0x7F
+    groups[:, :-1] |= 0x80
+    return groups.astype(np.uint8)
 
 
 def text(tag: bytes, known: Sequence[str]) -> Rows:

@@ -179,9 +179,8 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
     kept = (arrived < end) & ((gone > begin) | ((gone == arrived) & (gone == begin)))
     if not kept.any():
         span = f"{format_ns(int(arrived.min()))} to {format_ns(int(gone.max()))}" if len(jobs) else "no jobs"
-        raise InputError(
-            f"window {format_ns(begin)} to {format_ns(min(end, MAX_NS))}: no job is in it; the run: {span}"
-        )
+        until = f"to {format_ns(end)}" if end < MAX_NS else "on"
+        raise InputError(f"window from {format_ns(begin)} {until}: no job is in it; the run: {span}")
     if not kept.all():
         ledger = _of_rows(ledger, kept)
         jobs = ledger.jobs

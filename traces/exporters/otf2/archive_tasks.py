@@ -1,0 +1,86 @@
+"""The tasks of an archive that :func:`traces.exporters.otf2.writer.write_otf2` has written, read back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.base.errors import InputError, TwolevelError
+from traces.compiled import Array
+from traces.exporters.otf2.library import reading
+
+__all__ = ["ArchiveTasks", "read_tasks"]
+
+_OF_TASK = ("task", "chunk")
+
+
+class ArchiveTasks(NamedTuple):
+    """One row a task, int64, by job and then by number: ``row`` of its job in the ledger, ``task`` and ``chunk`` within that,
+    the global ``core``, and from when to when it ran. ``messages`` says whether the archive has messages, too."""
+
+    row: Array
+    task: Array
+    chunk: Array
+    core: Array
+    start_ns: Array
+    end_ns: Array
+    messages: bool
+
+
+def read_tasks(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> ArchiveTasks:
+    """Read what cores ran, some 10,000 tasks a second: the binding makes an object of each event.
+
+    Parameters
+    ----------
+    path : Path
+        The anchor file, ``traces.otf2``.
+    core_names : sequence of str
+        Of the whole machine (``traces.ledger.Machine.core_names``).
+    job_id : sequence of int
+        Of the rows of the ledger.
+
+    Raises
+    ------
+    InputError
+        If OTF2 cannot read it; if its cores or its jobs are others, so that it is of another run, or of a part of one.
+    """
+    try:
+        return _read(path, core_names, job_id)
+    except TwolevelError as error:
+        raise InputError(str(error)) from None
+    except Exception as error:  # the binding raises what it likes
+        raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
+
+
+def _read(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> ArchiveTasks:
+    columns = [array("q") for _ in range(6)]
+    *begin, end = columns
+    inside: dict[int, int] = {}
+    with reading(path) as trace:
+        # References of ours are places: of a core among all, of a job's region among the rows.
+        places = {location: reference for reference, location in enumerate(trace.definitions.locations)}
+        regions = {region: reference for reference, region in enumerate(trace.definitions.regions)}
+        cores = list(places)[: len(core_names)]
+        jobs = [region.name for region in list(regions)[: len(job_id)]]
+        if [core.name for core in cores] != list(core_names) or jobs != [f"job {number}" for number in job_id]:
+            raise InputError(f"{path}: has other cores or jobs than the run")
+        messages = len(list(trace.definitions.comms)) > 0
+        known = {attribute.name: attribute for attribute in trace.definitions.attributes}
+        keys = [known[name] for name in _OF_TASK]
+        for location, event in trace.events(cores):
+            kind, core = type(event).__name__, places[location]
+            if kind == "Enter" and event.attributes is not None:
+                inside[core] = len(end)
+                values = (regions[event.region], *(event.attributes[key] for key in keys), core, event.time)
+                for column, value in zip(begin, values, strict=True):
+                    column.append(value)
+                end.append(-1)
+            elif kind == "Leave" and core in inside:
+                end[inside.pop(core)] = event.time
+    row, task, chunk, core_of, start_ns, end_ns = (np.array(column, np.int64) for column in columns)
+    order = np.lexsort((task, row))
+    return ArchiveTasks(row[order], task[order], chunk[order], core_of[order], start_ns[order], end_ns[order], messages)
