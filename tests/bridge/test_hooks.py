@@ -281,7 +281,7 @@ def test_graphs_whose_widths_change_fill_theirs(filled: dict[str, set[int]], tmp
 
 
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH}
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {b.CHOSEN, b.PRESETS, b.WISH, b.DRAIN}
     assert batch == set(b.HOOKS.slots)
     assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, i.TRANSFERS, i.REPLAY, i.WISHES} == set(i.HOOKS.slots)
