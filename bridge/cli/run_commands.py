@@ -351,10 +351,7 @@ def run_command(
         **hosts.names(),
         "fair_start": fair_start,
         "tasks_table": tables.tasks,
-        "trace": [] if trace is None else list(trace.formats),
-        "trace_detail": traced.trace_detail,
-        "trace_window": traced.trace_window,
-        "trace_cores": traced.trace_cores,
+        **traced.names(() if trace is None else trace.formats),
     }
     if stream:
         from bridge.cli.stream_run import stream_run

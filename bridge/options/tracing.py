@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from bridge.options.declared import NO_TRACE, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 
@@ -27,3 +28,12 @@ class TraceOptions:
     def wanted(self) -> bool:
         """Whether there is to be a trace."""
         return not self.no_trace and self.trace != NO_FORMATS
+
+    def names(self, formats: Sequence[str]) -> dict[str, Any]:
+        """What the record of a run says of its traces, which are written in so many formats."""
+        return {
+            "trace": list(formats),
+            "trace_detail": self.trace_detail,
+            "trace_window": self.trace_window,
+            "trace_cores": self.trace_cores,
+        }

@@ -11,6 +11,7 @@ from pathlib import Path
 from bls.workloads import sample_path
 from bls.workloads.seeded import given_workload, is_seeded
 from bls.workloads.workload import Workload
+from bridge.options.tracing import TraceOptions
 from bridge.scenarios.machine import given_platform, machine_words
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Prepared, Unit
@@ -300,11 +301,12 @@ class Preparation:
             **chosen.how.names(),
             "fair_start": chosen.fair_start,
         }
+        formats = ("otf2",) if "trace" in study.keep else ()
         record = {
             **chosen.shared.source(file),
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
-            "trace": "trace" in study.keep,
+            **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),
         }
         return Unit(
             place,

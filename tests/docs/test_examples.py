@@ -48,9 +48,10 @@ def perform(line: str) -> None:
     """A line of a shell: a command, maybe with its output sent to a file."""
     words = shlex.split(line)
     target = None
-    if ">" in words:
-        at = words.index(">")
-        words, target = words[:at], words[at + 1]
+    for sign in (">", ">>"):
+        if sign in words:
+            at = words.index(sign)
+            words, target = words[:at], words[at + 1]
     ran = twolevel(*words[1:])
     assert ran.code == 0, f"{line}: {ran.err}"
     assert "PROBLEM" not in ran.out
