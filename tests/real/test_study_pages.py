@@ -142,7 +142,7 @@ def test_the_papers_direction_is_on_the_page() -> None:
 
 def test_their_pictures_are_there() -> None:
     for page in (ACCASIM, ESTIMATES_PAGE):
-        pictures = [target for target in links(page) if target.startswith("images/")]
+        pictures = [target for target in links(page) if target.startswith("../images/")]
         assert pictures
         assert all((page.parent / target).stat().st_size < 300_000 for target in pictures)
 
