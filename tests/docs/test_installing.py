@@ -69,7 +69,9 @@ def test_installed_into_an_empty_environment_of_each_python(build, tmp_path: Pat
         assert said[0] == str(minor)
         assert Path(said[1]).is_relative_to(environment)
         assert ran(tmp_path, twolevel, "--version") == "twolevel 0.1.0\n"
+        if build is build_sdist:  # it is the same package from here on
+            continue
         run = ("run", "sample", "--select", "first:10", "--als", "gss", "--variation", "0.25")
         assert "jobs on cores           10 on 256\n" in ran(tmp_path, twolevel, *run, "--out", f"out-{minor}")
-    tables = {(tmp_path / f"out-{minor}" / "jobs.parquet").read_bytes() for minor in everywhere}
-    assert len(tables) == 1  # the same bytes with every Python
+    tables = {path.read_bytes() for path in tmp_path.glob("out-*/jobs.parquet")}
+    assert len(tables) == (build is build_wheel)  # the same bytes with every Python
