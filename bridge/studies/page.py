@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["StudyState", "page_of_rows", "state_of", "study_page"]
 
 #: The metrics of cells that are shown first, and the one that is talked of.
-_SHOWN = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance")
+_SHOWN = (
+    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation"),
+    "mean_imbalance",
+)
 _COMPARED = (
     "option",
     "base",

@@ -94,9 +94,10 @@ def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:
 
 
 def _column(cells: Combinations, k: int) -> dict[str, str]:
-    # Every combination at a variation, the best marked; where all are equal, none is.
-    best = cells.best(k)
-    marks = (" ", _BEST) if np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
+    # Every combination at a variation, the best marked; where all are equal, none is. Nor is any for the share of cores that
+    # are held where techniques differ: cores that wait for the last task of their job are held, so the worst would be marked.
+    best = cells.best(k) & (cells.metric != "utilisation" or len(cells.techniques) == 1)
+    marks = (" ", _BEST) if best.any() and np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
     found = {}
     for i, batch in enumerate(cells.batches):
         for j, technique in enumerate(cells.techniques):
