@@ -326,7 +326,7 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.runs.tracing import requested
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.scenario import RECORDED, Scenario
+    from bridge.scenarios.scenario import RECORDED, Scenario, check_slack
     from bridge.schedulers import scheduler_of
     from traces.base.errors import InputError
 
@@ -336,6 +336,7 @@ def run_command(
         raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
+    check_slack([(options.slack, options.bls)])
     peers = peers_of(how, hosts)
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED
