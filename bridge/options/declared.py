@@ -115,8 +115,8 @@ TRACE_DETAIL = Choice(
     metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"),
     what="detail",
-    help="Rows of a trace: jobs alone (lane), and hosts (host), and cores with each job, chunk or task on them; auto: task, or on "
-    "more than 4,096 cores, in formats for viewers, host or lane",
+    help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task on them; auto: task, or "
+    "on more than 4,096 cores, in formats for viewers, host or lane",
 )
 TRACE_WINDOW = Option[str | None](
     name="--trace-window",

@@ -32,7 +32,7 @@ MOST_CORES, MOST_HOSTS = 4096, 1000
 
 
 def automatic_detail(machine: Machine) -> str:
-    """Return the most detail that a viewer can open: ``task``, or ``host`` on machines of many cores, or ``lane`` of many hosts."""
+    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; with many hosts, too, ``lane``."""
     if machine.n_cores <= MOST_CORES:
         return "task"
     return "host" if machine.n_hosts <= MOST_HOSTS else "lane"
@@ -85,11 +85,11 @@ def with_detail(ledger: Ledger, detail: str) -> Ledger:
     ----------
     ledger : Ledger
     detail : str
-        ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, how many cores of each host are busy. The
-        others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its tasks, as task k, from the start of the first to
-        the end of the last; where a chunk's tasks ran on several cores, each core has a row of it, the further ones behind
-        all. ``job``: each job on the cores that it held, from when to when it held them. Transfers, which are between tasks,
-        are shown with tasks alone.
+        ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, the number of busy cores of each host. The
+        others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its tasks, as task k,
+        from the start of the first to the end of the last; where a chunk's tasks ran on several cores, each core has a row of
+        it, the further ones behind all. ``job``: each job on the cores that it held, from when to when it held them.
+        Transfers, which are between tasks, are shown with tasks alone.
     """
     tasks = ledger.tasks
     if detail in ("lane", "host"):
