@@ -375,7 +375,7 @@ def run_command(
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
-        keep = tables.tasks or (trace is not None and trace.needs_tasks)
+        keep = tables.tasks or (trace is not None and trace.needs_tasks(scenario.platform.machine()))
         result = run(
             scenario,
             coupling_name=how.coupling,
@@ -388,6 +388,10 @@ def run_command(
         written = write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
         same = None if checks.other is None else note_same(folder, checks.other)
     _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
+    if trace and (
+        line := trace.note(result.ledger.machine, "--trace-detail task has those, --trace-cores some of them")
+    ):
+        say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {checks.same_as} {target} says where"

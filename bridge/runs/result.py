@@ -542,7 +542,9 @@ class Result:
         format : str
             The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, or one of your own.
         detail : str
-            ``job``, ``chunk`` or ``task``: what is shown on cores.
+            What has rows: ``lane`` (jobs alone), ``host`` (and hosts), or ``job``, ``chunk`` or ``task``: cores, too, and
+            what is shown on them. By default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers, ``host``
+            or ``lane``.
         window, cores, jobs : str, optional
             Only a part of the run, as ``2h..3h``, ``0-63``, ``40-60``.
 

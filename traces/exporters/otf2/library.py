@@ -169,7 +169,7 @@ def _noting_errors() -> Iterator[list[int]]:
 
 def _chunk_bytes(path: Path, record_bytes: int) -> int:
     """Return the least chunk that holds a record of this length."""
-    chunk = _CHUNK_BYTES
+    chunk: int = _CHUNK_BYTES
     while chunk < record_bytes + _CHUNK_HEADER_BYTES:
         chunk *= 2
     if chunk > _MOST_CHUNK_BYTES:
