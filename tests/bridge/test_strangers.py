@@ -32,7 +32,7 @@ from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {
-    "version": 10,
+    "version": 11,
     "token": TOKEN,
     "worker": "nobody",
     "name": "n",
