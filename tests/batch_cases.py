@@ -55,7 +55,7 @@ FEATURES = (
 )
 
 #: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
-LATER = ("drains",)
+LATER = ("drains", "gaps")  # gaps: hosts of one switch that are no neighbours
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -219,12 +219,15 @@ def _machine(choose: Choice, has: dict[str, bool], scale: int) -> Machine:
         )
         for cores in sizes
     )
-    switches: list[tuple[int, int, int]] = []
+    switches: list[tuple[int, frozenset[int]]] = []
     if has["switches"]:
         split = choose.number(1, len(hosts))
-        switches = [(0, lo, min(lo + split, len(hosts))) for lo in range(0, len(hosts), split)]
+        order = list(range(len(hosts)))
+        if has["gaps"]:
+            order = order[::2] + order[1::2]
+        switches = [(0, frozenset(order[lo : lo + split])) for lo in range(0, len(order), split)]
         if choose.one((False, True)):
-            switches.append((1, 0, len(hosts)))
+            switches.append((1, frozenset(order)))
     machine = Machine(
         hosts,
         (("solver", choose.number(1, 3)),) if has["licences"] else (),

@@ -120,6 +120,23 @@ def test_each_limit_is_known_a_reaction_after_its_own_begin() -> None:
     assert levels[1] == [(0, 0), (10, 1), (30, 0), (40, 1), (60, 0)]
 
 
+def test_there_is_no_level_while_no_job_runs_that_may_be_slowed() -> None:
+    """Job 1, which may not, draws 200 W under a limit of 150 W; job 2, which may, follows it. Job 3 is alone, and may not."""
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    jobs = Workload.from_jobs(
+        [
+            {"job_id": number, "submit_s": submit, "run_s": 20, "cores": 2, "estimate_s": 20, "queue": queue}
+            for number, submit, queue in ((1, 0, 0), (2, 20, 1), (3, 60, 0))
+        ]
+    )
+    found = []
+    for allowed in ({1: 0, 2: 1, 3: 0}, {1: 0, 2: 0, 3: 0}):
+        power = PowerOptions(limits=[(10 * S, None, 150)], fallback="dvfs", allowed=allowed)
+        table = bridge.simulate(jobs, machine, als="recorded", power=power).power_over_time
+        found.append(list(zip((table.instant_ns // S).tolist(), table.level.tolist(), strict=True)))
+    print(found)
+
+
 @pytest.mark.parametrize(
     ("limits", "message"),
     [

@@ -75,13 +75,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Machine:
-    """Hosts, whose cores are numbered host by host; ``switches`` are (level, first host, host after the last)."""
+    """Hosts, whose cores are numbered host by host; ``switches`` are (level, hosts below), leaves have level 0."""
 
     hosts: tuple[Host, ...]
     licences: tuple[tuple[str, int], ...] = ()
     partitions: tuple[Partition, ...] = (Partition(),)
     windows: tuple[Window, ...] = ()
-    switches: tuple[tuple[int, int, int], ...] = ()
+    switches: tuple[tuple[int, frozenset[int]], ...] = ()
 
     def cores_of(self, host: int) -> list[int]:
         """The numbers of a host's cores."""
@@ -91,6 +91,11 @@ class Machine:
     def host_of(self, core: int) -> int:
         """The host that has this core."""
         return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
+
+
+def ranges(*switches: tuple[int, int, int]) -> tuple[tuple[int, frozenset[int]], ...]:
+    """Switches given as (level, first host, host after the last)."""
+    return tuple((level, frozenset(range(lo, hi))) for level, lo, hi in switches)
 
 
 #: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15 … minutes.
