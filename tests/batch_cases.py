@@ -55,7 +55,12 @@ FEATURES = (
 )
 
 #: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
-LATER = ("drains", "gaps")  # gaps: hosts of one switch that are no neighbours
+LATER = (
+    "drains",
+    "gaps",  # hosts of one switch that are no neighbours
+    "patience",  # few switches are waited for a time only
+    "held cancel",  # jobs that depend on another are withdrawn at their submit, or soon after it
+)
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -174,6 +179,11 @@ def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase
     if has["dependencies"]:
         backwards = choose.one((False, False, True))
         numbered = [_dependent(choose, row, job, len(jobs), backwards, scale) for row, job in enumerate(numbered)]
+    if has["held cancel"]:
+        numbered = [
+            replace(job, cancel=job.submit + choose.number(0, 2) * scale) if job.after is not None else job
+            for job in numbered
+        ]
     if has["presets"]:
         able = [job.submit == 0 and job.window is None and job.after is None for job in numbered]
         chosen = [one and choose.one((False, True)) for one in able]
@@ -199,6 +209,8 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
         slack=choose.one((0.0, 0.5, 1.0, 2.0)),
         seed=choose.number(0, 3),
     )
+    if has["patience"]:
+        rules = replace(rules, switch_wait=choose.number(0, 9) * scale)
     if has["estimates"]:
         rules = replace(rules, predictor=choose.one(PREDICTORS))
         if choose.one((False, True)):

@@ -256,6 +256,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.N_RESOURCES: len(resources),
             b.N_LICENCES: len(licences),
             b.PROMISES: int(rules.promises),
+            b.SWITCH_WAIT: b.NEVER if rules.switch_wait is None else rules.switch_wait,
             b.RELEASES: b.BY_DRAIN if any(drained) else b.NO_RELEASES,
         },
     )
@@ -408,6 +409,7 @@ def rules_of(rules: CaseRules) -> Rules:
         on_failure="requeue" if rules.requeue else "lose",
         charge_decisions=rules.cost > 0,
         decision_cost_ns=rules.cost or None,
+        switch_wait_ns=rules.switch_wait,
     )
 
 

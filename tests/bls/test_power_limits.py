@@ -121,20 +121,18 @@ def test_each_limit_is_known_a_reaction_after_its_own_begin() -> None:
 
 
 def test_there_is_no_level_while_no_job_runs_that_may_be_slowed() -> None:
-    """Job 1, which may not, draws 200 W under a limit of 150 W; job 2, which may, follows it. Job 3 is alone, and may not."""
+    """Job 1, which may not be slowed, draws 200 W when a limit of 150 W begins at 10 s. Job 2 may, and follows it at half speed."""
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     jobs = Workload.from_jobs(
         [
-            {"job_id": number, "submit_s": submit, "run_s": 20, "cores": 2, "estimate_s": 20, "queue": queue}
-            for number, submit, queue in ((1, 0, 0), (2, 20, 1), (3, 60, 0))
+            {"job_id": number, "submit_s": 0, "run_s": 20, "cores": 2, "estimate_s": 20, "user": number}
+            for number in (1, 2)
         ]
     )
-    found = []
-    for allowed in ({1: 0, 2: 1, 3: 0}, {1: 0, 2: 0, 3: 0}):
-        power = PowerOptions(limits=[(10 * S, None, 150)], fallback="dvfs", allowed=allowed)
-        table = bridge.simulate(jobs, machine, als="recorded", power=power).power_over_time
-        found.append(list(zip((table.instant_ns // S).tolist(), table.level.tolist(), strict=True)))
-    print(found)
+    power = PowerOptions(limits=[(10 * S, 100 * S, 150)], fallback="dvfs", allowed="users:2")
+    table = bridge.simulate(jobs, machine, als="recorded", power=power).power_over_time
+    found = [(table.instant_ns // S).tolist(), (table.power_mw // 1000).tolist(), table.level.tolist()]
+    assert found == [[0, 10, 20], [200, 200, 140], [0, 0, 1]]
 
 
 @pytest.mark.parametrize(

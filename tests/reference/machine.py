@@ -15,7 +15,7 @@ class Job:
     amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the
     row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
     place of the reservation in ``Machine.windows`` that it runs in. ``planned`` is the run time that the scheduler plans with,
-    if that is known and is not what is asked for.
+    if that is known and is not what is asked for. From ``any_from`` on, as it waits, it accepts any number of switches.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Job:
     window: int | None = None
     application: int = -1
     planned: int | None = None
+    any_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Rules:
     ``order`` is a name in ``reference.orders.ORDERS`` or a key of (job, now). ``depth`` None: no bound. ``keep`` only with
     that. ``cost`` is what each pass takes. ``counts`` None: by what is asked. ``predictor`` None: jobs
     are planned with what is said of them. ``promises``: a job that runs is planned with its own end from the next pass on, but
-    for one that its user or a host will stop.
+    for one that its user or a host will stop. ``switch_wait``: how long a job waits for few switches, None: for ever.
     """
 
     order: str | Callable[[Job, int], float | int] = "fcfs"
@@ -150,6 +151,7 @@ class Rules:
     predictor: Predictor | None = None
     corrections: tuple[int, ...] = MINUTES
     promises: bool = False
+    switch_wait: int | None = None
 
 
 @dataclass(frozen=True)
