@@ -15,7 +15,6 @@ from bls.constraints.outages import outages
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
 from bls.constraints.widths import share_of, widths
-from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import DEPENDENCIES, MEMORY
 from bls.workloads.selection import check_preset

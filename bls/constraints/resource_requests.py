@@ -240,9 +240,7 @@ def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterat
         return
     table, leaves = partition_table(platform), platform.topology
     cores = np.diff(platform.first_core)
-    kinds, kind = np.unique(
-        np.column_stack([partition, asked.unit_cores, asked.per_unit]), axis=0, return_inverse=True
-    )
+    kinds, kind = np.unique(np.column_stack([partition, asked.unit_cores, asked.per_unit]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     by_kind = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
     for rows, (home, unit_cores, *each) in zip(by_kind, kinds.tolist(), strict=True):

@@ -336,7 +336,12 @@ GAPS = (
         (6, 1, "1-15", [2, 3, 6, 7, 14, 15]),
         (7, 1, "0-15", None),
         (7, 2, "1-15", [1, 4, 5, 8, 9, 12, 13]),  # the switch with fewer usable cores
-        (7, 2, "1-12", [1, 4, 5, 8, 9, 10, 11]),  # across the machine: the fullest leaf, then the one that is just enough
+        (
+            7,
+            2,
+            "1-12",
+            [1, 4, 5, 8, 9, 10, 11],
+        ),  # across the machine: the fullest leaf, then the one that is just enough
         (16, 0, "0-15", [*range(16)]),
     ],
 )

@@ -67,6 +67,26 @@ def test_each_feature_among_others_as_the_slow_reference(feature: str) -> None:
         invariants.check(case.jobs, case.machine, case.rules, found)
 
 
+@pytest.mark.parametrize(
+    "features",
+    [
+        ("units", "resources", "switches", "gaps", "patience"),
+        ("switches", "gaps", "patience", "kill", "cancel", "outages"),
+        ("dependencies", "held cancel", "cancel", "unknown", "orders"),
+    ],
+    ids=["requests", "lives", "held"],
+)
+def test_switches_with_gaps_and_jobs_withdrawn_before_they_are_eligible(features: tuple[str, ...]) -> None:
+    """By the engine's own arrays, and as users say it."""
+    for case in seeded_cases(42, 60, features, max_jobs=14):
+        found = engine_of(case).finish()
+        assert found == expected(case), case
+        invariants.check(case.jobs, case.machine, case.rules, found)
+        said = as_users_say(case)
+        if said is not None and finishes(said):
+            assert finish(simulator_of(said)) == expected(said), said
+
+
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_simulator_tells_the_engine_what_users_say(feature: str) -> None:
     """The same with platform, rules and circumstances as objects, which the simulator makes arrays of."""

@@ -121,7 +121,7 @@ def test_each_limit_is_known_a_reaction_after_its_own_begin() -> None:
 
 
 def test_there_is_no_level_while_no_job_runs_that_may_be_slowed() -> None:
-    """Job 1, which may not be slowed, draws 200 W when a limit of 150 W begins at 10 s. Job 2 may, and follows it at half speed."""
+    """Job 1, which may not be slowed, draws 200 W when a limit of 150 W begins at 10 s. Job 2 may, and runs at half speed."""
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     jobs = Workload.from_jobs(
         [
