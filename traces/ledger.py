@@ -110,7 +110,7 @@ class JobRecords(Columns):
         What became of it, a place in :data:`STATES`; default ``completed``.
     eligible_ns : ndarray of int64, shape (n,)
         Instant at which it could first have started: its submit, or later if it depended on another job; of a later
-        attempt the instant at which the one before was cut. Default ``submit_ns``.
+        attempt the instant at which the one before was cut; -1 if it was withdrawn before. Default ``submit_ns``.
     held_cores : ndarray of int64, shape (n,)
         Number of cores of its allocation: ``cores``, or more where whole hosts were given. Default: counted.
     left_ns : ndarray of int64, shape (n,)

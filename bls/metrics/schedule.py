@@ -57,7 +57,7 @@ class Schedule:
     why, state : int64 (n,)
         Numbers of :data:`WHY` and :data:`STATES`.
     eligible_ns : int64 (n,)
-        Instant at which the row joined the queue.
+        Instant at which the row joined the queue; -1 if it was withdrawn before.
     left_ns : int64 (n,)
         Instant at which a row that never started left the queue; -1 where it is not known.
     holdings : Holdings or None
