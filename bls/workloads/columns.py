@@ -38,7 +38,7 @@ COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
 _OPTIONAL = (
     "user", "group", "queue", "partition", "qos", "memory_kb", "preceding", "think_ns", "cancel_ns", "wait_ns", "status",
-    "preset", "application",
+    "preset", "application", "begin_ns",
 )  # fmt: skip
 
 #: The columns that a workload may do without, and what then stands in every row.
