@@ -194,7 +194,7 @@ class Stretch:
     def schedule(self) -> tuple[Schedule, Allocations]:
         """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
         begin, end = self.begin_ns, self.end_ns
-        start = self.column(b.START)
+        start, eligible = self.column(b.START), self.column(b.ELIGIBLE)
         schedule = Schedule.of(
             submit_ns=np.full(len(start), begin),
             start_ns=np.where(start < 0, -1, np.maximum(start, begin)),
@@ -202,8 +202,8 @@ class Stretch:
             cores=self.column(b.CORES),
             n_cores=self.simulator.platform.n_cores,
             held_cores=self.column(b.HELD_CORES),
-            eligible_ns=np.maximum(self.column(b.ELIGIBLE), begin),
-            left_ns=np.where(start < 0, end, -1),
+            eligible_ns=np.maximum(eligible, begin),
+            left_ns=np.where((start < 0) & (eligible >= 0), end, -1),
         )
         return schedule, Allocations(*self.simulator.allocations())
 

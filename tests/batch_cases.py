@@ -55,7 +55,7 @@ FEATURES = (
 )
 
 #: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
-LATER = ("drains",)
+LATER = ("drains", "begins")
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -174,8 +174,10 @@ def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase
     if has["dependencies"]:
         backwards = choose.one((False, False, True))
         numbered = [_dependent(choose, row, job, len(jobs), backwards, scale) for row, job in enumerate(numbered)]
+    if has["begins"]:
+        numbered = [_begun(choose, job, scale) for job in numbered]
     if has["presets"]:
-        able = [job.submit == 0 and job.window is None and job.after is None for job in numbered]
+        able = [job.submit == 0 and job.window is None and job.after is None and job.begin <= 0 for job in numbered]
         chosen = [one and choose.one((False, True)) for one in able]
         numbered = [replace(job, preset=preset) for job, preset in zip(numbered, chosen, strict=True)]
     return BatchCase(tuple(numbered), machine, rules)
@@ -336,6 +338,11 @@ def _job(choose: Choice, has: dict[str, bool], scale: int, machine: Machine, rul
         # What it asks for is for a reservation.
         job = replace(job, window=choose.one(reserved), estimate=estimate * scale)
     return job
+
+
+def _begun(choose: Choice, job: Job, scale: int) -> Job:
+    # Before its submit, at it, or after it.
+    return replace(job, begin=choose.one((-1, max(-1, job.submit + choose.number(-2, 9) * scale))))
 
 
 def _dependent(choose: Choice, row: int, job: Job, n_jobs: int, backwards: bool, scale: int) -> Job:

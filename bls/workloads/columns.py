@@ -16,6 +16,7 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
 __all__ = [
+    "BEGIN",
     "CANCELLED",
     "COLUMNS",
     "FAILED",
@@ -43,6 +44,9 @@ _OPTIONAL = (
 
 #: The columns that a workload may do without, and what then stands in every row.
 OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
+
+#: The further field of an SWF file that holds the column of this name, whole ns.
+BEGIN = "begin_ns"
 
 #: SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
 FAILED, CANCELLED = 0, 5

@@ -134,6 +134,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         why=columns.why.astype(np.int8),
         state=columns.state.astype(np.int8),
         eligible_ns=kept(columns.eligible_ns, submit_ns),
+        begin_ns=of_rows(workload.earliest_ns) if workload.held.any() else submit_ns,
         held_cores=kept(columns.held_cores, cores),
         left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),

@@ -15,7 +15,7 @@ class Job:
     amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the
     row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
     place of the reservation in ``Machine.windows`` that it runs in. ``planned`` is the run time that the scheduler plans with,
-    if that is known and is not what is asked for.
+    if that is known and is not what is asked for. ``begin`` is the instant before which it may not join the queue.
     """
 
     number: int
@@ -39,6 +39,12 @@ class Job:
     window: int | None = None
     application: int = -1
     planned: int | None = None
+    begin: int = -1
+
+    @property
+    def earliest(self) -> int:
+        """The instant from which it may join the queue."""
+        return max(self.submit, self.begin)
 
 
 @dataclass(frozen=True)
