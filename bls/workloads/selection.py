@@ -85,8 +85,8 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
         - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
           estimate that are left (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
         - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with all their run
-          time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those that
-          are submitted at S; of another they are in the order of lines.
+          time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those
+          that are submitted at S; of another they are in the order of lines.
 
         Jobs of which no wait is recorded are not selected.
     where : str

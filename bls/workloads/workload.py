@@ -37,6 +37,7 @@ __all__ = [
     "MALFORMED",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
+    "OTHER_FORMAT",
     "REASONS",
     "TOO_WIDE",
     "Workload",
@@ -350,8 +351,8 @@ class Workload:
         jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
-            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
-            ``begin_s`` (an instant), ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
+            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
+            ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
             there is a number then. A ``run_s`` of None, with an estimate and
             ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
         source : str
@@ -384,10 +385,14 @@ class Workload:
         return made
 
 
+#: What is said where every line is malformed.
+OTHER_FORMAT = "; perhaps it is in another format"
+
+
 def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int]) -> InputError:
     """What there is to say of a file of which no line is a job."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
-    other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
+    other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""
     return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
 
 

@@ -412,7 +412,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
+        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
         ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of

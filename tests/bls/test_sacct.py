@@ -347,7 +347,14 @@ def test_counts_of_generic_resources(words: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("words", "kb"),
-    [("cpu=4,mem=62.50G", 16_384_000), ("mem=280000M", 71_680_000), ("mem=4", 1024), ("mem=0", -1), ("cpu=4", -1), ("", -1)],
+    [
+        ("cpu=4,mem=62.50G", 16_384_000),
+        ("mem=280000M", 71_680_000),
+        ("mem=4", 1024),
+        ("mem=0", -1),
+        ("cpu=4", -1),
+        ("", -1),
+    ],
 )
 def test_memory_of_resources_is_that_of_the_job(words: str, kb: int) -> None:
     assert tres_memory_kb(words, 4) == kb

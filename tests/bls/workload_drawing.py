@@ -40,6 +40,7 @@ def swf_workloads(draw: st.DrawFn, *, most: int = 8, latest_start_s: int | None 
     begin = np.where(hold > 0, submit + hold, -1)
     most_extras = 2 if hold.any() else 3  # begin_ns is the third
     begun = None if latest_start_s is None else draw(st.integers(0, latest_start_s))
+    names = draw(st.lists(_WORDS, max_size=most_extras, unique=True))
     comments = draw(st.lists(_WORDS, max_size=3))
     return Workload(
         job_id=np.array(numbers, np.int64),
@@ -66,5 +67,5 @@ def swf_workloads(draw: st.DrawFn, *, most: int = 8, latest_start_s: int | None 
         status=status,
         application=column(_NUMBERS),
         begin_ns=begin,
-        extras={name: column(st.integers(-MAX_NS, MAX_NS)) for name in draw(st.lists(_WORDS, max_size=most_extras, unique=True))},
+        extras={name: column(st.integers(-MAX_NS, MAX_NS)) for name in names},
     )

@@ -56,13 +56,8 @@ class Dump:
             self._jobs = ((place, [] if words is None else [words]) for place, words in json_jobs(ahead, source))
             return
         lines = text_lines(ahead, source)
-        header, line = "", 1
-        for line, text in lines:
-            if not text.startswith("#"):
-                header = text
-                break
-            self.comments.append(text.rstrip())
-        self._columns = Columns(header, f"{source}: line {line if header else 1}")
+        line, header = next(((line, text) for line, text in lines if not self._is_comment(text)), (1, ""))
+        self._columns = Columns(header, f"{source}: line {line}")
         self.further, self.free = self._columns.further, self._columns.free
         self._jobs = self._of_lines(lines)
 
@@ -84,8 +79,7 @@ class Dump:
             begun = []
             if text == columns.text:
                 continue
-            if text.startswith("#"):
-                self.comments.append(text.rstrip())
+            if self._is_comment(text):
                 continue
             words = columns.words(text)
             if columns.ends_free if words else columns.goes_on(text):
@@ -93,6 +87,11 @@ class Dump:
             else:
                 yield line, words
         yield from self._ended(begun)
+
+    def _is_comment(self, text: str) -> bool:
+        if text.startswith("#"):
+            self.comments.append(text.rstrip())
+        return text.startswith("#")
 
     def _belongs(self, text: str, begun: list[tuple[int, str]]) -> bool:
         if text == self._columns.text or len(begun) == _MOST_LINES or len(_joined(begun)) > _MOST_CHARACTERS:

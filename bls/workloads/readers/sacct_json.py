@@ -67,9 +67,7 @@ class _Text:
     def __init__(self, file: Readable, source: str) -> None:
         self._file, self._source = file, source
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-        self._parse = json.JSONDecoder(
-            parse_float=str, parse_constant=str, object_pairs_hook=self._once
-        ).raw_decode
+        self._parse = json.JSONDecoder(parse_float=str, parse_constant=str, object_pairs_hook=self._once).raw_decode
         self._text, self.at = "", 0
 
     def ahead(self) -> str:
@@ -188,7 +186,7 @@ def _identity(job: dict[str, Any]) -> str:
             return f"{first}{mark}{place}"
         if key == "array" and first not in ("", "0") and (waiting := _word(of.get("task"))):
             return f"{first}_[{waiting}]"
-    return _word(job.get("job_id"))
+    return _word(job.get("job_id")).replace(".", "?")  # a step's number has a point, and steps are not listed here
 
 
 def _tres(entries: Any) -> str:

@@ -1,4 +1,4 @@
-"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or gzipped.
+"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
 A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
 separated by white space, each a decimal number: an optional sign, digits, and optionally a point among or
@@ -96,7 +96,7 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is gzipped is seen from its first bytes, not from its name.
+    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Raises
     ------
     InputError
-        One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
+        One line that names the file: it is missing, a directory, not readable, empty, broken,
         or holds no valid job.
     """
     with GivenFile(path, "workload file") as file:
@@ -168,8 +168,8 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The counts of a block
-    are those of the lines since the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The
+    counts of a block are those of the lines since the block before, so that every line is in one of them.
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     Parameters
     ----------
     jobs : DataFrame
-        A row an attempt, with the columns ``submit_ns`` (or ``begin_ns``, from which waits count then), ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; and
-        maybe ``run``, the label of the run to which the row belongs.
+        A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; maybe
+        ``begin_ns``, from which waits count then; and maybe ``run``, the label of the run to which the row belongs.
     title : str
         Shown above.
 
