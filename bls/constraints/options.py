@@ -123,6 +123,9 @@ def surround(
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
     asked = requests(workload, platform, memory=said.memory, path=said.requests, known=known_jobs)
+    if asked.begin_ns is not None:
+        begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
+        workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
     if said.switches is not None:
         if not platform.switches:
             raise InputError("--switches: the platform names no switches; give it [[switches]]")

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from batch_cases import FEATURES, expected, seeded_cases
 from batch_drives import as_users_say, engine_of, finish, simulator_of
 
+import bridge
 from bls.allocators import ALLOCATORS
 from bls.constraints.dependencies import dependencies
 from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.options import Surroundings, surround
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
+from bls.workloads.merge import merge
+from bls.workloads.reshape import scale
+from bls.workloads.selection import select
 from bls.workloads.workload import Workload
+from bls.workloads.writers.swf import result_as_workload
 from traces.base.errors import InputError, PluginError
 
 S = 10**9
@@ -147,3 +154,66 @@ def test_a_begin_that_is_none_is_refused() -> None:
     for value in (-2, "soon", float("nan"), True):
         with pytest.raises(InputError, match=r"jobs\[1\]: begin_s: "):
             jobs(begin_s=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("job_id,begin_s\n2,9000\n", [-1, 9000]),
+        ("job_id,begin_s\n1,0.5\n2,\n", [0.5, 7210]),
+        ("job_id,begin_s\n2,0\n1,2h\n", [7200, 0]),
+        ("job_id,unit_cores\n2,4\n", [-1, 7210]),
+    ],
+)
+def test_a_file_of_requests_says_it_above_the_log(tmp_path: Path, text: str, begins: list[float]) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    made, _ = surround(jobs(), EIGHT, Surroundings(requests=tmp_path / "r.csv"))
+    assert made.begin_ns.tolist() == [int(begin * S) if begin >= 0 else -1 for begin in begins]
+
+
+def test_a_begin_in_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("job_id,begin_s\n2,soon\n")
+    with pytest.raises(InputError, match=r"r.csv: line 2: begin_s: 'soon'"):
+        surround(jobs(), EIGHT, Surroundings(requests=tmp_path / "r.csv"))
+
+
+def test_a_window_takes_the_begin_along() -> None:
+    def job(number: int, submit_s: float, **more: Any) -> dict[str, Any]:
+        return {"job_id": number, "submit_s": submit_s, "run_s": 100, "cores": 1, **more}
+
+    log = Workload.from_jobs(
+        [
+            job(1, 0, wait_s=50, begin_s=40),  # runs at 100
+            job(2, 10, wait_s=200, begin_s=60),  # waits at 100
+            job(3, 20, wait_s=200, begin_s=150),  # may not start yet
+            job(4, 110, wait_s=0, begin_s=110),
+            job(5, 120, wait_s=90, begin_s=190),
+        ]
+    )
+    found = select(log, "window:100+1h", preset=True)
+    assert found.preset.tolist() == [1, 0, 0, 0, 0]
+    assert (found.begin_ns / S).round(9).tolist() == [-1e-9, -1e-9, 50, 10, 90]
+    assert found.held.tolist() == [False, False, True, False, True]
+    assert (select(log, "window:100+1h").earliest_ns // S).tolist() == [10, 90]
+
+
+def test_merging_and_scaling_keep_for_how_long_jobs_are_held() -> None:
+    log = jobs()
+    calendar = [replace(log, header=(f"; UnixStartTime: {start}",)) for start in (1000, 4000)]
+    assert (merge(calendar).earliest_ns // S).tolist() == [0, 7210, 3000, 10210]
+    dense = scale(log, load=2)
+    assert (dense.submit_ns // S).tolist() == [0, 5]
+    assert (dense.begin_ns // S).tolist() == [-1, 7205]
+
+
+def test_a_result_says_since_when_jobs_have_waited(tmp_path: Path) -> None:
+    found = bridge.simulate(jobs(), platform=EIGHT, als="recorded")
+    assert (found.jobs["begin_ns"] // S).tolist() == [0, 7210]
+    assert found.metrics["max_wait_ns"] == 0
+    assert "eligible, 2 h 00 min after its submit: it could not start before" in found.story(2)
+    again = result_as_workload({name: found.jobs[name].to_numpy() for name in found.jobs}, jobs())
+    assert (again.begin_ns // S).tolist() == [-1, 7210]
+    assert "begin_ns" not in bridge.simulate("sample", als="recorded", select="first:3").jobs
+    for coupling in ("pool", "process"):
+        other = bridge.simulate(jobs(), platform=EIGHT, als="gss", tasks_per_core=2, coupling=coupling, workers=1)
+        assert (other.jobs["start_ns"] // S).tolist() == [0, 7210]
