@@ -134,6 +134,9 @@ def surround(
         switches=limit,
         partition=partition,
     )
+    if asked.begin_ns is not None:
+        begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
+        workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
     workload, partition, asked = fit_requests(workload, partition, asked, platform)
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,

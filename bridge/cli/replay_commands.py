@@ -249,6 +249,7 @@ def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, rep
 
 def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:
     from bls.workloads.workload import rejects_text
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
 
@@ -260,8 +261,9 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)
-    if words := time_limit_words(log, [scenario.options]):
-        say(words)
+    for words in (*log_words(log, scenario.platform, [scenario.options]), time_limit_words(log, [scenario.options])):
+        if words:
+            say(words)
     for words in done.found.replaced:
         say(f"{slurm.slurm_conf}: {words}")
     for words in done.notes:

@@ -195,6 +195,7 @@ def _say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
@@ -204,8 +205,9 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
+    of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (limits, wish_words(scenario), *power_words(scenario)):
+    for words in (*of_log, limits, wish_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

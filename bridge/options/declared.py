@@ -76,7 +76,7 @@ WORKLOAD = Option[str | None](
     name="WORKLOAD",
     default=None,
     metavar="WORKLOAD",
-    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; 'sample'; or FILE.py:NAME, which makes jobs of the seed",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
     name="--out",
@@ -308,7 +308,7 @@ GRAPH = Option[str | None](
     name="GRAPH",
     default=None,
     metavar="GRAPH",
-    help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8",
+    help="A file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, as cholesky:tiles=8",
 )
 GRAPH_ALS = replace(
     a.ALS,

@@ -290,6 +290,8 @@ class Result:
         """What the table of jobs has beside its usual columns."""
         rows, because = len(self.ledger.jobs), self.ledger.cut_because
         further: dict[str, Any] = self.notes.further_columns(rows)
+        if self.scenario.workload.held.any():
+            further[tables.BEGIN] = self.ledger.jobs.begin_ns
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.power is not None:
@@ -475,6 +477,7 @@ class Result:
             why=jobs.why,
             state=jobs.state,
             eligible_ns=jobs.eligible_ns,
+            begin_ns=jobs.begin_ns,
             left_ns=jobs.left_ns,
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
         )

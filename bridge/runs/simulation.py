@@ -134,6 +134,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         why=columns.why.astype(np.int8),
         state=columns.state.astype(np.int8),
         eligible_ns=kept(columns.eligible_ns, submit_ns),
+        begin_ns=of_rows(workload.earliest_ns) if workload.held.any() else submit_ns,
         held_cores=kept(columns.held_cores, cores),
         left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),
@@ -411,7 +412,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
+        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
         ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
