@@ -771,7 +771,18 @@ def test_inline_has_no_other_hosts(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "tls://", "tls://a", "tls://:1", "tcp://a:1", "tls://a:99999", "tls://a:b", "tls://::1:5", "tls://a/b:1"],
+    [
+        "",
+        "tls://",
+        "tls://a",
+        "tls://:1",
+        "tcp://a:1",
+        "tls://a:99999",
+        "tls://a:" + "9" * 5000,
+        "tls://a:b",
+        "tls://::1:5",
+        "tls://a/b:1",
+    ],
 )
 def test_addresses_of_runs_that_are_none(address: str, site: Site) -> None:
     with pytest.raises(InputError, match=r"^listen=.*; allowed: tls://HOST:PORT$"):

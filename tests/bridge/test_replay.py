@@ -427,7 +427,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "SchedulerType=sched/none"), "does not come up with this slurm.conf: .*fatal"),
+        (("--set", "SelectTypeParameters=CR_Nonsense"), "does not come up with this slurm.conf: .*fatal"),
         (
             ("--set", "SchedulerParameters=bf_interval=abc"),
             "--set: slurmctld says: Invalid SchedulerParameters bf_interval",
@@ -437,7 +437,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
             "says: ignoring SchedulerParameters: default_queue_depth",
         ),
         (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
-        (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
+        (("--set", "Colour=red"), "--set: Colour: is no key of slurm.conf 22.05"),
         (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
         (("--cleanup", "2d"), "--cleanup: 172800.0 is out of range; allowed: 0 to 86400 s$"),
         (("--tasks",), "--tasks: with --als recorded there are no tasks"),

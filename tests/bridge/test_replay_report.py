@@ -189,6 +189,7 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
         ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
         ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
         ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
+        ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999"),
         ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
         ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
         ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
