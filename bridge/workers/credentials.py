@@ -13,11 +13,11 @@ import shutil
 import ssl
 import stat
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
+from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
 __all__ = ["CERTIFICATE_ENDING", "Certificate", "TlsError", "bridge_context", "pinned_context", "read_token", "why_not"]
@@ -97,7 +97,7 @@ class Certificate:
     def __init__(self, path: str) -> None:
         self._path = path
         _check_replaceable(path)
-        with tempfile.TemporaryDirectory(prefix="twolevel-") as folder:  # only its owner may enter it
+        with scratch_folder() as folder:
             key, made = os.path.join(folder, "key"), os.path.join(folder, "certificate")
             _make(key, made)
             self.pem = Path(made).read_bytes()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["naming", "of_system", "under_its_name"]
+__all__ = ["code_of", "naming", "of_system", "under_its_name"]
 
 
 @contextmanager
@@ -31,3 +31,10 @@ def of_system(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
         return f"{error.filename}: {error.strerror}"
     return str(error)
+
+
+def code_of(error: Exception) -> int:
+    """Exit code for an error: 2 for one of the system's about a file, as the user can mend it; else the error's own, or 1."""
+    if isinstance(error, OSError):
+        return 2 if isinstance(error.filename, str) else 1
+    return int(getattr(error, "exit_code", 1))
