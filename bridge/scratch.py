@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from bridge.held_interrupts import interrupts_held
+
 __all__ = ["Scratch", "remove_abandoned", "scratch_folder"]
 
 _PREFIX: Final = "twolevel-"
@@ -34,6 +36,10 @@ class Scratch:
 
     def __init__(self) -> None:
         remove_abandoned()
+        with interrupts_held():
+            self._make()
+
+    def _make(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
             # Locked before it has its name: whoever finds it under that name finds it locked.
@@ -49,18 +55,21 @@ class Scratch:
 
     def close(self) -> None:
         """Remove the folder."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+        with interrupts_held():
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A :class:`Scratch` folder while the context lasts."""
-    scratch = Scratch()
-    try:
-        yield scratch.path
-    finally:
-        scratch.close()
+    with interrupts_held() as held:
+        scratch = Scratch()
+        try:
+            held.let_through()
+            yield scratch.path
+        finally:
+            scratch.close()
 
 
 def remove_abandoned() -> None:

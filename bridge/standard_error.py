@@ -64,10 +64,12 @@ def keep_standard_streams() -> None:
     while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(opened, True)
     os.close(opened)
-    if sys.stdout is not None and sys.stdout is sys.__stdout__:
-        sys.stdout = sys.__stdout__ = _text(_Data(_STDOUT, "w", closefd=False), sys.stdout)
-    if sys.stderr is sys.__stderr__:
-        sys.stderr = sys.__stderr__ = _text(_Words(_STDERR, "w", closefd=False), sys.stderr)
+    for name, descriptor, kind in (("stdout", _STDOUT, _Data), ("stderr", _STDERR, _Words)):
+        before = getattr(sys, name)
+        if before is getattr(sys, f"__{name}__"):
+            stream = _text(kind(descriptor, "w", closefd=False), before)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 def _text(raw: io.FileIO, before: Any) -> io.TextIOWrapper:

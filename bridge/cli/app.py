@@ -26,6 +26,8 @@ __all__ = ["main"]
 #: What the shell sees after an interrupt.
 _INTERRUPTED = 130
 
+_STDOUT = 1
+
 #: What the shell sees if the reader of stdout has gone, as ``head`` does.
 _NOBODY_READS = 1
 
@@ -168,11 +170,10 @@ def _lost_output() -> int:
 
 def _drop_output() -> None:
     # Python tries again as it exits, and would complain.
-    if sys.stdout is not sys.__stdout__:
-        return
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
-    os.close(nothing)
+    if sys.stdout is sys.__stdout__:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, _STDOUT)
+        os.close(nothing)
 
 
 #: What the parser says of a text that is no number, and what is allowed there.

@@ -13,6 +13,7 @@ import shutil
 import ssl
 import stat
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,16 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
-__all__ = ["CERTIFICATE_ENDING", "Certificate", "TlsError", "bridge_context", "pinned_context", "read_token", "why_not"]
+__all__ = [
+    "CERTIFICATE_ENDING",
+    "Certificate",
+    "TlsError",
+    "bridge_context",
+    "make_certificate",
+    "pinned_context",
+    "read_token",
+    "why_not",
+]
 
 #: What goes wrong with TLS, for those who do not import ``ssl``.
 TlsError = ssl.SSLError
@@ -98,10 +108,10 @@ class Certificate:
         self._path = path
         _check_replaceable(path)
         with scratch_folder() as folder:
-            key, made = os.path.join(folder, "key"), os.path.join(folder, "certificate")
-            _make(key, made)
-            self.pem = Path(made).read_bytes()
-            self.context = bridge_context(made, key)
+            key, made = folder / "key", folder / "certificate"
+            make_certificate(key, made, "--listen", ("serverAuth",))
+            self.pem = made.read_bytes()
+            self.context = bridge_context(str(made), str(key))
         # The whole file appears at once: somebody may be waiting for it.
         beside = f"{path}.{os.getpid()}"
         try:
@@ -134,23 +144,39 @@ def _check_replaceable(path: str) -> None:
         )
 
 
-def _make(key: str, certificate: str) -> None:
+def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
+    """Make a certificate that is signed by itself, and its key, as files.
+
+    Parameters
+    ----------
+    key, certificate : Path
+        In a folder that only its owner may enter.
+    where : str
+        The option that needs it, for messages.
+    uses : sequence of str
+        What it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
+
+    Raises
+    ------
+    InputError
+        If there is no ``openssl``, or it makes none.
+    """
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError(
-            "--listen: there is no openssl command, which makes the certificate of the run; install openssl"
+            f"{where}: there is no openssl command, which makes the certificate of the run; install openssl"
         )
     words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
-    words += ["-keyout", key, "-out", certificate, "-days", str(_DAYS), "-subj", "/CN=twolevel run"]
+    words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", "/CN=twolevel run"]
     # Of nobody but itself: whoever knows this certificate must not come to trust others that it has signed.
-    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth"]
+    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
     try:
         made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"--listen: openssl cannot make a certificate: {error}") from None
+        raise InputError(f"{where}: openssl cannot make a certificate: {error}") from None
     if made.returncode:
         said = made.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"--listen: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
+        raise InputError(f"{where}: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
 
 
 def bridge_context(certificate: str, key: str) -> ssl.SSLContext:
