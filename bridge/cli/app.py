@@ -124,7 +124,10 @@ def _run(words: list[str], debug: bool) -> Any:
         _clean_rarely()
         _show_warnings()
         first = words[0] if words else _completed_command()
-        return command_line(first)(words, standalone_mode=False)
+        code = command_line(first)(words, standalone_mode=False)
+        if code == _INTERRUPTED:  # typer makes a code of an interrupt
+            raise KeyboardInterrupt
+        return code
     except usage_error as error:
         return _fault(_usage(error), 2)
     except typer.Abort:
