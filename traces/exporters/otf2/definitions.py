@@ -17,7 +17,13 @@ from traces.exporters.otf2.library import address_of, binding
 from traces.exporters.shown.batch_level import REGIONS, TOLD, WORDS, BatchLevel, Counter, attributes_of, power_counters
 from traces.ledger import STATES, WHY, Ledger, Machine
 
-__all__ = ["write_definitions"]
+__all__ = ["GROUP_MEMBERS", "longest_definition", "write_definitions"]
+
+#: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
+GROUP_MEMBERS = 1 << 15
+
+# Upper bound of the length of a 32-bit number in a record, and of what a record has besides its text or its members.
+_NUMBER_BYTES, _RECORD_BYTES = 5, 64
 
 
 class _Strings:
@@ -37,6 +43,15 @@ class _Strings:
         self._call(kernels.write_strings, self._writer, first, text.ctypes.data, offsets[:-1])
         self._next += len(encoded)
         return first
+
+
+def longest_definition(ledger: Ledger, batch: BatchLevel, *, messages: bool) -> int:
+    """Return an upper bound of the length of the longest definition (bytes), for :func:`write_definitions`' arguments."""
+    machine = ledger.machine
+    texts = [machine.name, *machine.host_names, *ledger.techniques, *batch.cut_because]
+    longest = max(len(text.encode()) for text in texts)
+    members = max(machine.n_cores if messages else 0, GROUP_MEMBERS)
+    return max(longest, _NUMBER_BYTES * members) + _RECORD_BYTES
 
 
 def write_definitions(
@@ -118,16 +133,23 @@ def write_definitions(
 
 
 def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
-    """A group of regions a technique: those of the jobs whose tasks it gave to their cores."""
+    """Groups of regions for each technique: those of the jobs whose tasks it gave to their cores.
+
+    A technique of more jobs than a group holds has several groups of its name, in the order of the jobs.
+    """
     if ledger.technique is None:
         return
     name = strings.add(ledger.techniques)
+    further = first_group + len(ledger.techniques)
     for place in range(len(ledger.techniques)):
         regions = np.flatnonzero(ledger.technique == place).tolist()
-        if regions:
+        for first in range(0, len(regions), GROUP_MEMBERS):
+            reference = further if first else first_group + place
+            further += first > 0
             binding.GlobalDefWriter_WriteGroup(
-                *(writer, first_group + place, name + place),
-                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE, regions),
+                *(writer, reference, name + place),
+                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE),
+                regions[first : first + GROUP_MEMBERS],
             )
 
 

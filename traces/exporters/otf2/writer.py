@@ -55,7 +55,7 @@ from traces.compiled import Array
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
 from traces.exporters.otf2.cores import CoreEvents, write_cores
-from traces.exporters.otf2.definitions import write_definitions
+from traces.exporters.otf2.definitions import longest_definition, write_definitions
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
 from traces.exporters.otf2.messages import core_messages
@@ -120,12 +120,13 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: cannot make a folder for the trace: {error.strerror}") from error
-    with writing(path) as archive:
+    messages = len(transfers) > 0
+    with writing(path, longest_definition(ledger, batch, messages=messages)) as archive:
         binding.Archive_SetCreator(archive, "twolevel")
         binding.Archive_SetMachineName(archive, ledger.machine.name)
         call = Calls(path, address_of(archive))
         n_events, further = _write_events(call, archive, ledger, bars, transfers, batch)
-        write_definitions(call, archive, ledger, n_events, batch, further, messages=len(transfers) > 0)
+        write_definitions(call, archive, ledger, n_events, batch, further, messages=messages)
     return path
 
 
