@@ -1,8 +1,8 @@
 """Interrupt commands at random instants: each ends with 130 soon, says one line, and leaves no process and no file.
 
-``python -m tools.interrupt_soak --times 100``; ``--seed`` repeats what another soak has drawn. Instants are drawn over the whole
-life of a command: it starts, its cluster starts, it runs, it closes; every fourth comes right after the dashboard's line. The
-signal goes to the command's process group, as from a terminal, and half of the commands get a second one.
+``python -m tools.interrupt_soak --times 100``; ``--seed`` repeats what another soak has drawn. Instants are drawn over the
+whole life of a command: it starts, its cluster starts, it runs, it closes; every fourth comes right after the dashboard's line.
+The signal goes to the command's process group, as from a terminal, and half of the commands get a second one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _of(folder: Path) -> list[int]:
     return found
 
 
-def interrupted(folder: Path, words: tuple[str, ...], after_s: float, *, again_s: float = 0.0, at_line: str = "") -> Ended:
+def interrupted(
+    folder: Path, words: tuple[str, ...], after_s: float, *, again_s: float = 0.0, at_line: str = ""
+) -> Ended:
     """Run a command in a folder and interrupt it.
 
     Parameters
@@ -122,7 +124,12 @@ def interrupted(folder: Path, words: tuple[str, ...], after_s: float, *, again_s
     text = said.read_text()
     last = text.splitlines()[-1] if text else ""
     wrong = []
-    if code not in (0, 130) or (code == 130 and last not in LINES) or "Traceback" in text or "Exception ignored" in text:
+    if (
+        code not in (0, 130)
+        or (code == 130 and last not in LINES)
+        or "Traceback" in text
+        or "Exception ignored" in text
+    ):
         wrong.append(f"exit code {code}, {text!r}")
     deadline = time.monotonic() + 10
     while (left := _of(temporary)) and time.monotonic() < deadline:

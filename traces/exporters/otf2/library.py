@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +24,7 @@ import _otf2 as binding
 import otf2
 
 from traces.base.errors import TwolevelError
+from traces.base.written_file import NO_ROOM
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
@@ -137,8 +140,14 @@ def address_of(handle: Any) -> int:
     return address
 
 
-def failure(path: Path, code: int) -> TwolevelError:
-    """The error for an OTF2 error code, in OTF2's own words."""
+#: Numbers of the system by the codes that OTF2 has for a full disk.
+_FULL_DISK: dict[int, int] = {getattr(binding, f"ERROR_{errno.errorcode[number]}").value: number for number in NO_ROOM}
+
+
+def failure(path: Path, code: int) -> TwolevelError | OSError:
+    """The error for an OTF2 error code: of a full disk the system's, else one in OTF2's own words."""
+    if code in _FULL_DISK:
+        return OSError(_FULL_DISK[code], os.strerror(_FULL_DISK[code]), str(path))
     return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
@@ -169,7 +178,7 @@ def _noting_errors() -> Iterator[list[int]]:
 
 def _chunk_bytes(path: Path, record_bytes: int) -> int:
     """Return the least chunk that holds a record of this length."""
-    chunk = _CHUNK_BYTES
+    chunk: int = _CHUNK_BYTES
     while chunk < record_bytes + _CHUNK_HEADER_BYTES:
         chunk *= 2
     if chunk > _MOST_CHUNK_BYTES:
@@ -221,9 +230,18 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
                 raise
             binding.Archive_Close(archive)
         except binding.Error as error:
-            raise failure(path, codes[0] if codes else error.code.value) from error
+            raise failure(path, _cause(codes) if codes else error.code.value) from error
+        except TwolevelError as error:  # of a call, whose code is often what a full disk has led to
+            if _cause(codes) in _FULL_DISK:
+                raise failure(path, _cause(codes)) from error
+            raise
         if codes:
-            raise failure(path, codes[0])
+            raise failure(path, _cause(codes))
+
+
+def _cause(codes: Sequence[int]) -> int:
+    # What went wrong first, but for a full disk, which OTF2 notes after some of what it leads to; 0: nothing.
+    return next((code for code in codes if code in _FULL_DISK), codes[0] if codes else 0)
 
 
 @contextlib.contextmanager
