@@ -9,10 +9,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["NO_ROOM", "code_of", "is_full_disk", "naming", "of_system", "under_its_name", "whole_file", "write_text"]
+from traces.base.errors import InputError
+
+__all__ = [
+    "NO_ROOM",
+    "FullDiskError",
+    "code_of",
+    "is_full_disk",
+    "naming",
+    "of_system",
+    "under_its_name",
+    "whole_file",
+    "write_text",
+]
 
 #: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class FullDiskError(InputError):
+    """A disk has no more room, as a library says that writes a file."""
 
 
 @contextmanager
@@ -87,7 +103,7 @@ def code_of(error: Exception) -> int:
 def is_full_disk(error: BaseException | None) -> bool:
     """Whether an error, or the one that led to it, is that a disk has no more room."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
+        if isinstance(error, FullDiskError) or (isinstance(error, OSError) and error.errno in NO_ROOM):
             return True
         error = error.__cause__ or error.__context__
     return False

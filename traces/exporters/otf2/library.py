@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ import _otf2 as binding
 import otf2
 
 from traces.base.errors import TwolevelError
-from traces.base.written_file import NO_ROOM
+from traces.base.written_file import NO_ROOM, FullDiskError
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
@@ -140,15 +139,14 @@ def address_of(handle: Any) -> int:
     return address
 
 
-#: Numbers of the system by the codes that OTF2 has for a full disk.
-_FULL_DISK: dict[int, int] = {getattr(binding, f"ERROR_{errno.errorcode[number]}").value: number for number in NO_ROOM}
+#: Codes of OTF2 for a full disk.
+_FULL_DISK = frozenset(getattr(binding, f"ERROR_{errno.errorcode[number]}").value for number in NO_ROOM)
 
 
-def failure(path: Path, code: int) -> TwolevelError | OSError:
-    """The error for an OTF2 error code: of a full disk the system's, else one in OTF2's own words."""
-    if code in _FULL_DISK:
-        return OSError(_FULL_DISK[code], os.strerror(_FULL_DISK[code]), str(path))
-    return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
+def failure(path: Path, code: int) -> TwolevelError:
+    """The error for an OTF2 error code, in OTF2's own words."""
+    kind = FullDiskError if code in _FULL_DISK else TwolevelError
+    return kind(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
 @contextlib.contextmanager
