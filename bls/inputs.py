@@ -162,6 +162,7 @@ def given_for(
             b.PRESET: workload.preset,
             b.CANCEL: np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
             b.WALLTIME: workload.estimate_ns,
+            b.BEGIN: workload.earliest_ns,
         },
         n_users=len(users),
         limits=np.stack([table.priority, *_limits(table)], axis=1),

@@ -83,6 +83,8 @@ class Arrivals:
         As of ``Workload``.
     jobs : int
         How many were taken.
+    held : int
+        How many of those that fit may join the queue only after their submit.
     limited : bool
         Whether the time limit of any job is not its run time.
     """
@@ -95,6 +97,7 @@ class Arrivals:
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     clamped: int = 0
     jobs: int = 0
+    held: int = 0
     limited: bool = False
     _ahead: list[Workload] = field(default_factory=list)
 
@@ -149,6 +152,7 @@ class Arrivals:
         _, reasons = partitions_of(jobs, self.platform)
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
+        self.held += int(np.count_nonzero(jobs.held & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def _reject(self, counts: Mapping[str, int]) -> None:

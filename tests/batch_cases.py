@@ -60,6 +60,7 @@ LATER = (
     "gaps",  # hosts of one switch that are no neighbours
     "patience",  # few switches are waited for a time only
     "held cancel",  # jobs that depend on another are withdrawn at their submit, or soon after it
+    "begins",
 )
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
@@ -184,8 +185,10 @@ def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase
             replace(job, cancel=job.submit + choose.number(0, 2) * scale) if job.after is not None else job
             for job in numbered
         ]
+    if has["begins"]:
+        numbered = [_begun(choose, job, scale) for job in numbered]
     if has["presets"]:
-        able = [job.submit == 0 and job.window is None and job.after is None for job in numbered]
+        able = [job.submit == 0 and job.window is None and job.after is None and job.begin <= 0 for job in numbered]
         chosen = [one and choose.one((False, True)) for one in able]
         numbered = [replace(job, preset=preset) for job, preset in zip(numbered, chosen, strict=True)]
     return BatchCase(tuple(numbered), machine, rules)
@@ -351,6 +354,11 @@ def _job(choose: Choice, has: dict[str, bool], scale: int, machine: Machine, rul
         # What it asks for is for a reservation.
         job = replace(job, window=choose.one(reserved), estimate=estimate * scale)
     return job
+
+
+def _begun(choose: Choice, job: Job, scale: int) -> Job:
+    # Before its submit, at it, or after it.
+    return replace(job, begin=choose.one((-1, max(-1, job.submit + choose.number(-2, 9) * scale))))
 
 
 def _dependent(choose: Choice, row: int, job: Job, n_jobs: int, backwards: bool, scale: int) -> Job:

@@ -206,6 +206,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.THINK: int64(job.think for job in jobs),
             b.CANCEL: int64(b.NEVER if job.cancel is None else job.cancel for job in jobs),
             b.PRESET: int64(job.preset for job in jobs),
+            b.BEGIN: int64(job.earliest for job in jobs),
             b.PARTITION: int64(job.partition for job in jobs),
             b.USER: int64(users.index(job.user) for job in jobs),
             b.UNIT: int64(job.unit_cores for job in jobs),
@@ -296,7 +297,7 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
         place = None
         if job.window is not None:
             window, place = machine.windows[job.window], places.index(job.window)
-            if job.cores > len(window.cores) or job.submit + job.estimate > window.end:
+            if job.cores > len(window.cores) or job.earliest + job.estimate > window.end:
                 return None
             if job.estimate > window.end - window.begin:
                 return None
@@ -367,6 +368,7 @@ def workload_of(jobs: Sequence[Job]) -> Workload:
         "preceding": int64(-1 if job.after is None else jobs[job.after].number for job in jobs),
         "think_ns": int64(job.think for job in jobs),
         "preset": int64(job.preset for job in jobs),
+        "begin_ns": int64(job.begin for job in jobs),
     }
     return Workload.from_lines(columns, header=(), rejects={}, source="case", n_lines=len(jobs), extra=extra)
 

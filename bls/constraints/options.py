@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ def switch_limit(text: str) -> tuple[int, int | None]:
         If it is no such thing.
     """
     number, at, wait = str(text).partition("@")
-    if not (number.isascii() and number.isdigit() and 0 < int(number) < 2**24) or bool(at) != bool(wait):
+    if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(
             f"--switches: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )
@@ -134,6 +135,9 @@ def surround(
         switches=limit,
         partition=partition,
     )
+    if asked.begin_ns is not None:
+        begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
+        workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
     workload, partition, asked = fit_requests(workload, partition, asked, platform)
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,

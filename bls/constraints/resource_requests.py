@@ -20,6 +20,7 @@ from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError
+from traces.base.time import parse_instant_ns
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Requests:
         What the job asks for of the machine.
     switches : ndarray, shape (n,)
         The most leaf switches that the job accepts; 0 for any.
+    begin_ns : ndarray, shape (n,), optional
+        The instants from which jobs may join the queue, where a file says them; -1 where it says nothing.
     """
 
     resource_names: tuple[str, ...]
@@ -57,6 +60,7 @@ class Requests:
     per_unit: Array
     licences: Array
     switches: Array
+    begin_ns: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
@@ -123,10 +127,11 @@ def requests(
         )
     given: dict[str, Array] = {}
     if path is not None:
-        columns = ["unit_cores", *(["switches"] if platform.switches else []), *platform.licence_names]
+        columns = ["unit_cores", "begin_s", *(["switches"] if platform.switches else []), *platform.licence_names]
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
-        given = read_request_file(path, workload, columns, workload.job_id if known is None else known)
+        jobs = workload.job_id if known is None else known
+        given = read_request_file(path, workload, columns, jobs, {"begin_s": _instant_ns})
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -137,12 +142,17 @@ def requests(
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
         per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
-    asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing)
+    begin_ns = given.get("begin_s")
+    asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)
     accepted = nothing
     if switches > 0:
         home = nothing if partition is None else partition
         accepted = np.maximum(switches, _fewest_leaves(platform, home, asked, workload.cores // unit_cores))
     return replace(asked, switches=_first(given.get("switches"), accepted))
+
+
+def _instant_ns(where: str, text: str) -> int:
+    return parse_instant_ns(text, where)
 
 
 def _first(given: Array | None, otherwise: Array) -> Array:

@@ -443,7 +443,7 @@ class PowerReport:
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
         jobs, allowed = self.ledger.jobs, self.allowed == 1
         measured = self._measured
-        wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
+        wait, run = jobs.start_ns - jobs.begin_ns, jobs.end_ns - jobs.start_ns
         return {
             "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
             "mean_run_ns": exact_mean(run[measured]),

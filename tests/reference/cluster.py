@@ -155,7 +155,7 @@ class _Cluster:
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
-        self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
+        self.arrives = {row: job.earliest for row, job in enumerate(jobs) if job.after is None}
         self.attempt = dict.fromkeys(range(len(jobs)), 0)
         # What breaks ties of running jobs: the row, or for another attempt how many of these there were before.
         self.place = {row: row for row in range(len(jobs))}
@@ -826,4 +826,4 @@ class _Cluster:
         self.left.add(row)
         for child, job in enumerate(self.jobs):
             if job.after == row and child not in self.left:
-                self.arrives[child] = max(job.submit, self.now + job.think)
+                self.arrives[child] = max(job.earliest, self.now + job.think)

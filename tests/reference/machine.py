@@ -16,6 +16,7 @@ class Job:
     row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
     place of the reservation in ``Machine.windows`` that it runs in. ``planned`` is the run time that the scheduler plans with,
     if that is known and is not what is asked for. From ``any_from`` on, as it waits, it accepts any number of switches.
+    ``begin`` is the instant before which it may not join the queue.
     """
 
     number: int
@@ -40,6 +41,12 @@ class Job:
     application: int = -1
     planned: int | None = None
     any_from: int | None = None
+    begin: int = -1
+
+    @property
+    def earliest(self) -> int:
+        """The instant from which it may join the queue."""
+        return max(self.submit, self.begin)
 
 
 @dataclass(frozen=True)
