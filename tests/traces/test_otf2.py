@@ -21,7 +21,6 @@ from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
 from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
-from traces.base.written_file import FullDiskError
 from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
