@@ -15,7 +15,7 @@ __all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header", "
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 
 #: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
-NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNORECASE)
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
 

@@ -112,6 +112,9 @@ class Workload:
     names : mapping of int to str
         What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
         numbers. The names of one log are kept once, whichever of its jobs are taken.
+    ids : mapping of int to str
+        What a log calls each single job, by job number, where it has a text for it, as Batsim's ``w0!17``; empty where
+        the log has only numbers.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
 
@@ -152,6 +155,7 @@ class Workload:
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
+    ids: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -163,6 +167,7 @@ class Workload:
         extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
         object.__setattr__(self, "names", kept_names(self.names, self.source))
+        object.__setattr__(self, "ids", kept_names(self.ids, self.source))
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -216,11 +221,12 @@ class Workload:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values |= {name: packed(values[name]) for name in OPTIONAL}
         values["extras"] = {name: packed(column) for name, column in self.extras.items()}
-        return Workload, tuple((values | {"rejects": dict(self.rejects), "names": dict(self.names)}).values())
+        plain = {name: dict(values[name]) for name in ("rejects", "names", "ids")}
+        return Workload, tuple((values | plain).values())
 
     def job_name(self, row: int) -> str | None:
-        """What the log calls the job of a row; None where it does not."""
-        return self.names.get(int(self.application[row]))
+        """The id of a row's job where it is a text, else the name of what it runs; None where the log has neither."""
+        return self.ids.get(int(self.job_id[row])) or self.names.get(int(self.application[row]))
 
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.
@@ -264,6 +270,7 @@ class Workload:
         extra: Mapping[str, Array] | None = None,
         extras: Mapping[str, Array] | None = None,
         names: Mapping[int, str] | None = None,
+        ids: Mapping[int, str] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -282,6 +289,8 @@ class Workload:
             Further columns of the log, by name, as long as the others or one number for all rows.
         names : mapping of int to str, optional
             What the numbers of ``application`` stand for.
+        ids : mapping of int to str, optional
+            The texts that the file has as ids of jobs, by job number.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
 
@@ -322,6 +331,7 @@ class Workload:
             n_lines=n_lines,
             extras=others,
             names=names or {},
+            ids=ids or {},
         )
 
     @classmethod

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -90,7 +89,7 @@ def main() -> None:
         first = words[0] if words else _completed_command()
         code = command_line(first)(words, standalone_mode=False)
     except usage_error as error:
-        code = _fault(_usage(error), 2)
+        code = _fault(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except BrokenPipeError:
@@ -115,40 +114,6 @@ def main() -> None:
     if code == _INTERRUPTED:
         say("twolevel: interrupted; nothing was written")
     sys.exit(code or 0)
-
-
-#: What the parser says of a text that is no number, and what is allowed there.
-_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "a valid integer": (int, "a whole number"),
-    "a valid number": (float, "a number"),
-}
-
-
-def _usage(error: Any) -> str:
-    message: str = error.format_message()
-    param: Any = getattr(error, "param", None)
-    names = getattr(param, "opts", [])
-    # The parser says neither what was given nor what the number is of.
-    for phrase, (parse, allowed) in _NUMBERS.items():
-        if phrase not in message:
-            continue
-        for word, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
-            option, equals, text = word.partition("=")
-            given = text if equals else following
-            if option in names and not _parses(parse, given):
-                return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
-        if getattr(param, "param_type_name", "") == "argument":  # a word by itself: the last one that is no such number
-            given = next(word for word in reversed(sys.argv) if not _parses(parse, word))
-            return f"{param.metavar}: {given!r}; allowed: {allowed} ({(param.help or param.metavar).rstrip('.')})"
-    return message
-
-
-def _parses(parse: Callable[[str], object], text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _show_traceback(error: BaseException) -> None:

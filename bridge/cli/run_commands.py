@@ -159,7 +159,10 @@ def command_line(first_word: str) -> typer.Typer:
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name, (home, group) in _GROUPS.items():
         if alone in (None, name):
-            app.add_typer(getattr(import_module(home), group), name=name)
+            several = getattr(import_module(home), group)
+            for one in several.registered_commands:
+                one.cls = QuickCommand
+            app.add_typer(several, name=name)
     return app
 
 

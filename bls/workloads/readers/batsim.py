@@ -5,8 +5,9 @@ Every entry of ``jobs`` is a job or a reject; its number as a line is its place 
 ========== ======================================================================================================
 key        here
 ========== ======================================================================================================
-id         ``job_id``: a whole number, or a word, of which what stands before ``!`` is left out. If any is no whole
-           number, all jobs are numbered from 1 in order of their first appearance
+id         ``job_id``: a whole number, perhaps after the name of a workload, as ``w0!17``. If any id has another form, or
+           two workloads of the file have the same number, all jobs are numbered from 1 in order of their first
+           appearance. Ids that are more than the number are kept as ``ids``, and are the ``name`` in tables
 subtime    ``submit_ns``
 res        ``cores``: Batsim's resources are hosts, each of them here one core
 walltime   ``estimate_ns``; the run time where there is none (or -1)
@@ -37,6 +38,7 @@ doi:10.1007/978-3-319-61756-5_10.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -79,7 +81,7 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     data = _parsed(path, source)
     jobs, profiles = data["jobs"], data["profiles"]
     ids = [_identity(job) for job in jobs]
-    plain = all(name is None or _is_plain(name) for name in ids)
+    plain = _plain_numbers(ids)
     numbers, users = Names(), Names()
     run_times = _RunTimes(profiles, source)
     rows = JobRows(source)
@@ -99,10 +101,13 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
             rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS)
         else:
             rows.count("")
-            job_id = int(name) if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
+            job_id = plain[name] if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
+            rows.ids.setdefault(job_id, name)
             user = job.get("user")
             known = isinstance(user, str | int) and not isinstance(user, bool)
             rows.add(job_id, submit, run, cores, limit or run, place, user=users.number(f"{user}") if known else -1)
+    if all(name == f"{job_id}" for job_id, name in rows.ids.items()):
+        rows.ids.clear()  # they say nothing that the numbers do not
     return rows.workload()
 
 
@@ -133,19 +138,28 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
 
 
 def _identity(job: Any) -> str | None:
-    """What a job is called, without the workload's name; None if it has no name."""
+    """The id of a job as a text; None if it has none."""
     name = job.get("id") if isinstance(job, dict) else None
     if isinstance(name, bool) or not isinstance(name, str | int):
         return None
     try:
-        return str(name).rpartition("!")[2] or None
+        return str(name) if str(name).rpartition("!")[2] else None
     except ValueError:  # Python refuses to write a number of thousands of digits
         return None
 
 
-def _is_plain(name: str) -> bool:
-    # "07" is another name than "7".
-    return name.isascii() and name.isdigit() and len(name) < 20 and int(name) <= MAX_NS and str(int(name)) == name
+def _plain_numbers(ids: Iterable[str | None]) -> dict[str, int]:
+    """The number of each id, without the workload's name; empty if an id has none, or two ids have the same one."""
+    found = {}
+    for name in dict.fromkeys(ids):
+        if name is not None:
+            number = name.rpartition("!")[2]
+            if not (number.isascii() and number.isdigit() and len(number) < 20 and int(number) <= MAX_NS):
+                return {}
+            if str(int(number)) != number:  # "07" is another name than "7"
+                return {}
+            found[name] = int(number)
+    return found if len(set(found.values())) == len(found) else {}
 
 
 def _seconds(value: Any) -> int | None:

@@ -110,6 +110,7 @@ class JobRows:
         self.header: list[str] = []
         self.rejects = {MALFORMED: 0, NO_RUN_TIME: 0, NO_PROCESSORS: 0}
         self.n_lines = 0
+        self.ids: dict[int, str] = {}
         self._base = [array("q") for _ in range(6)]
         self._others: dict[str, array[int]] = {}
         self._further = tuple(further)
@@ -163,4 +164,5 @@ class JobRows:
             extra={name: column for name, column in others.items() if name in OPTIONAL},
             extras={name: column for name, column in others.items() if name in self._further},
             names=None if names is None else {number: name for name, number in names.known.items()},
+            ids=self.ids,
         )
