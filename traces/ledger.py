@@ -408,7 +408,8 @@ class Ledger:
     ``moldable`` where they may start with fewer cores than they ask for. ``cut_because`` has, by row of ``jobs``, why those
     ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
     gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
-    tells, where it is cut out of a longer one: what waits at the end of it has not started in it.
+    tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``ids`` has, by job
+    number, the texts that the log has as ids of jobs.
     """
 
     machine: Machine
@@ -426,3 +427,4 @@ class Ledger:
     techniques: tuple[str, ...] = ()
     technique: Array | None = None
     window_ns: tuple[int, int] | None = None
+    ids: Mapping[int, str] = field(default_factory=dict)

@@ -58,7 +58,11 @@ ENDINGS = {"json": "batsim"}
 
 
 def read_workload(
-    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format", cancelled: bool = False
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    where: str = "--format",
+    cancelled: bool | None = False,
 ) -> Workload:
     """Read a workload file.
 
@@ -72,8 +76,9 @@ def read_workload(
         look like; ``swf`` where they are no other's.
     where : str
         The option ``format`` was given in, for messages.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
+    cancelled : bool or None
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None:
+        where the reader can tell.
 
     Raises
     ------
@@ -87,10 +92,12 @@ def read_workload(
         path = sample_path()
     name = format or format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
-    if cancelled and "cancelled" not in signature(reader).parameters:
+    tells = "cancelled" in signature(reader).parameters
+    if cancelled and not tells:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
     with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
-        workload = partial(cast(Any, reader), cancelled=True)(path) if cancelled else reader(path)
+        wanted = tells if cancelled is None else cancelled
+        workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     if not isinstance(workload, Workload):
         raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
     return workload

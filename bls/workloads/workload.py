@@ -228,6 +228,11 @@ class Workload:
         """The id of a row's job where it is a text, else the name of what it runs; None where the log has neither."""
         return self.ids.get(int(self.job_id[row])) or self.names.get(int(self.application[row]))
 
+    @property
+    def numbers_of_ids(self) -> dict[str, list[int]]:
+        """The job number of each of the :attr:`ids`."""
+        return {name: [number] for number, name in self.ids.items()}
+
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.
 

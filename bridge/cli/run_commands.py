@@ -376,6 +376,8 @@ def run_command(
     jobs, machine = shared.jobs(log, replayed=replayed)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
+    if trace is not None:
+        trace.check_cores(machine.n_cores)
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tables.tasks or (trace is not None and trace.needs_tasks)
         result = run(

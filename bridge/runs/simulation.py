@@ -151,6 +151,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     return Ledger(
         *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
         cut_because=dict(simulator.losses),
+        ids=workload.ids,
     )
 
 

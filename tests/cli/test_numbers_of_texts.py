@@ -36,7 +36,9 @@ ELSEWHERE = {
 def conversions(tree: ast.AST) -> Iterator[ast.Call]:
     # int(…), float(…) of something within a try that expects a ValueError: of a text, that is.
     for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and any("ValueError" in ast.unparse(one.type) for one in node.handlers if one.type):
+        if isinstance(node, ast.Try) and any(
+            "ValueError" in ast.unparse(one.type) for one in node.handlers if one.type
+        ):
             for call in (one for statement in node.body for one in ast.walk(statement) if isinstance(one, ast.Call)):
                 if isinstance(call.func, ast.Name) and call.func.id in ("int", "float", "Decimal", "Fraction"):
                     yield call
@@ -62,7 +64,14 @@ def test_texts_that_are_no_numbers(text: str) -> None:
 
 def test_texts_that_are_numbers() -> None:
     assert [parse_whole(text) for text in ("0", "-7", "+7", "007", "9" * 40)] == [0, -7, 7, 7, int("9" * 40)]
-    assert [parse_real(text) for text in ("0", "-.5", "5.", "1e3", "2.5E-3", "inf")] == [0, -0.5, 5, 1e3, 2.5e-3, float("inf")]
+    assert [parse_real(text) for text in ("0", "-.5", "5.", "1e3", "2.5E-3", "inf")] == [
+        0,
+        -0.5,
+        5,
+        1e3,
+        2.5e-3,
+        float("inf"),
+    ]
 
 
 def test_every_number_of_every_command_is_read_so() -> None:

@@ -232,7 +232,7 @@ def export_command(
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=True))
+    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
     print(target)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from bls.workloads.named_machine import named_size
 from bls.workloads.workload import Workload, rejects_text
 from bridge.runs.directory import read_record
 from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.runs.job_names import ids_of
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
@@ -40,8 +42,8 @@ EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".
 STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
 
 
-def read(workload: str, form: str | None = None, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, or ``sample``."""
+def read(workload: str, form: str | None = None, *, cancelled: bool | None = False) -> Workload:
+    """The workload that a user names: a file, or ``sample``; ``cancelled`` as of :func:`bls.workloads.read_workload`."""
     return read_workload(workload, format=form, cancelled=cancelled)
 
 
@@ -125,7 +127,8 @@ def export_result(
             lost = write_swf(result_as_workload(columns, log), partial)
         else:
             try:
-                ledger = stored_ledger({name: frame[name].to_numpy() for name in frame.columns}, machine)
+                columns = {name: frame[name].to_numpy() for name in frame.columns}
+                ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
                 raise InputError(f"{folder / 'jobs.parquet'}: {error}") from None
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:

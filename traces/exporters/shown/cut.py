@@ -12,7 +12,7 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
-from traces.intervals import intervals_text
+from traces.intervals import check_ends, intervals_text
 from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
 
 __all__ = ["cut_ledger"]
@@ -109,9 +109,8 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
     machine, jobs = ledger.machine, ledger.jobs
+    check_ends(chosen, machine.n_cores, "cores", f"the machine has 0-{machine.n_cores - 1}")
     shown = _within(np.arange(machine.n_cores), chosen)
-    if not shown.any():
-        raise InputError(f"cores {intervals_text(chosen)}: the machine has 0-{machine.n_cores - 1}")
     # The number that a core has among those that are kept; at the machine's end how many those are.
     place = np.concatenate([[0], np.cumsum(shown)])
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
