@@ -191,14 +191,15 @@ def _root(
 
 def _say_jobs(jobs: Any) -> None:
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
     from bridge.scenarios.machine import machine_words
+    from bridge.scenarios.map_words import unmatched_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.scenarios.wishes import wish_words
@@ -208,7 +209,7 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (limits, wish_words(scenario), *power_words(scenario)):
+    for words in (limits, wish_words(scenario), unmatched_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

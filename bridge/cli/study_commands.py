@@ -98,7 +98,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
     from bridge.scenarios.time_limits import time_limit_words
 
     said: set[str] = set()
@@ -108,7 +108,7 @@ def _say_prepared(preparation: Preparation) -> None:
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
             f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
-            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
+            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}"
         )
         for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
             if words and words not in said:

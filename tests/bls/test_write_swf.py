@@ -268,8 +268,20 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
 
 def test_every_column_is_written_or_said_to_be_lost() -> None:
     # A new column of workloads must be dealt with here, too.
-    said = {*FIELDS, "cores", "qos", "preset", "cancel_ns", "names", "line"}
-    not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
+    said = {*FIELDS, "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
+    not_columns = {
+        "labels",
+        "rejected",
+        "remarks",
+        "header",
+        "rejects",
+        "reordered",
+        "clamped",
+        "source",
+        "n_lines",
+        "extras",
+        "waiting",
+    }
     assert {entry.name for entry in fields(Workload)} <= said | not_columns
 
 

@@ -124,6 +124,7 @@ class _Reader:
         self._rows = JobRows(source, columns.further)
         self._earliest = MAX_NS
         self._names = {name: Names() for name in ("user", "group", "partition", "qos", "application", "account")}
+        self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
 
     def read(self, line: int, text: str) -> None:
         self._rows.count(self._read(line, text))

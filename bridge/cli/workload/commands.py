@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bls.options import ALIGN, CANCELLED, OVERSIZE, PLATFORM, SELECT
+from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
@@ -113,7 +113,7 @@ def cut_command(
 @workload_app.command(
     "merge",
     short_help="Several workloads as one.",
-    epilog="Example: twolevel workload merge sample sample --align start -o twice.swf.gz",
+    epilog="Example: twolevel workload merge sample sample --align start --numbers same -o twice.swf.gz",
 )
 @bundled
 def merge_command(
@@ -121,16 +121,22 @@ def merge_command(
     workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
     output: _OutputOption,
     align: Annotated[str, ALIGN] = ALIGN.default,
+    numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
-    """Write the jobs of several workloads as one SWF file; the same number in two logs is two jobs, or two users."""
+    """Write the jobs of several workloads as one SWF file; users, queues … are the same where the logs name them alike."""
+    from bls.workloads.merge import numbers_of
     from bls.workloads.reshape import merge
     from bridge.cli.workload.files import checked_output, read
 
     target = checked_output(output, force)
-    _save(merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align), target, force)
+    numbers_of(numbers)  # before long logs are read
+    made = merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align, numbers=numbers)
+    for remark in made.remarks:
+        say(remark)
+    _save(made, target, force)
 
 
 @workload_app.command(

@@ -13,10 +13,12 @@ from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads import read_workload
 from bls.workloads.generators.machines import machine_of
 from bls.workloads.named_machine import named_size
-from bls.workloads.workload import Workload, rejects_text
+from bls.workloads.rejected import rejects_text
+from bls.workloads.workload import Workload
 from bridge.runs.directory import read_record
 from bridge.runs.fresh_file import check_file, fresh_file
 from bridge.runs.job_names import ids_of
+from bridge.standard_error import say
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
@@ -44,7 +46,10 @@ STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
 
 def read(workload: str, form: str | None = None, *, cancelled: bool | None = False) -> Workload:
     """The workload that a user names: a file, or ``sample``; ``cancelled`` as of :func:`bls.workloads.read_workload`."""
-    return read_workload(workload, format=form, cancelled=cancelled)
+    log = read_workload(workload, format=form, cancelled=cancelled)
+    for remark in log.remarks:
+        say(f"{workload}: {remark}")
+    return log
 
 
 def machine_of_log(log: Workload) -> Platform:
@@ -78,7 +83,9 @@ def save(workload: Workload, target: Path, force: bool, say: Callable[[str], Non
 
     with fresh_file(target, force) as partial:
         lost = write_swf(workload, partial)
-    rejects = f"; rejected: {rejects_text(workload.rejects)}" if any(workload.rejects.values()) else ""
+    rejects = (
+        f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if any(workload.rejects.values()) else ""
+    )
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
     _say_lost(lost, say)
