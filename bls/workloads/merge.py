@@ -142,7 +142,7 @@ def merge(
     rejected = (one._replace(source=log_name(workload)) for workload in workloads for one in workload.rejected)
     names = labels.pop("application")
     return Workload(
-        **columns,  # type: ignore[arg-type]  # of which none is called like another argument
+        **columns,
         header=merged_header(workloads, len(order), start_s, labels),
         rejects={reason: sum(workload.rejects.get(reason, 0) for workload in workloads) for reason in reasons},
         reordered=sum(workload.reordered for workload in workloads),

@@ -251,6 +251,8 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     # Every line of the file is accounted for.
     rejected = "rejected: " if any(log.rejects.values()) else ""
     say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects, log.rejected)}")
+    for remark in log.remarks:
+        say(f"workload: {remark}")
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)

@@ -121,6 +121,8 @@ def stream_run(
     account = result.workload
     rejected = "rejected: " if any(account["rejects"].values()) else ""
     say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    for remark in begin.remarks:
+        say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, shared.platform, replayed=True):
         say(words)

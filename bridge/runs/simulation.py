@@ -288,6 +288,10 @@ def run(
         )
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
+        if (depends := scenario.circumstances.dependencies) is not None and depends.several:
+            raise InputError(
+                "--fair-start: not with jobs that wait for several others; allowed: one preceding job each"
+            )
         if scenario.power is not None and scenario.power.limits_jobs:
             raise InputError(
                 "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"

@@ -699,6 +699,7 @@ def test_submits_since_1970_in_blocks(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(text, encoding="utf-8")
     blocks_of = list(swf_blocks(tmp_path / "log.swf", block_bytes=4000))
     assert np.concatenate([one.submit_ns for one in blocks_of]).tolist() == [k * 10**9 for k in range(899)]
+    assert len(blocks_of[0].remarks) == 1
     assert [one.header for one in blocks_of] == [("; UnixStartTime: 1000000001",), *[()] * (len(blocks_of) - 1)]
 
 

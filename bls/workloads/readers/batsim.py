@@ -58,6 +58,7 @@ _DELAYS = frozenset(("delay", "DelayProfile"))
 _SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialCompositionProfile"))
 _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
+_LONGEST_WORD = 100
 
 #: The longest text; of JSON all is in memory at once, several times.
 MAX_TEXT_BYTES = 1 << 28
@@ -92,13 +93,16 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     for place, (job, name) in enumerate(zip(jobs, ids, strict=True), start=1):
         submit, cores, limit = _asked(job)
         if name is None or submit is None or cores is None or limit is None:
-            rows.count(MALFORMED)
+            wrong = {"id": name, "subtime": submit, "res": cores, "walltime": limit}
+            key = next(key for key, value in wrong.items() if value is None)
+            rows.count(MALFORMED, place, key, _word(job, key))
             continue
         run = run_times.of(job.get("profile"))
         if isinstance(run, str):
-            rows.count(run)
+            rows.count(run, place, "profile", _word(job, "profile"))
         elif run <= 0 or cores == 0:
-            rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS)
+            key = "profile" if run <= 0 else "res"
+            rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS, place, key, _word(job, key))
         else:
             rows.count("")
             job_id = plain[name] if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
@@ -135,6 +139,12 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
             found = f"a {type(data[key]).__name__}" if key in data else "missing"
             raise InputError(f"{source}: not a workload of Batsim: {key} is {found}; it must be {name}")
     return data
+
+
+def _word(job: Any, key: str) -> str:
+    # What a job has under a key, for people: shortened where it is long.
+    value = job.get(key, "") if isinstance(job, dict) else job
+    return value[:_LONGEST_WORD] if isinstance(value, str) else repr(value)[:_LONGEST_WORD]
 
 
 def _identity(job: Any) -> str | None:

@@ -127,7 +127,9 @@ class _Reader:
         self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
 
     def read(self, line: int, text: str) -> None:
-        self._rows.count(self._read(line, text))
+        reason = self._read(line, text)
+        word = self.columns.words(text) if reason and reason != JOB_STEP else None
+        self._rows.count(reason, line, *_decides(reason, word))
 
     def _read(self, line: int, text: str) -> str:
         """Add the line's job, or say why there is none."""
@@ -192,6 +194,24 @@ class _Reader:
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
         self._rows.shift_further("eligible_s", start_s)
         return self._rows.workload(start_s * NS_PER_S, self._names["application"])
+
+
+def _decides(reason: str, word: dict[str, str] | None) -> tuple[str, str]:
+    """What a job's words are used for that decides why its line is no job, and that word; nothing for other lines."""
+    if word is None or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
+        return "", ""
+    start, end = time_ns(word["start"]), time_ns(word["end"])
+    run = "elapsed_raw" if word["elapsed_raw"] else "elapsed"
+    cores = next((name for name in ("alloc_cores", "n_cores", "req_cores") if word[name]), "alloc_tres")
+    wrong = {
+        "job_id": job_number(word["job_id"]) is None and not _WAITING_TASKS.fullmatch(word["job_id"]),
+        "submit": time_ns(word["submit"]) is None,
+        "limit": _limit_ns(word) is None,
+        run: _run_ns(word, start, end) is None,
+    }
+    others = {NOT_ENDED: "state", NO_RUN_TIME: run, NO_PROCESSORS: cores}
+    name = others.get(reason) or next((name for name, is_wrong in wrong.items() if is_wrong), cores)
+    return name, word[name]
 
 
 def job_number(word: str) -> int | None:

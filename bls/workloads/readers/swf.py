@@ -237,6 +237,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     header = notes.header
     counts, seen, last = np.zeros(_COUNTS, dtype=np.int64), np.zeros(_COUNTS, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     waits: Array | None = None  # for the lines behind it that are no jobs
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
@@ -247,16 +248,16 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first)
-                    seen, first = upto, ()
+                    yield _block(waits, upto - seen, source, first, remarks)
+                    seen, first, remarks = upto, (), ()
                 else:
-                    first = (*begin.header(header),)
+                    first, remarks = (*begin.header(header),), begin.remarks
                 header.clear()
                 waits = jobs.copy()
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
-    yield _block(waits, upto - seen, source, first)
+    yield _block(waits, upto - seen, source, first, remarks)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -271,7 +272,7 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
         )
 
 
-def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> Workload:
+def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...], remarks: tuple[str, ...]) -> Workload:
     columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
     return Workload(
         **columns,
@@ -281,6 +282,7 @@ def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> 
         clamped=0,
         source=source,
         n_lines=int(counts[:_LINE].sum()),
+        remarks=remarks,
     )
 
 

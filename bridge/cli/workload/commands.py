@@ -56,12 +56,15 @@ def info_command(
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
     ] = None,
+    rejects: Annotated[
+        bool, typer.Option("--rejects", help="List the first rejected lines of each reason, too: line, field, word.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import describe
     from bls.workloads.selection import fit
-    from bridge.cli.workload.files import machine_of_log, read
+    from bridge.cli.workload.files import machine_of_log, read, rejects_lines
     from bridge.runs.fresh_file import check_file
     from bridge.scenarios.machine import given_platform, platform_for
 
@@ -73,13 +76,20 @@ def info_command(
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
-    described = describe(fit(log, machine.n_cores, oversize), machine)
+    fitting = fit(log, machine.n_cores, oversize)
+    described = describe(fitting, machine)
     if plot is not None:
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure
 
         say(f"figure: {save(overview_figure(described), Path(plot))}")
-    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
+    if as_json:
+        listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
+        print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
+        return
+    print(str(described).rstrip("\n"))
+    if rejects:
+        print("", *rejects_lines(fitting), sep="\n")
 
 
 @workload_app.command(

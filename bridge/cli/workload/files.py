@@ -34,6 +34,7 @@ __all__ = [
     "machine_of_log",
     "numbers",
     "read",
+    "rejects_lines",
     "save",
 ]
 
@@ -50,6 +51,19 @@ def read(workload: str, form: str | None = None, *, cancelled: bool | None = Fal
     for remark in log.remarks:
         say(f"{workload}: {remark}")
     return log
+
+
+def rejects_lines(log: Workload) -> list[str]:
+    """The first rejected lines of each reason, a text line each: the reason, the line, the field that decides it, its word."""
+    if not any(log.rejects.values()):
+        return ["no rejects"]
+    lines = []
+    for reason, count in log.rejects.items():
+        first = [one for one in log.rejected if one.reason == reason]
+        if count:
+            lines.append(f"{reason}: {count}" + (f", the first {len(first)}" if 0 < len(first) < count else ""))
+            lines += [f"  {one.place}" for one in first]
+    return lines
 
 
 def machine_of_log(log: Workload) -> Platform:
