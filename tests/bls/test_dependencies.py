@@ -128,5 +128,5 @@ def test_a_job_starts_after_the_last_of_those_that_it_names(
     made, waiting = several(*rows), Surroundings(dependencies=True)
     result = bridge.simulate(made, als="recorded", surroundings=waiting)
     assert (result.jobs.sort_values("job_id")["start_ns"] // NS).tolist() == starts
-    with pytest.raises(InputError, match="--fair-start: not with jobs that wait for several others"):
+    with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
         bridge.simulate(made, als="recorded", surroundings=waiting, fair_start=True)
