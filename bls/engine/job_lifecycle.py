@@ -195,7 +195,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
                 continue  # another job must end before, too
             jobs[b.DEPENDS, child] = origin  # the last of them
         think = min(jobs[b.THINK, child], MAX_NS - now)
-        _push_arrival(state, max(jobs[b.SUBMIT, child], now + think), child)
+        _push_arrival(state, max(jobs[b.BEGIN, child], now + think), child)
 
 
 @compiled(inner=True)

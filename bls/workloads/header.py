@@ -6,18 +6,20 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 
 __all__ = [
     "FACT",
     "NAMED_FIELD",
-    "header_start_s",
     "TITLES",
+    "has_begin",
+    "header_start_s",
     "log_name",
-    "names_in",
     "merged_header",
     "moved_header",
+    "names_in",
     "with_start",
 ]
 
@@ -50,6 +52,11 @@ def header_start_s(header: Iterable[str]) -> int | None:
         if match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip()):
             return int(match[2])
     return None
+
+
+def has_begin(header: Sequence[str]) -> bool:
+    """Whether a comment names a further field of the lines that is the column ``begin_ns``."""
+    return any((match := NAMED_FIELD.fullmatch(line)) and match[2].rstrip() == BEGIN for line in header)
 
 
 def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:

@@ -84,9 +84,9 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
 
         - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
           estimate that are left (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
-        - wait: they start, or were cancelled, after S. They are submitted at time 0 with all their run time, and are
-          counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those that
-          are submitted at S; of another they are in the order of lines.
+        - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with all their run
+          time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those
+          that are submitted at S; of another they are in the order of lines.
 
         Jobs of which no wait is recorded are not selected.
     where : str
@@ -164,7 +164,7 @@ def check_preset(workload: Workload, n_cores: int) -> None:
 
 
 def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bool) -> Workload:
-    submit, wait, cancel = workload.submit_ns, workload.wait_ns, workload.cancel_ns
+    submit, wait, cancel, begin = workload.submit_ns, workload.wait_ns, workload.cancel_ns, workload.begin_ns
     # Never a sum of two such columns: 2**62 + 2**62 is no int64.
     age = start_ns - submit - np.maximum(wait, 0)
     left = workload.run_ns - age
@@ -188,6 +188,7 @@ def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bo
         ),
         wait_ns=np.where(running, 0, np.where(waiting, -age[rows], wait[rows])),  # from time 0 on
         cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
+        begin_ns=np.where(running | (begin[rows] <= start_ns), -1, begin[rows] - start_ns),
         preset=np.where(running, 1, workload.preset[rows]),
         header=with_start(workload.header, start_ns),
         waiting=int(np.count_nonzero(waiting)),

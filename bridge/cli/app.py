@@ -89,7 +89,11 @@ def main() -> None:
         first = words[0] if words else _completed_command()
         code = command_line(first)(words, standalone_mode=False)
     except usage_error as error:
-        code = _fault(error.format_message(), 2)
+        if type(error).__name__ == "NoArgsIsHelpError":  # a command that has commands, without one
+            say(error.format_message())
+            code = 2
+        else:
+            code = _fault(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except BrokenPipeError:

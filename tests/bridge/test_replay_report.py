@@ -111,7 +111,14 @@ def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
     rows = [(7, 0, 0, 50, 0), (3, 5, 60, 90, 0), (9, 6, -1, -1, 0), (7, 0, 100, 130, 1), (3, 5, -1, -1, 1)]
     job, submit, start, end, attempt = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     jobs = SimpleNamespace(
-        job_id=job, submit_ns=submit, start_ns=start, end_ns=end, attempt=attempt, cores=job, why=0 * job
+        job_id=job,
+        submit_ns=submit,
+        begin_ns=submit,
+        start_ns=start,
+        end_ns=end,
+        attempt=attempt,
+        cores=job,
+        why=0 * job,
     )
     found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
     assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])

@@ -79,6 +79,7 @@ def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()
     submits[jobs.attempt > 0] = jobs.eligible_ns[jobs.attempt > 0]
+    submits[jobs.attempt == 0] = jobs.begin_ns[jobs.attempt == 0]
     columns = (jobs.job_id, jobs.attempt, submits, jobs.start_ns, jobs.end_ns, jobs.estimate_ns, jobs.cores)
     rows = zip(*(column.tolist() for column in (*columns, jobs.state, jobs.chunks)), strict=True)
     try:

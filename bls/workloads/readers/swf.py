@@ -1,4 +1,4 @@
-"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or gzipped.
+"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
 A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
 separated by white space, each a decimal number: an optional sign, digits, optionally a point among or
@@ -35,7 +35,8 @@ job all the same. A fraction of a KB is rounded up.
 
 A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
 where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
-``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on.
+``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
+called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
 
 The reasons for a reject, in the order they are tested, the first that applies being counted:
 
@@ -72,7 +73,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from bls.workloads.columns import COLUMNS, NAME_LENGTH
+from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
 from bls.workloads.header import FACT, NAMED_FIELD, header_start_s
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
@@ -119,7 +120,7 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is gzipped is seen from its first bytes, not from its name.
+    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Raises
     ------
     InputError
-        One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
+        One line that names the file: it is missing, a directory, not readable, empty, broken,
         or holds no valid job.
     """
     with GivenFile(path, "workload file") as file:
@@ -216,8 +217,8 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21); the first block has the header. The counts of a block
-    are those of the lines since the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The
+    counts of a block are those of the lines since the block before, so that every line is in one of them.
 
     Parameters
     ----------
@@ -233,31 +234,34 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
         than all of them: in which order jobs come, and whether a number is there twice, only the whole file says.
     """
     source = os.fspath(path)
-    notes, begin = _Notes(), _Beginning()
+    notes, zero = _Notes(), _Beginning()
     header = notes.header
     counts, seen, last = np.zeros(_COUNTS, dtype=np.int64), np.zeros(_COUNTS, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     waits: Array | None = None  # for the lines behind it that are no jobs
+    begin = -1  # the row of the jobs' begin, if a further field has it
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
         for jobs in _blocks(file, source, False, block_bytes, notes, counts):
             if jobs.shape[1]:
-                begin.of(jobs[1], header)
-                begin.shift(jobs[1], jobs[_CANCEL])
+                zero.of(jobs[1], header)
+                zero.shift(jobs[1], jobs[_CANCEL])
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first, remarks)
+                    yield _block(waits, upto - seen, source, first, begin, remarks)
                     seen, first, remarks = upto, (), ()
                 else:
-                    first, remarks = (*begin.header(header),), begin.remarks
+                    first, remarks = (*zero.header(header),), zero.remarks
+                    names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
+                    begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 header.clear()
                 waits = jobs.copy()
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
-    yield _block(waits, upto - seen, source, first, remarks)
+    yield _block(waits, upto - seen, source, first, begin, remarks)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -272,8 +276,12 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
         )
 
 
-def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...], remarks: tuple[str, ...]) -> Workload:
+def _block(
+    jobs: Array, counts: Array, source: str, header: tuple[str, ...], begin: int, remarks: tuple[str, ...]
+) -> Workload:
     columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+    if begin >= 0:
+        columns[BEGIN] = np.maximum(jobs[begin], -1)
     return Workload(
         **columns,
         header=header,
@@ -288,7 +296,7 @@ def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...], rem
 
 def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
     columns = [Column() for _ in range(_ROWS)]
-    notes, begin = _Notes(), _Beginning()
+    notes, zero = _Notes(), _Beginning()
     counts = np.zeros(_COUNTS, dtype=np.int64)
     earliest = MAX_NS
     for jobs in _blocks(file, source, cancelled, block_bytes, notes, counts):
@@ -296,14 +304,17 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
             column.add(values)
         if jobs.shape[1]:
             earliest = min(earliest, int(jobs[1].min()))
-    begin.of(np.array([earliest]), notes.header)
-    header = begin.header(notes.header)
+    zero.of(np.array([earliest]), notes.header)
+    header = zero.header(notes.header)
     further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
     basic = [column.taken(whole=True) for column in columns[:6]]
     extra = {name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)}
-    if begin.start_ns:
+    extras = {name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)}
+    if BEGIN in extras:
+        extra[BEGIN] = np.maximum(extras.pop(BEGIN), -1)
+    if zero.start_ns:
         basic[1], extra["cancel_ns"] = basic[1].copy(), np.array(extra["cancel_ns"])
-        begin.shift(basic[1], extra["cancel_ns"])
+        zero.shift(basic[1], extra["cancel_ns"])
     return Workload.from_lines(
         basic,
         header=header,
@@ -311,12 +322,10 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
         source=source,
         n_lines=int(counts[:_LINE].sum()),
         extra=extra,
-        extras={
-            name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)
-        },
+        extras=extras,
         also_preceding=notes.also_preceding,
         rejected=first_rejects(notes.rejected),
-        remarks=begin.remarks,
+        remarks=zero.remarks,
     )
 
 

@@ -66,6 +66,7 @@ def info_command(
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read, rejects_lines
     from bridge.runs.fresh_file import check_file
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
 
     if plot is not None:
@@ -78,6 +79,8 @@ def info_command(
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
     fitting = fit(log, machine.n_cores, oversize)
     described = describe(fitting, machine)
+    for words in log_words(fitting):
+        say(words)
     if plot is not None:
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure

@@ -76,9 +76,12 @@ _ERROR_CALLBACK = ctypes.CFUNCTYPE(
     *[ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p],
 )
 
-# The least chunks that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
-# costs.
-_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value
+# The least and the largest chunk that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
+# costs. A record must fit into one chunk; OTF2 crashes on longer strings.
+_CHUNK_BYTES, _MOST_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value, binding.CHUNK_SIZE_MAX.value
+
+# More than a chunk has besides its longest record.
+_CHUNK_HEADER_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -164,15 +167,33 @@ def _noting_errors() -> Iterator[list[int]]:
         register(before, None)
 
 
+def _chunk_bytes(path: Path, record_bytes: int) -> int:
+    """Return the least chunk that holds a record of this length."""
+    chunk: int = _CHUNK_BYTES
+    while chunk < record_bytes + _CHUNK_HEADER_BYTES:
+        chunk *= 2
+    if chunk > _MOST_CHUNK_BYTES:
+        raise TwolevelError(f"{path}: OTF2 has no room for a definition of {record_bytes} bytes")
+    return chunk
+
+
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[Any]:
+def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
     """An archive handle of the binding, open for writing ``path`` (an anchor file); closed on the way out.
+
+    Parameters
+    ----------
+    path : Path
+        The anchor file.
+    longest_definition : int
+        Upper bound of the length of a definition (bytes); default 0: all definitions are short.
 
     Raises
     ------
     TwolevelError
-        If OTF2 cannot create, write or finish the archive.
+        If OTF2 cannot create, write or finish the archive, or a definition is longer than its largest chunk (16 MiB).
     """
+    definition_chunk = _chunk_bytes(path, longest_definition)
 
     def flush(*_: Any) -> Any:
         return binding.FlushType.FLUSH
@@ -184,7 +205,7 @@ def writing(path: Path) -> Iterator[Any]:
                 path.stem,
                 binding.FileMode.WRITE,
                 _CHUNK_BYTES,
-                _CHUNK_BYTES,
+                definition_chunk,
                 binding.FileSubstrate.POSIX,
                 binding.Compression.NONE,
             )
