@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+<<<<<<< HEAD
 from dataclasses import asdict, dataclass
+=======
+import re
+from dataclasses import asdict, dataclass, replace
+>>>>>>> conf
 from typing import Any
 
 import numpy as np
@@ -79,7 +84,7 @@ def switch_limit(text: str) -> tuple[int, int | None]:
         If it is no such thing.
     """
     number, at, wait = str(text).partition("@")
-    if not (number.isascii() and number.isdigit() and 0 < int(number) < 2**24) or bool(at) != bool(wait):
+    if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(
             f"--switches: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )

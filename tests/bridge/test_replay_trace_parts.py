@@ -68,6 +68,11 @@ def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -
     [
         ("SwitchName=s0 Nodes=n[0-9]", r"line 1: node 'n4' is not of the machine; allowed: n\[0-3\]"),
         ("SwitchName=s0 Nodes=n[0-", "line 1: brackets"),
+        ("SwitchName=s0 Nodes=n[0-99999999]", "line 1: .* has 100,000,000 hosts; allowed: at most 65,536"),
+        ("SwitchName=s0 Switches=s[0-99999999]", "line 1: .* has 100,000,000 hosts"),
+        ("SwitchName=s0 Nodes=n[²]", "line 1: '²' is not a number or a range"),
+        (f"SwitchName=s0 Nodes=n[0-{'9' * 5000}]", "line 1: .* is not a number or a range"),
+        ('SwitchName=s"0 Nodes=n0', "line 1: 's\"0' is no name; allowed: letters"),
         ("SwitchName=s0 Switches=s1", "switch s0: there is no switch 's1' below it"),
         ("\nSwitchName=s0", "line 2: .*allowed: SwitchName=NAME and either"),
         ("SwitchName=s0 Nodes=n0 Colour=red", "Colour: is not known|colour: is not known"),
@@ -148,7 +153,14 @@ def test_which_priorities_are_used_and_what_a_dump_that_is_gone_does_not_say_is_
 def test_words_of_a_header() -> None:
     workload = Workload.from_lines(
         [np.array([1])] * 6,
-        header=("; Queue: 2 name: night (all of it)", "; Partition: x y", "; Note: Queue: 3 no"),
+        header=(
+            "; Queue: 2 name: night (all of it)",
+            "; Partition: x y",
+            "; Partition: ² c",
+            f"; Queue: {'9' * 5000} d",
+            "; Queue:",
+            "; Note: Queue: 3 no",
+        ),
         rejects={},
         source="a log",
         n_lines=1,
