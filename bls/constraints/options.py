@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-<<<<<<< HEAD
-from dataclasses import asdict, dataclass
-=======
 import re
-from dataclasses import asdict, dataclass, replace
->>>>>>> conf
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np

@@ -32,7 +32,9 @@ def test_words_of_any_log(text: str, found: list[tuple[int, int]]) -> None:
     assert JobWords().intervals(text, "--jobs") == found
 
 
-@pytest.mark.parametrize("text", ["", " , ", "x", "1_0_0", "900_x", "９００", "9_[1-", "9_[]", "[1]", "7x", "name:x", "1e3"])
+@pytest.mark.parametrize(
+    "text", ["", " , ", "x", "1_0_0", "900_x", "９００", "9_[1-", "9_[]", "[1]", "7x", "name:x", "1e3"]
+)
 def test_words_that_name_no_job(text: str) -> None:
     with pytest.raises(InputError, match=r"^--jobs: .*allowed"):
         JobWords().intervals(text, "--jobs")
