@@ -399,6 +399,8 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, aroun
     if depends is not None and bool((depends.depends_on >= 0).any()):
         columns[b.DEPENDS], columns[b.THINK] = depends.depends_on, depends.think_ns
         given.child_first, given.child_row = depends.child_first, depends.child_row
+        if depends.several:
+            given.unmet = depends.waits_for
     if asked is not None:
         columns[b.UNIT], columns[b.LIMIT] = asked.unit_cores, asked.switches
         given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)

@@ -270,6 +270,11 @@ ALIGN = Choice(
     name="--align", default="calendar", choices=("calendar", "start"), what="alignment", metavar="HOW",
     help="calendar: by UnixStartTime; or start: each begins at time 0",
 )  # fmt: skip
+NUMBERS = Option[str | None](
+    name="--numbers", default=None, metavar="HOW",
+    help="Numbers that stand for users, queues … where a log has no names: same, apart, or by column, as user=apart,queue=same",
+    rule="logs that share such numbers are refused",
+)  # fmt: skip
 JOBS = Whole[int | None](
     name="--jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N", help="How many jobs"
 )

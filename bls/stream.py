@@ -28,8 +28,9 @@ from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL
+from bls.workloads.rejected import rejects_text
 from bls.workloads.selection import fit
-from bls.workloads.workload import REASONS, TOO_WIDE, Workload, rejects_text
+from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 

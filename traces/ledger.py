@@ -413,7 +413,8 @@ class Ledger:
     ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
     gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
     tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``shows`` is what has rows
-    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone.
+    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone. ``ids`` has, by job number, the
+    texts that the log has as ids of jobs.
     """
 
     machine: Machine
@@ -431,4 +432,5 @@ class Ledger:
     techniques: tuple[str, ...] = ()
     technique: Array | None = None
     window_ns: tuple[int, int] | None = None
+    ids: Mapping[int, str] = field(default_factory=dict)
     shows: str = "cores"

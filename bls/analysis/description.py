@@ -20,7 +20,6 @@ from bls.analysis.statistics import (
     arrivals,
     estimates,
     members,
-    names_in,
     percentiles,
     spread,
     users,
@@ -28,6 +27,7 @@ from bls.analysis.statistics import (
 )
 from bls.machine.platform import Platform
 from bls.workloads.calendar import Calendar, header_facts
+from bls.workloads.header import names_in
 from bls.workloads.selection import busiest_window
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError

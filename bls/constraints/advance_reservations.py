@@ -21,6 +21,7 @@ Times are durations since time 0 or whole seconds; a window lasts from its begin
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ import numpy as np
 
 from bls.machine.partitions import interval_columns
 from bls.machine.switches import printable_name
+from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
@@ -46,6 +48,8 @@ __all__ = ["KINDS", "Window", "Windows", "load_windows", "parse_windows", "windo
 
 #: What a window is.
 KINDS = ("maintenance", "reservation")
+
+_NUMBERS = re.compile(r"[0-9,\s-]*")
 
 _KEYS = {
     "maintenance": ("name", "begin", "end", "hosts"),
@@ -93,7 +97,8 @@ class Window:
         for key in ("hosts", "cores", "jobs"):
             if not isinstance(getattr(self, key), str):
                 raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: as '0-3 8'")
-            object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
+            if key != "jobs" or _NUMBERS.fullmatch(self.jobs):  # names of jobs are found in the workload
+                object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
         if not 0 <= self.begin_ns < self.end_ns:
             raise InputError(f"end: {format_ns(self.end_ns)} is not after begin, {format_ns(self.begin_ns)}")
         if self.kind == "maintenance" and (self.cores or self.jobs or not self.hosts):
@@ -153,9 +158,10 @@ class Windows(Columns):
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]
+        words = JobWords(workload.numbers_of_ids)
         for w, window in enumerate(self.windows):
             width = int(np.sum((self.core_hi - self.core_lo)[self.core_first[w] : self.core_first[w + 1]]))
-            for lo, hi in parse_intervals(window.jobs, "jobs"):
+            for lo, hi in words.intervals(window.jobs, f"{window}: jobs") if window.jobs else ():
                 first, stop = np.searchsorted(numbers, [lo, hi]).tolist()
                 if hi < OPEN and stop - first < hi - lo:
                     here = set(numbers[first:stop].tolist())

@@ -82,6 +82,7 @@ class Given:
     wanted_hi: Array = field(default_factory=_none)
     child_first: Array = field(default_factory=_none)
     child_row: Array = field(default_factory=_none)
+    unmet: Array = field(default_factory=_none)
     n_users: int = 1
     masks: Array | None = None
     limits: Array | None = None
@@ -443,6 +444,7 @@ def new_state(given: Given) -> BatchState:
         started=np.empty(most_running, np.int64),
         masks=masks,
         history=own(given.history, np.int64).copy(),
+        unmet=own(given.unmet, np.int64).copy(),
         cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
         host_first=host_first,
         host_free=np.diff(host_first),

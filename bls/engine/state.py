@@ -604,6 +604,8 @@ class BatchState(State):
         Rows that are withdrawn, by (instant, row).
     child_first, child_row : int64
         Who depends on whom: the children of row r are ``child_row[child_first[r]:child_first[r + 1]]``.
+    unmet : int64 (n,)
+        For how many jobs each row still waits; empty where none waits for several.
     host_first : int64 (H + 1,); host_free : int64 (H,); host_of : int64 (M,)
         Cores of the hosts; free cores of each (kept only for allocators that ask); host of each core.
     outage_first : int64 (V + 1,); outage_down, outage_up : int64
@@ -726,6 +728,7 @@ class BatchState(State):
     cancel_order: Ints
     child_first: Ints
     child_row: Ints
+    unmet: Ints
     host_first: Ints
     host_free: Ints
     host_of: Ints

@@ -62,7 +62,11 @@ _READ = f"read are {', '.join(READERS)}; bls.Workload.from_jobs takes jobs of an
 
 
 def read_workload(
-    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format", cancelled: bool = False
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    where: str = "--format",
+    cancelled: bool | None = False,
 ) -> Workload:
     """Read a workload file.
 
@@ -76,8 +80,9 @@ def read_workload(
         several formats have the ending, what the first lines look like; ``swf`` where they are no other's.
     where : str
         The option ``format`` was given in, for messages.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
+    cancelled : bool or None
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None:
+        where the reader can tell.
 
     Raises
     ------
@@ -91,11 +96,13 @@ def read_workload(
         path = sample_path()
     name = format or format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
-    if cancelled and "cancelled" not in signature(reader).parameters:
+    tells = "cancelled" in signature(reader).parameters
+    if cancelled and not tells:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
     try:
         with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
-            workload = partial(cast(Any, reader), cancelled=True)(path) if cancelled else reader(path)
+            wanted = tells if cancelled is None else cancelled
+            workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     except InputError as error:
         if name in READERS and (other := other_format(path)) is not None:
             raise InputError(f"{path}: is {other}, which is not read; {_READ}") from None

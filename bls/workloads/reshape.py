@@ -34,7 +34,7 @@ FACTORS = (0.001, 1000.0)
 # factors, no product below is beyond int64.
 _MOST_DENOMINATOR = 10**7
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 
 #: What a selection may be, beside ``select``'s.
 _FORMS = "as window:2003-01-01+30d, window:2003-01-01T12:00..2003-02-01 or window:7d+24h"

@@ -27,6 +27,7 @@ from bls.workloads.columns import (
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered
+from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
@@ -116,6 +117,19 @@ class Workload:
     names : mapping of int to str
         What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
         numbers. The names of one log are kept once, whichever of its jobs are taken.
+    labels : mapping of str to mapping of int to str
+        What the log calls the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
+        Names of queues, partitions and QOS may be in the header instead.
+    rejected : tuple of Reject
+        The first lines of each reason (``bls.workloads.rejected``), with what is wrong in them, where the reader says it.
+    remarks : tuple of str
+        What a reader has assumed of the file, one line each, for people to read.
+    also_preceding : mapping of int to tuple of int
+        Further jobs, besides ``preceding``, after whose end a job is submitted: their numbers by its number. Its think time
+        counts from the last of these ends.
+    ids : mapping of int to str
+        What a log calls each single job, by job number, where it has a text for it, as Batsim's ``w0!17``; empty where
+        the log has only numbers.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
 
@@ -157,6 +171,11 @@ class Workload:
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
+    ids: Mapping[int, str] = field(default_factory=dict)
+    also_preceding: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    rejected: tuple[Reject, ...] = ()
+    remarks: tuple[str, ...] = ()
+    labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -168,6 +187,10 @@ class Workload:
         extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
         object.__setattr__(self, "names", kept_names(self.names, self.source))
+        object.__setattr__(self, "ids", kept_names(self.ids, self.source))
+        labels = {name: kept_names(known, self.source) for name, known in self.labels.items()}
+        object.__setattr__(self, "labels", MappingProxyType(labels))
+        object.__setattr__(self, "also_preceding", MappingProxyType(dict(self.also_preceding)))
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -202,7 +225,7 @@ class Workload:
             [
                 ("workload", self.source or "–"),
                 ("jobs", f"{len(self)}"),
-                ("lines", f"{self.n_lines}, {rejects_text(self.rejects)}"),
+                ("lines", f"{self.n_lines}, {rejects_text(self.rejects, self.rejected)}"),
                 ("submits", " to ".join(map(format_ns, span))),
                 ("cores of a job", f"{self.cores.min()} to {self.cores.max()}"),
                 ("run times", f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}"),
@@ -234,11 +257,18 @@ class Workload:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values |= {name: packed(values[name]) for name in OPTIONAL}
         values["extras"] = {name: packed(column) for name, column in self.extras.items()}
-        return Workload, tuple((values | {"rejects": dict(self.rejects), "names": dict(self.names)}).values())
+        plain: dict[str, Any] = {name: dict(values[name]) for name in ("rejects", "names", "ids", "also_preceding")}
+        plain["labels"] = {name: dict(known) for name, known in self.labels.items()}
+        return Workload, tuple((values | plain).values())
 
     def job_name(self, row: int) -> str | None:
-        """What the log calls the job of a row; None where it does not."""
-        return self.names.get(int(self.application[row]))
+        """The id of a row's job where it is a text, else the name of what it runs; None where the log has neither."""
+        return self.ids.get(int(self.job_id[row])) or self.names.get(int(self.application[row]))
+
+    @property
+    def numbers_of_ids(self) -> dict[str, list[int]]:
+        """The job number of each of the :attr:`ids`."""
+        return {name: [number] for number, name in self.ids.items()}
 
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.
@@ -260,7 +290,13 @@ class Workload:
         rejected = np.any([*reasons.values()], axis=0)
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
-        return self.take(~rejected, rejects={**self.rejects, **counted})
+        first = [
+            Reject(reason, int(self.line[row]), "cores", f"{self.cores[row]}" if reason == TOO_WIDE else "")
+            for reason, mask in reasons.items()
+            for row in np.flatnonzero(mask)[:KEPT].tolist()
+        ]
+        named = first_rejects((*self.rejected, *first))
+        return self.take(~rejected, rejects={**self.rejects, **counted}, rejected=named)
 
     @property
     def selected_text(self) -> str:
@@ -282,6 +318,11 @@ class Workload:
         extra: Mapping[str, Array] | None = None,
         extras: Mapping[str, Array] | None = None,
         names: Mapping[int, str] | None = None,
+        ids: Mapping[int, str] | None = None,
+        also_preceding: Mapping[int, tuple[int, ...]] | None = None,
+        rejected: Iterable[Reject] = (),
+        remarks: Iterable[str] = (),
+        labels: Mapping[str, Mapping[int, str]] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -300,6 +341,16 @@ class Workload:
             Further columns of the log, by name, as long as the others or one number for all rows.
         names : mapping of int to str, optional
             What the numbers of ``application`` stand for.
+        ids : mapping of int to str, optional
+            The texts that the file has as ids of jobs, by job number.
+        also_preceding : mapping of int to tuple of int, optional
+            Further preceding jobs of jobs that have several, by job number.
+        rejected : iterable of Reject
+            The first lines of each reason, without the duplicates.
+        remarks : iterable of str
+            As the attribute.
+        labels : mapping of str to mapping of int to str, optional
+            As the attribute.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
 
@@ -312,7 +363,7 @@ class Workload:
             if name not in OPTIONAL:
                 raise one_of("column", name, OPTIONAL, source)
         if len(columns[0]) == 0:
-            raise no_valid_job(source, n_lines, rejects)
+            raise no_valid_job(source, n_lines, rejects, rejected)
         named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
         others = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
@@ -320,6 +371,10 @@ class Workload:
         if not ascends(np.asarray(columns[0])):
             kept = np.sort(np.unique(columns[0], return_index=True)[1])
             duplicates = len(columns[0]) - len(kept)
+            again = np.setdiff1d(np.arange(len(columns[0])), kept, assume_unique=True)[:KEPT]
+            numbers, lines = np.asarray(columns[0])[again].tolist(), np.asarray(columns[5])[again].tolist()
+            twice = [Reject(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)]
+            rejected = first_rejects((*rejected, *twice))
             submit = submit[kept]
         if np.any(submit[1:] < submit[:-1]):
             reordered = int(np.count_nonzero(submit < np.maximum.accumulate(submit)))
@@ -340,6 +395,11 @@ class Workload:
             n_lines=n_lines,
             extras=others,
             names=names or {},
+            ids=ids or {},
+            also_preceding=also_preceding or {},
+            rejected=tuple(rejected),
+            remarks=tuple(remarks),
+            labels=labels or {},
         )
 
     @classmethod
@@ -389,13 +449,8 @@ class Workload:
 OTHER_FORMAT = "; perhaps it is in another format"
 
 
-def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int]) -> InputError:
+def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[Reject] = ()) -> InputError:
     """What there is to say of a file of which no line is a job."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
     other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""
-    return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
-
-
-def rejects_text(rejects: Mapping[str, int]) -> str:
-    """The reasons that occurred, as ``malformed 3, no run time 1``, or ``no rejects``."""
-    return ", ".join(f"{reason} {count}" for reason, count in rejects.items() if count) or "no rejects"
+    return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects, rejected)}{other}")

@@ -248,7 +248,7 @@ def _machine(log: Workload, shared: ScenarioOptions, chosen: SlurmChoice, *, rep
 
 
 def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: bool) -> None:
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
@@ -257,7 +257,9 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     log = scenario.workload
     # Every line of the file is accounted for.
     rejected = "rejected: " if any(log.rejects.values()) else ""
-    say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects)}")
+    say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects, log.rejected)}")
+    for remark in log.remarks:
+        say(f"workload: {remark}")
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)

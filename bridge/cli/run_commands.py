@@ -159,7 +159,10 @@ def command_line(first_word: str) -> typer.Typer:
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name, (home, group) in _GROUPS.items():
         if alone in (None, name):
-            app.add_typer(getattr(import_module(home), group), name=name)
+            several = getattr(import_module(home), group)
+            for one in several.registered_commands:
+                one.cls = QuickCommand
+            app.add_typer(several, name=name)
     return app
 
 
@@ -188,15 +191,18 @@ def _root(
 
 def _say_jobs(jobs: Any) -> None:
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
+    for remark in jobs.remarks:
+        say(f"workload: {remark}")
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
+    from bridge.scenarios.map_words import unmatched_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.scenarios.wishes import wish_words
@@ -207,7 +213,7 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
         say(words)
     of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (*of_log, limits, wish_words(scenario), *power_words(scenario)):
+    for words in (*of_log, limits, wish_words(scenario), unmatched_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
@@ -376,6 +382,8 @@ def run_command(
     jobs, machine = shared.jobs(log, replayed=replayed)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
+    if trace is not None:
+        trace.check_cores(machine.n_cores)
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tables.tasks or (trace is not None and trace.needs_tasks(scenario.platform.machine()))
         result = run(

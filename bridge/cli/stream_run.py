@@ -37,8 +37,8 @@ from bls.options import (
 from bls.stream import Arrivals, check_streamed
 from bls.workloads import format_of, sample_path
 from bls.workloads.readers.swf import swf_blocks
+from bls.workloads.rejected import rejects_text
 from bls.workloads.seeded import is_seeded
-from bls.workloads.workload import rejects_text
 from bridge.live.progress import Progress
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
@@ -122,6 +122,8 @@ def stream_run(
     account = result.workload
     rejected = "rejected: " if any(account["rejects"].values()) else ""
     say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    for remark in begin.remarks:
+        say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, shared.platform, replayed=True):
         say(words)

@@ -98,7 +98,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.time_limits import time_limit_words
 
@@ -109,11 +109,11 @@ def _say_prepared(preparation: Preparation) -> None:
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
             f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
-            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
+            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}"
         )
         options = preparation.options.get(place, ())
         of_log = log_words(jobs, ready.platform, options)
-        for words in (*machine_words, *of_log, time_limit_words(jobs, options)):
+        for words in (*jobs.remarks, *machine_words, *of_log, time_limit_words(jobs, options)):
             if words and words not in said:
                 say(words)
                 said.add(words)

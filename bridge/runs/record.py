@@ -8,6 +8,7 @@ from typing import Any
 
 from bls.workloads.workload import Workload
 from bridge.runs.directory import write_record
+from bridge.runs.job_names import IDS
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
@@ -30,6 +31,7 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "clamped": workload.clamped,
         "jobs": len(workload),
         **({"waiting": workload.waiting} if workload.waiting else {}),
+        **({IDS: True} if workload.ids else {}),
     }
 
 

@@ -497,15 +497,24 @@ class Result:
         """What the observers noted, one row each time."""
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
-    def story(self, job: int) -> str:
+    def story(self, job: int | str) -> str:
         """What happened to one job, and why, one line per event (``bridge.runs.story``).
+
+        Parameters
+        ----------
+        job : int or str
+            Its number, or another word that names it (``bls.workloads.job_words``), as ``"900_2"``.
 
         Raises
         ------
         InputError
             If there is no such job; the message lists those that there are.
         """
+        from bls.workloads.job_words import JobWords
         from bridge.runs.story import job_story
+
+        if isinstance(job, str):
+            job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
 
         passes = self.notes.decision_columns if len(self.decisions) else None
         releases = None if self.ledger.releases is None else self.releases
@@ -561,9 +570,10 @@ class Result:
         InputError
             If one of them cannot be, nothing is in that part, or there is a trace already.
         """
+        from bls.workloads.job_words import JobWords
         from bridge.runs.tracing import TraceRequest, part_of
 
-        part = part_of(window, cores, jobs)
+        part = part_of(window, cores, jobs, JobWords.of(self.ledger.jobs.job_id, self.notes.names))
         return TraceRequest((format,), TRACE_DETAIL.check(detail, "detail"), part).write(self.traced, Path(path))[0]
 
     def summary(self) -> list[tuple[str, str]]:

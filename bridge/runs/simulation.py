@@ -152,6 +152,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     return Ledger(
         *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
         cut_because=dict(simulator.losses),
+        ids=workload.ids,
     )
 
 
@@ -205,8 +206,8 @@ def batch_simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    dependencies, names, power = scenario.circumstances.dependencies, scenario.workload.names, scenario.power
-    application = scenario.workload.application[simulator.columns().origin]
+    dependencies, workload, power = scenario.circumstances.dependencies, scenario.workload, scenario.power
+    rows = simulator.columns().origin.tolist() if workload.names or workload.ids else None
     return BatchNotes(
         decisions=simulator.decisions(),
         decision_columns=simulator.decision_columns(),
@@ -217,7 +218,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
-        names=[names.get(number, "") for number in application.tolist()] if names else None,
+        names=None if rows is None else [workload.job_name(row) or "" for row in rows],
         host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
         boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
         predicted_power=simulator.predicted_power(),
@@ -288,6 +289,10 @@ def run(
         )
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
+        if (depends := scenario.circumstances.dependencies) is not None and depends.several:
+            raise InputError(
+                "--fair-start: not with jobs that wait for several others; allowed: one preceding job each"
+            )
         if scenario.power is not None and scenario.power.limits_jobs:
             raise InputError(
                 "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"

@@ -218,7 +218,7 @@ def test_names_go_with_their_jobs() -> None:
     assert [again.job_name(row) for row in range(2)] == ["a", "b"]
     both = merge([workload, log({"submit_s": 0, "run_s": 5, "cores": 1, "name": "b"})], align="start")
     assert sorted((int(number), both.names[number]) for number in both.application.tolist() if number >= 0) == [
-        (1, "b"), (1, "b"), (2, "a"), (3, "b"),
+        (1, "b"), (1, "b"), (1, "b"), (2, "a"),
     ]  # fmt: skip
     assert len({both.names[number] for number in both.names}) == 2
 

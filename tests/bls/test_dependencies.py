@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -122,3 +123,46 @@ def test_agrees_with_a_slow_search(preceding: list[int]) -> None:
         children = found.child_row[found.child_first[job] : found.child_first[job + 1]].tolist()
         assert children == [other for other, parent in sorted(parents.items()) if parent == job]
     assert found.missing == sum(before >= len(preceding) for before in preceding)
+
+
+def several(*rows: tuple[int, ...]) -> Workload:
+    """Jobs 1, 2, … on one core each, submitted at 0; a row is a run time in s and the jobs that precede it."""
+    jobs = [
+        {"job_id": k, "submit_s": 0, "run_s": run, "cores": 1, "preceding": before[0] if before else -1, "think_s": 3}
+        for k, (run, *before) in enumerate(rows, 1)
+    ]
+    made = Workload.from_jobs(jobs)
+    return replace(made, also_preceding={k: tuple(row[2:]) for k, row in enumerate(rows, 1) if len(row) > 2})
+
+
+def test_several_by_hand() -> None:
+    found = dependencies(several((10,), (20,), (5, 1, 2), (5, 9, 3), (5, 9, 8), (5, 2, 2)))
+    assert found.depends_on.tolist() == [-1, -1, 0, 2, -1, 1]
+    assert found.waits_for.tolist() == [0, 0, 2, 1, 0, 1]
+    assert found.child_first.tolist() == [0, 1, 3, 4, 4, 4, 4]
+    assert found.child_row.tolist() == [2, 2, 5, 3]
+    assert (found.missing, len(found), found.several) == (2, 3, True)
+
+
+def test_circles_through_lists_are_named() -> None:
+    with pytest.raises(InputError, match="jobs wait for each other: 2 before 3 before 2"):
+        dependencies(several((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "starts"),
+    [
+        (((10,), (20,), (5, 1, 2)), [0, 0, 23]),
+        (((20,), (10,), (5, 1, 2)), [0, 0, 23]),
+        (((10,), (5, 1), (30,), (5, 2, 3, 1), (1, 4, 99)), [0, 13, 0, 33, 41]),
+        (((10,), (10,), (5, 2, 1)), [0, 0, 13]),
+    ],
+)
+def test_a_job_starts_after_the_last_of_those_that_it_names(
+    rows: tuple[tuple[int, ...], ...], starts: list[int]
+) -> None:
+    made, waiting = several(*rows), Surroundings(dependencies=True)
+    result = bridge.simulate(made, als="recorded", surroundings=waiting)
+    assert (result.jobs.sort_values("job_id")["start_ns"] // NS).tolist() == starts
+    with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
+        bridge.simulate(made, als="recorded", surroundings=waiting, fair_start=True)

@@ -270,8 +270,9 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
 
 def test_every_column_is_written_or_said_to_be_lost() -> None:
     # A new column of workloads must be dealt with here, too.
-    said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "line"}
+    said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
     not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
+    not_columns |= {"labels", "rejected", "remarks"}
     assert {entry.name for entry in fields(Workload)} <= said | not_columns
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import Paired, paired
@@ -165,7 +166,7 @@ def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) 
         if value == base or str(value) == str(base):
             return value
     try:
-        number = float(str(base))
+        number = parse_real(str(base))
     except ValueError:
         number = float("nan")
     for value in values:

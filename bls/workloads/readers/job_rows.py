@@ -11,12 +11,13 @@ import numpy as np
 
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers.line_blocks import Readable, line_blocks
+from bls.workloads.rejected import KEPT, Reject, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["JobRows", "Names", "exact_ns", "kilobytes", "number", "seconds_ns", "text_lines", "whole"]
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NANO = Decimal("1e-9")
 _MOST_S = Decimal(MAX_NS) * _NANO
@@ -29,7 +30,7 @@ _UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
 
 
 def number(word: str) -> Decimal | None:
-    """The value of a decimal number without an exponent; None for any other word."""
+    """The value of a decimal number, perhaps with an exponent; None for any other word."""
     return Decimal(word) if _NUMBER.fullmatch(word) else None
 
 
@@ -113,6 +114,11 @@ class JobRows:
         self.header: list[str] = []
         self.rejects = {MALFORMED: 0, NO_RUN_TIME: 0, NO_PROCESSORS: 0}
         self.n_lines = 0
+        self.ids: dict[int, str] = {}
+        self.also_preceding: dict[int, tuple[int, ...]] = {}
+        self.rejected: list[Reject] = []
+        self.remarks: list[str] = []
+        self.labels: dict[str, Names] = {}
         self._base = [array("q") for _ in range(6)]
         self._others: dict[str, array[int]] = {}
         self._further = tuple(further)
@@ -120,11 +126,13 @@ class JobRows:
     def __len__(self) -> int:
         return len(self._base[0])
 
-    def count(self, reason: str) -> None:
-        """Count a line, and why it is no job; an empty reason is that of a job."""
+    def count(self, reason: str, line: int = 0, field: str = "", word: object = "") -> None:
+        """Count a line, and why it is no job, and which field decided it; an empty reason is that of a job."""
         self.n_lines += 1
         if reason:
             self.rejects[reason] = self.rejects.get(reason, 0) + 1
+            if line and self.rejects[reason] <= KEPT:
+                self.rejected.append(Reject(reason, line, field, f"{word}"))
 
     def add(
         self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int
@@ -162,4 +170,9 @@ class JobRows:
             extra={name: column for name, column in others.items() if name in OPTIONAL},
             extras={name: column for name, column in others.items() if name in self._further},
             names=None if names is None else {number: name for name, number in names.known.items()},
+            ids=self.ids,
+            also_preceding=self.also_preceding,
+            rejected=first_rejects(self.rejected),
+            remarks=self.remarks,
+            labels={column: {k: name for name, k in names.known.items()} for column, names in self.labels.items()},
         )

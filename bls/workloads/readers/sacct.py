@@ -121,10 +121,12 @@ class _Reader:
         self._rows = JobRows(source, dump.further)
         self._earliest = MAX_NS
         self._names = {name: Names() for name in _NAMED}
+        self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
         self._ambiguous = f"free text in {' or '.join(dump.free)}"
 
     def read(self, line: int, words: list[dict[str, str]]) -> None:
-        self._rows.count(self._read(line, words))
+        reason = self._read(line, words)
+        self._rows.count(reason, line, *_decides(reason, words))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
         """Add the line's job, or say why there is none."""
@@ -195,6 +197,25 @@ class _Reader:
         self._rows.header += [f"; {comment.lstrip('# ')}" for comment in header]
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
         return self._rows.workload(start_s * NS_PER_S, self._names["application"])
+
+
+def _decides(reason: str, words: list[dict[str, str]]) -> tuple[str, str]:
+    """What a job's word is used for that decides why its line is no job, and that word; nothing for other lines."""
+    if len(words) != 1 or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
+        return "", ""
+    word = words[0]
+    start, end = time_ns(word["start"]), time_ns(word["end"])
+    run = "elapsed_raw" if word["elapsed_raw"] else "elapsed"
+    cores = next((name for name in ("alloc_cores", "n_cores", "req_cores") if word[name]), "alloc_tres")
+    wrong = {
+        "job_id": job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
+        "submit": time_ns(word["submit"]) is None,
+        "limit": limit_ns(word["limit_raw"], word["limit"]) is None,
+        run: _run_ns(word, start, end) is None,
+    }
+    others = {NOT_ENDED: "state", NO_RUN_TIME: run, NO_PROCESSORS: cores}
+    name = others.get(reason) or next((name for name, is_wrong in wrong.items() if is_wrong), cores)
+    return name, word[name]
 
 
 def _is_sound(word: dict[str, str]) -> bool:

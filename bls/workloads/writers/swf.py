@@ -79,12 +79,14 @@ def write_swf(
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
     """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``,
-    ``names``, and the names of extra columns beyond the third."""
+    ``names``, ``ids``, ``also_preceding``, and the names of extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
         "cancel_ns": (workload.cancel_ns >= 0) & ~workload.run_unknown,
         "names": len(workload.names) > 0,
+        "ids": len(workload.ids) > 0,
+        "also_preceding": len(workload.also_preceding) > 0,
     }
     return (*(name for name, rows in lost.items() if np.any(rows)), *list(_all_further(workload))[MAX_EXTRAS:])
 

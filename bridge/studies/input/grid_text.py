@@ -16,6 +16,7 @@ from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real, parse_whole
 
 __all__ = ["grid_text"]
 
@@ -42,7 +43,7 @@ def grid_text(
         varied = shared.applications is not None or takes_variation(shared.lengths or "")
         variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"
     try:
-        variations = [float(text) for text in _words(variation)]
+        variations = [parse_real(text) for text in _words(variation)]
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
     for value in variations:
@@ -80,7 +81,8 @@ def grid_text(
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    return seeds_of(int(text) if text.strip().isdecimal() and len(text) < 9 else text, "--seeds")
+    word = text.strip()
+    return seeds_of(parse_whole(word) if word.isascii() and word.isdecimal() and len(text) < 9 else text, "--seeds")
 
 
 def _words(text: str) -> list[str]:
