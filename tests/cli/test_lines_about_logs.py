@@ -66,7 +66,7 @@ def test_a_stream_says_it_and_writes_the_same_table(here: Path) -> None:
     (here / "w.sacct").write_text(HEADER + HELD + GPUS)
     twolevel("workload", "cut", "w.sacct", "-o", "w.swf")
     assert "; Field 19: begin_ns" in (here / "w.swf").read_text()
-    shared = ("w.swf", "--platform", "m.toml", "--als", "recorded")
+    shared = ("w.swf", "--platform", "m.toml", "--als", "recorded", "--no-trace")
     assert ONE_HELD in twolevel("run", *shared, "--stream", "--out", "s").err
-    twolevel("run", *shared, "--no-trace", "--out", "o")
+    twolevel("run", *shared, "--out", "o")
     assert (here / "s/jobs.parquet").read_bytes() == (here / "o/jobs.parquet").read_bytes()
