@@ -169,6 +169,8 @@ def given_for(
         corrections_ns=np.array(CORRECTIONS_NS),
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
+        switch_level=platform.topology.level,
+        switch_hosts=platform.topology.hosts,
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())

@@ -206,8 +206,8 @@ class Stretch:
             cores=self.column(b.CORES),
             n_cores=self.simulator.platform.n_cores,
             held_cores=self.column(b.HELD_CORES),
-            eligible_ns=np.maximum(eligible, begin),
-            left_ns=np.where((start < 0) & (eligible >= 0), end, -1),
+            eligible_ns=np.where(eligible < 0, -1, np.maximum(eligible, begin)),
+            left_ns=np.where(start < 0, end, -1),
         )
         return schedule, Allocations(*self.simulator.allocations())
 

@@ -110,7 +110,7 @@ class JobRecords(Columns):
         What became of it, a place in :data:`STATES`; default ``completed``.
     eligible_ns : ndarray of int64, shape (n,)
         Instant at which it could first have started: ``begin_ns``, which is the default, or later if it depended on another
-        job; of a later attempt the instant at which the one before was cut.
+        job; of a later attempt the instant at which the one before was cut; -1 if it was withdrawn before.
     begin_ns : ndarray of int64, shape (n,)
         Instant from which the job may join the queue, and its wait counts: its submit, which is the default, or later.
     held_cores : ndarray of int64, shape (n,)
@@ -412,7 +412,8 @@ class Ledger:
     ``moldable`` where they may start with fewer cores than they ask for. ``cut_because`` has, by row of ``jobs``, why those
     ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
     gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
-    tells, where it is cut out of a longer one: what waits at the end of it has not started in it.
+    tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``shows`` is what has rows
+    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone.
     """
 
     machine: Machine
@@ -430,3 +431,4 @@ class Ledger:
     techniques: tuple[str, ...] = ()
     technique: Array | None = None
     window_ns: tuple[int, int] | None = None
+    shows: str = "cores"

@@ -99,6 +99,8 @@ class Given:
     memory: Array = field(default_factory=lambda: np.zeros(0))
     switch_lo: Array = field(default_factory=_none)
     switch_hi: Array = field(default_factory=_none)
+    switch_level: Array = field(default_factory=_none)
+    switch_hosts: Array = field(default_factory=_none)
     parameters: tuple[int, ...] = ()
     power: PowerState | None = None
     domains: DomainState | None = None
@@ -278,6 +280,8 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
         host_free=nothing,
         switch_lo=own(given.switch_lo, np.int64),
         switch_hi=own(given.switch_hi, np.int64),
+        switch_level=own(given.switch_level, np.int64),
+        switch_hosts=own(given.switch_hosts, np.int64),
         wanted_lo=nothing,
         wanted_hi=nothing,
         parameters=np.array(given.parameters, np.int64),

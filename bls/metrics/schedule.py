@@ -57,7 +57,7 @@ class Schedule:
     why, state : int64 (n,)
         Numbers of :data:`WHY` and :data:`STATES`.
     eligible_ns : int64 (n,)
-        Instant at which the row joined the queue.
+        Instant at which the row joined the queue; -1 if it was withdrawn before.
     begin_ns : int64 (n,)
         Instant from which the job's wait counts: its submit, or later where it could not join the queue before.
     left_ns : int64 (n,)

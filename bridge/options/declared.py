@@ -111,11 +111,12 @@ NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Wr
 TRACE_DETAIL = Choice(
     name="--trace-detail",
     panel=Panel.TRACES,
-    default="task",
+    default="auto",
     metavar="DETAIL",
-    choices=("job", "chunk", "task"),
+    choices=("auto", "lane", "host", "job", "chunk", "task"),
     what="detail",
-    help="What a trace shows on cores: each job, chunk or task",
+    help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task on them; auto: task, or "
+    "on more than 4,096 cores, in formats for viewers, host or lane",
 )
 TRACE_WINDOW = Option[str | None](
     name="--trace-window",

@@ -298,7 +298,8 @@ class Course:
                 raise
 
     def _withdraw(self, row: int) -> None:
-        self.book.withdraw(row, self.now_ns)
+        parent = self._dependents.parent(int(self.book.columns.origin[row]))
+        self.book.withdraw(row, self.now_ns, held=parent >= 0 and self.book.over_for_good(parent) < 0)
         self._left(row)
         self._tell_put_off()
         if row in self.book.number:

@@ -42,7 +42,7 @@ __all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_
 
 #: The metrics that stand on top.
 MAIN_METRICS = (
-    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation"),
+    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation"),
     *("mean_imbalance", "energy_j", "peak_power_w", "tasks"),
 )
 

@@ -185,6 +185,7 @@ def summary_rows(
         ("mean wait", span("mean_wait_ns")),
         ("mean response", span("mean_response_ns")),
         ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
+        *([("computing utilisation", text("computing_utilisation", ".4f"))] if metrics["tasks"] else []),
         ("utilisation", text("utilisation", ".4f")),
         ("mean imbalance", text("mean_imbalance", ".4f")),
     ]
@@ -450,7 +451,7 @@ class Result:
             downtime=notes.downtime,
             fst_ns=notes.fair_start_ns,
         )
-        found = batch | self._application_metrics(self.application_notes.loops.T)
+        found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
@@ -460,7 +461,8 @@ class Result:
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        return MappingProxyType(main_metrics(self._schedule()) | self._application_metrics())
+        batch = main_metrics(self._schedule())
+        return MappingProxyType(batch | self._application_metrics(batch["makespan_ns"], detail=False))
 
     def _schedule(self) -> Schedule:
         # Not kept: it has a dozen columns of its own, and what is made of it is.
@@ -480,9 +482,10 @@ class Result:
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
         )
 
-    def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
-        jobs = self.ledger.jobs
-        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+    def _application_metrics(self, makespan_ns: int, *, detail: bool = True) -> dict[str, Any]:
+        jobs, loops = self.ledger.jobs, self.application_notes.loops.T
+        capacity_ns = float(self.ledger.machine.n_cores * makespan_ns)
+        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops, capacity_ns, detail=detail)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -542,7 +545,9 @@ class Result:
         format : str
             The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, or one of your own.
         detail : str
-            ``job``, ``chunk`` or ``task``: what is shown on cores.
+            What has rows: ``lane`` (jobs alone), ``host`` (and hosts), or ``job``, ``chunk`` or ``task``: cores, too, and
+            what is shown on them. By default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers, ``host``
+            or ``lane``.
         window, cores, jobs : str, optional
             Only a part of the run, as ``2h..3h``, ``0-63``, ``40-60``.
 

@@ -182,7 +182,7 @@ def run_stream(
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
     metrics = streamed_metrics(_Written(path, over_time.n_cores), over_time) | application_metrics(
-        no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan)
+        no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
     account = {
         "source": arrivals.source,

@@ -17,7 +17,8 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
-from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.scenarios.machine import platform_for, warn_of_paper_machine
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from traces.base.errors import InputError, PluginError, shown
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from bridge.studies.plots import StudyPlots
 
 __all__ = ["Cell", "Grid", "Rows", "run_grid"]
+
+#: One run's row: its place on the axes and its metrics.
+Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,19 +86,19 @@ class Grid:
     def __len__(self) -> int:
         return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
 
+    def axes(self) -> Iterator[Cell]:
+        """The place of every run on the axes: policies slowest, seeds fastest."""
+        names = ("bls", "backfill", "als", "variation", "seed")
+        for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
+            yield dict(zip(names, place, strict=True))
+
     def cells(self) -> Iterator[Options]:
-        """The options of every run: policies slowest, seeds fastest."""
-        for bls, backfill, als, variation, seed in product(
-            self.bls, self.backfill, self.als, self.variation, self.seeds
-        ):
-            rules = replace(self.options.rules, backfill=backfill)
-            cell = replace(self.options, bls=bls, als=als, variation=variation, seed=seed, rules=rules)
+        """The options of every run, in the order of :meth:`axes`."""
+        for place in self.axes():
+            rules = replace(self.options.rules, backfill=place.pop("backfill"))
+            cell = replace(self.options, **place, rules=rules)
             # Beside others recorded run times are what they are compared with, and the options are theirs.
-            yield cell.without_applications() if als == RECORDED and len(self.als) > 1 else cell
-
-
-#: One run's row: its place on the axes and its metrics.
-Cell = dict[str, Any]
+            yield cell.without_applications() if cell.als == RECORDED and len(self.als) > 1 else cell
 
 
 class Rows(list[Cell]):
@@ -152,7 +156,7 @@ def _failure(outcome: Outcome, options: Options) -> Exception:
 @errors_name_keywords
 def run_grid(
     workload: Workload,
-    platform: Platform,
+    platform: Platform | str | Path,
     grid: Grid,
     *,
     workers: int | None = None,
@@ -165,7 +169,9 @@ def run_grid(
     ----------
     workload : Workload
         Fitted and selected.
-    platform : Platform
+    platform : Platform, str or Path
+        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), or ``log``: the machine that
+        the log names. ``Platform()`` is the paper's machine, too, with a warning if the log names another one.
     grid : Grid
     workers : int, optional
         How many run at once, each in a process of its own; default one per processor. Policies, techniques and allocators that
@@ -186,7 +192,12 @@ def run_grid(
     TwolevelError
         If one cannot be run.
     """
-    runs = list(grid.cells())
+    if isinstance(platform, Platform):
+        warn_of_paper_machine(workload, platform)
+    else:
+        platform = platform_for(platform, workload, replayed=False)
+    runs, axes = list(grid.cells()), list(grid.axes())
+    check_slack((run.slack, run.bls) for run in runs)
     prepared = Prepared(workload, platform, known_jobs)
     for options in runs:  # an unknown name is said before anything is simulated
         if options.seed == grid.seeds[0]:
@@ -202,9 +213,7 @@ def run_grid(
         options = runs[outcome.place]
         if outcome.metrics is None:
             raise _failure(outcome, options)
-        axes: Cell = {"bls": options.bls, "backfill": options.rules.backfill, "als": options.als}
-        axes |= {"variation": options.variation, "seed": options.seed}
-        rows[outcome.place] = axes | outcome.metrics
+        rows[outcome.place] = axes[outcome.place] | outcome.metrics
         watch(len(rows), -1)
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 

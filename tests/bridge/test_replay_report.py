@@ -18,6 +18,7 @@ from slurm_here import needs_slurm
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.replay.report.asked import Asked, given_plan
+from bridge.replay.report.finished import put_report
 from bridge.replay.report.measures import (
     Interval,
     classes,
@@ -200,6 +201,7 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
         ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
         ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
         ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
+        ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999"),
         ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
         ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
         ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
@@ -378,3 +380,32 @@ def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail
     assert ran.code == 2
     assert ran.err.endswith("results: s, without a report\ntwolevel: no report\n")
     assert sorted(path.name for path in Path("s").iterdir()) == ["jobs.parquet", "run.json", "slurm"]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_report_removes_only_what_the_record_lists(tmp_path: Path, linked: bool) -> None:
+    folder, outside = tmp_path / "r", tmp_path / "thesis"
+    for place in (folder / "report", outside):
+        place.mkdir(parents=True)
+    outside.joinpath("old.md").write_text("mine")
+    if linked:
+        (folder / "report").rmdir()
+        (folder / "report").symlink_to(outside)
+    for name in ("old.md", "report.md"):
+        (folder / "report" / name).write_text("old.md" if name == "old.md" and not linked else "mine")
+    listed = ["run.json", "report/old.md", "report/../../thesis/old.md", "jobs.parquet"]
+    (folder / "run.json").write_text(json.dumps({"versions": {"twolevel": "0"}, "files": listed, "replay": {}}))
+
+    def write(made: Path) -> None:
+        made.mkdir()
+        (made / "report.md").write_text("new")
+
+    put_report(folder, write)
+    assert (folder / "report" / "report.md").read_text() == "new"
+    assert outside.joinpath("old.md").read_text() == "mine"
+    if linked:
+        assert (folder / "report~").is_symlink()
+        assert outside.joinpath("report.md").read_text() == "mine"
+    else:
+        assert sorted(path.name for path in (folder / "report").iterdir()) == ["report.md", "report.md~"]
+    assert json.loads((folder / "run.json").read_text())["files"] == ["jobs.parquet", "report/report.md", "run.json"]

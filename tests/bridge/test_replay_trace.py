@@ -93,6 +93,7 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
     assert eligible[7, 0] == end[6, 0] + 5.5
     assert eligible[8, 0] == 60
     assert frame.state[10, 0] == "cancelled"
+    assert eligible[10, 0] < 0  # it never was
     assert eligible[11, 0] == 75
     assert 75 <= start[11, 0] < 400
     late = start - eligible

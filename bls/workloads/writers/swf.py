@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -25,6 +26,7 @@ from bls.workloads.columns import BEGIN, OPTIONAL
 from bls.workloads.header import NAMED_FIELD, moved_header
 from bls.workloads.workload import NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
+from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.exporters.swf_lines import STATUS, swf_lines
 from traces.ledger import STATES
@@ -212,7 +214,7 @@ def _opened(target: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
         return
     name = os.fspath(target)
     try:
-        with open(name, "wb") as file:
+        with whole_file(Path(name)) as partial, partial.open("wb") as file:
             if not str(name).endswith(".gz"):
                 yield file
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,14 +47,14 @@ def _numbered(header: Iterable[str], title: str) -> dict[int, tuple[str, ...]]:
     for line in header:
         fact = FACT.fullmatch(line)
         if fact and fact[1] == title:
-            number, *words = fact[2].split()
-            if number.rstrip(":").isdigit():
+            number, *words = fact[2].split() or [""]
+            if re.fullmatch(r"[0-9]{1,18}:*", number):
                 found[int(number.rstrip(":"))] = tuple(word.strip('",;:()') for word in words)
     return found
 
 
 def _whole(word: str) -> int:
-    return int(word) if word.isascii() and word.isdigit() else -1
+    return int(word) if re.fullmatch(r"[0-9]{1,18}", word) else -1
 
 
 #: What sacct writes where there are no nodes.
