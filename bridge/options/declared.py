@@ -96,7 +96,7 @@ TRACE_FORMATS = Option(
     metavar="FORMATS",
     names="traces.exporters:EXPORTERS",
     bare="otf2",
-    help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, one's own; or none",
+    help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none",
 )
 #: Of commands that write none where nothing is said.
 TRACE = Option[str | None](

@@ -552,7 +552,7 @@ class Result:
         ----------
         path : str or Path
         format : str
-            The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, or one of your own.
+            The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, ``text``, or one of your own.
         detail : str
             What has rows: ``lane`` (jobs alone), ``host`` (and hosts), or ``job``, ``chunk`` or ``task``: cores, too, and
             what is shown on them. By default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers, ``host``
