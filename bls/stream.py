@@ -24,7 +24,6 @@ from bls.metrics.schedule import Allocations, Schedule
 from bls.options import OVERSIZE
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
 from bls.policies.contract import OtherProgram, no_account
-from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL
@@ -56,8 +55,6 @@ def check_streamed(policy: AnyPolicy, rules: Rules) -> None:
         raise InputError(
             f"--stream: --bls {policy.name}: it keeps accounts of all users, whom only the whole log names"
         )
-    if isinstance(policy, Reject):
-        raise InputError(f"--stream: --bls {policy.name}: a job has to start")
     if rules.keep_decisions:
         raise InputError("--stream: --decisions: the table of all passes is held")
     if estimates_come_later(rules):

@@ -148,7 +148,7 @@ def schedule_metrics(
 
 
 def streamed_metrics(parts: Iterable[Schedule], over_time: OverTime) -> dict[str, Any]:
-    """The same of a schedule that is never held as a whole, of which every row started; there is no unfairness.
+    """The same metrics of a schedule that is never held as a whole; there is no unfairness.
 
     All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
     added up in other groups.
@@ -158,7 +158,7 @@ def streamed_metrics(parts: Iterable[Schedule], over_time: OverTime) -> dict[str
     parts : iterable of Schedule
         Its rows in order, a part after the other; read several times, so that no more than one number of each row is held.
     over_time : OverTime
-        Of its whole span.
+        Its sums over [first submit, last end) of the rows that started.
     """
     return _all(parts, over_time, NO_DOWNTIME, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
 
@@ -395,6 +395,13 @@ class OverTime:
         self._most_cores = max(self._most_cores, int(queued[seen].max(initial=0)))
         if allocations is not None:
             self._add_blocks(schedule, begin_ns, end_ns, allocations, downtime)
+
+    def join(self, later: OverTime) -> None:
+        """Add everything that ``later``, of the same machine, has summed up."""
+        for name in ("_fits", "_fits_with_room", "_queue", "_queued_cores", "_fragmentation", "_weight"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self._longest = max(self._longest, later._longest)
+        self._most_cores = max(self._most_cores, later._most_cores)
 
     def _add_blocks(
         self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations, downtime: Downtime

@@ -18,7 +18,7 @@ from als.engine.metrics import LOOP_METRICS, application_metrics
 from bls.constraints.job_constraints import JobConstraints
 from bls.engine.initial_state import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
-from bls.metrics.schedule import Schedule
+from bls.metrics.schedule import Allocations, Schedule
 from bls.simulator import BatchSimulator
 from bls.stream import STRETCH_JOBS, Arrivals, Stretch, stretches
 from bls.workloads.header import has_begin
@@ -123,6 +123,60 @@ class _InOrder:
         self._ready = [jobs.take(np.arange(at, len(jobs)))]
 
 
+class _Span:
+    """Sums over time, from the first submit to the last end of the jobs that start: policies may reject the others.
+
+    Stretches wait here while an earlier job may still become the first that starts. What follows the latest end known so far
+    counts only if a job starts later.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.sums, self._tail = self._nothing(), self._nothing()
+        self._waiting: list[tuple[Schedule, int, int, Allocations]] = []
+        self._begin_ns: int | None = None  # the first submit, once it is known
+        self._first: tuple[int, int] | None = None  # the lowest number of a job that has started, and its submit
+
+    def _nothing(self) -> OverTime:
+        return OverTime(self._machine.n_cores, self._machine.first_core)
+
+    def add(self, stretch: Stretch) -> None:
+        """Add a stretch; all before it have been added."""
+        schedule, allocations = stretch.schedule()
+        self._waiting.append((schedule, stretch.begin_ns, stretch.end_ns, allocations))
+        if self._begin_ns is None:
+            self._find_begin(stretch, schedule)
+        if self._begin_ns is not None:
+            for one in self._waiting:
+                self._sum_up(*one)
+            self._waiting = []
+
+    def _find_begin(self, stretch: Stretch, schedule: Schedule) -> None:
+        started, number = schedule.started, stretch.number
+        waits = np.setdiff1d(np.flatnonzero(~started), stretch.ended)
+        if started.any():
+            row = int(np.flatnonzero(started)[np.argmin(number[started])])
+            found = int(number[row]), int(stretch.simulator.workload.submit_ns[row])
+            self._first = found if self._first is None else min(self._first, found)
+        if self._first is None:
+            if not len(waits):
+                self._waiting = []  # every job so far was rejected
+        elif not (number[waits] < self._first[0]).any():
+            self._begin_ns = self._first[1]
+
+    def _sum_up(self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations) -> None:
+        assert self._begin_ns is not None
+        begin_ns = max(begin_ns, self._begin_ns)
+        until_ns = min(end_ns, int(schedule.end_ns.max(initial=-1)))
+        if until_ns > begin_ns:
+            self.sums.join(self._tail)
+            self._tail = self._nothing()
+            self.sums.add(schedule, begin_ns, until_ns, allocations)
+            begin_ns = until_ns
+        if end_ns > begin_ns:
+            self._tail.add(schedule, begin_ns, end_ns, allocations)
+
+
 @dataclass(frozen=True)
 class _Written:
     """The schedule in a jobs.parquet, part by part, as often as it is asked for."""
@@ -200,7 +254,7 @@ def _simulate(
 ) -> tuple[OverTime, Mapping[str, Any]]:
     # Returns what was summed up over time, and what deciding has cost.
     machine = scenario.platform.machine()
-    over_time = OverTime(machine.n_cores, machine.first_core)
+    span = _Span(machine)
 
     def simulator(workload: Workload, around: JobConstraints) -> BatchSimulator:
         return batch_simulator(replace(scenario, workload=workload, circumstances=around))
@@ -208,9 +262,8 @@ def _simulate(
     with JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
         for stretch in stretches(arrivals, simulator, jobs=stretch_jobs, watch=watch, pace=Pace().ends):
-            schedule, allocations = stretch.schedule()
-            over_time.add(schedule, stretch.begin_ns, stretch.end_ns, allocations)
+            span.add(stretch)
             in_order.add(_ended(scenario, stretch))
             give_back_memory()
         in_order.finish()
-    return over_time, stretch.simulator.decisions()
+    return span.sums, stretch.simulator.decisions()

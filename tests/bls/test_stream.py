@@ -135,7 +135,6 @@ class Decides:
     [
         (Decides(), Rules(), "--bls decides"),
         (POLICIES["multifactor"], Rules(), "--bls multifactor: it keeps accounts"),
-        (POLICIES["reject"], Rules(), "--bls reject"),
         (POLICIES["fcfs"], Rules(estimates="last-two"), "--estimates"),
         (POLICIES["fcfs"], Rules(keep_decisions=True), "--decisions"),
     ],
@@ -145,6 +144,6 @@ def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, words: str) ->
         check_streamed(order, rules)
 
 
-@pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t"])
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t", "reject"])
 def test_other_policies_are_not(order: str) -> None:
-    check_streamed(policy(order), Rules("conservative", estimates="exact"))
+    check_streamed(policy(order), Rules("none" if order == "reject" else "conservative", estimates="exact"))
