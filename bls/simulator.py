@@ -128,6 +128,9 @@ class BatchSimulator(RunningJobs):
     #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
     checks: int = 0
 
+    #: Whether it is one stretch of a run whose jobs are never all held (``bls.stream``).
+    streamed: bool = False
+
     #: So many jobs end, at the most, while the engine is run once.
     most_ends: int = 2**62
 
@@ -231,10 +234,26 @@ class BatchSimulator(RunningJobs):
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
         return View(self, self._data)
 
+    def check_reasons(self, what: str) -> None:
+        """Refuse reasons of a policy where the table of jobs has no column for them.
+
+        Raises
+        ------
+        PluginError
+            With ``--stream``.
+        """
+        if self.streamed:
+            raise PluginError(f"{what}: with --stream the table of jobs has no reasons; allowed: without --stream")
+
     @property
     def estimates_differ(self) -> bool:
         """Whether jobs are planned with something else than what their users asked for."""
         return estimator(self.rules.estimates) is not ESTIMATORS["requested"]
+
+    @property
+    def outages(self) -> Outages | None:
+        """The failures of hosts, as far as they have been drawn; None without failures."""
+        return self._outages
 
     @property
     def now_ns(self) -> int:
@@ -582,9 +601,10 @@ class BatchSimulator(RunningJobs):
             f"{_waiting(self.state)}"
         )
 
-    def downtime(self) -> Downtime:
-        """When hosts were down, by failure or in maintenance, from 0 to the present instant."""
-        state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns
+    def downtime(self, until_ns: int | None = None) -> Downtime:
+        """When hosts were down, by failure or in maintenance, from 0 to the present instant, or to another one before the
+        next event."""
+        state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns if until_ns is None else until_ns
         if not len(state.outage_first):
             return NO_DOWNTIME
         n = int(state.outage_first[2 * n_hosts])  # a host that is drained is not down

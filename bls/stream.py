@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.outages import Outages
 from bls.constraints.partition_assignment import partitions_of
+from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
 from bls.engine.carried import carried_over
 from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
-from bls.options import OVERSIZE
+from bls.options import MEMORY, OVERSIZE
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
 from bls.policies.contract import OtherProgram, no_account
 from bls.scheduler_options import Rules
@@ -33,13 +36,16 @@ from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
-__all__ = ["Arrivals", "Stretch", "check_streamed", "stretches"]
+__all__ = ["LATER", "Arrivals", "Stretch", "check_streamed", "stretches"]
+
+#: The first of the places of later attempts, which come after all jobs.
+LATER = 1 << 40
 
 #: So many jobs come in a stretch, or as many as are carried over, if those are more.
 STRETCH_JOBS = 1 << 14
 
 
-def check_streamed(policy: AnyPolicy, rules: Rules) -> None:
+def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | None = None) -> None:
     """Refuse what needs all jobs at once.
 
     Raises
@@ -57,6 +63,8 @@ def check_streamed(policy: AnyPolicy, rules: Rules) -> None:
         )
     if rules.keep_decisions:
         raise InputError("--stream: --decisions: the table of all passes is held")
+    if around is not None and around.drains:
+        raise InputError("--stream: --failures: hosts cannot be drained; allowed: state down")
     if estimates_come_later(rules):
         raise InputError(
             "--stream: --estimates: predictions are made of all jobs that have ended; allowed: those known before"
@@ -74,6 +82,8 @@ class Arrivals:
     platform : Platform
     oversize : {"reject", "clamp"}
         What becomes of jobs wider than the platform.
+    memory : {"none", "swf"}
+        Where the memory comes from that a core of a job asks for.
 
     Attributes
     ----------
@@ -90,6 +100,7 @@ class Arrivals:
     blocks: Iterator[Workload]
     platform: Platform
     oversize: str = OVERSIZE.default
+    memory: str = MEMORY.default
     source: str = ""
     n_lines: int = 0
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
@@ -147,11 +158,22 @@ class Arrivals:
         jobs = fit(replace(block, rejects={}), self.platform.n_cores, self.oversize)
         self._reject(jobs.rejects)
         self.clamped += jobs.clamped
-        _, reasons = partitions_of(jobs, self.platform)
+        partition, reasons = partitions_of(jobs, self.platform)
+        if self.memory != MEMORY.default:
+            in_one = ~np.any([*reasons.values()], axis=0)
+            asked = requests(jobs, self.platform, memory=self.memory)
+            reasons[ASKS_TOO_MUCH] = in_one & never_fits(jobs, np.where(in_one, partition, 0), asked, self.platform)
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
         self.held += int(np.count_nonzero(jobs.held & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
+
+    def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
+        """What constrains some of the jobs."""
+        partition = partitions_of(jobs, self.platform)[0] if self.platform.partitions else None
+        asks = self.memory != MEMORY.default
+        asked = requests(jobs, self.platform, memory=self.memory) if asks else None
+        return JobConstraints(partition=partition, requests=asked, outages=outages, cores_differ=asks)
 
     def _reject(self, counts: Mapping[str, int]) -> None:
         for reason, count in counts.items():
@@ -174,11 +196,14 @@ class Stretch:
     Attributes
     ----------
     simulator : BatchSimulator
-        Its jobs' columns are those of the rows of ``number``, and perhaps of one that is still to come.
+        Its rows are those of ``number``.
     begin_ns, end_ns : int
         The first begins at the first submit, and the last ends at the last end.
     number : int64 (n,)
-        The place of each row's job among all jobs, from 0.
+        The place of each row among all rows: jobs from 0, then later attempts from :data:`LATER` on. The last job may be
+        submitted only after the stretch.
+    job : int64 (n,)
+        The place of its job.
     ended : int64
         The rows of those that have ended in it.
     """
@@ -187,11 +212,12 @@ class Stretch:
     begin_ns: int
     end_ns: int
     number: Array
+    job: Array
     ended: Array
 
     def column(self, name: int) -> Array:
         """A column of ``bls.engine.state``, int64 (n,)."""
-        return self.simulator.column(name)[: len(self.number)]
+        return self.simulator.column(name)
 
     def schedule(self) -> tuple[Schedule, Allocations]:
         """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
@@ -209,12 +235,18 @@ class Stretch:
         )
         return schedule, Allocations(*self.simulator.allocations())
 
+    def left(self) -> Array:
+        """The rows that have come and not ended, in the order of their jobs."""
+        rows = np.flatnonzero((self.column(b.STATE) < 0) & (self.column(b.SUBMIT) < self.end_ns))
+        return np.asarray(rows[np.argsort(self.job[rows])])
+
 
 def stretches(
     arrivals: Arrivals,
     simulator: Callable[[Workload, JobConstraints], BatchSimulator],
     *,
     jobs: int = STRETCH_JOBS,
+    outages: Outages | None = None,
     watch: Callable[[int, int], None] = lambda _ended, _now: None,
     pace: Callable[[], int] = lambda: 2**40,
 ) -> Iterator[Stretch]:
@@ -227,6 +259,8 @@ def stretches(
         Makes the simulator of some jobs, which last their recorded run times; its policy is one of ``check_streamed``.
     jobs : int
         So many jobs come in a stretch at least.
+    outages : Outages, optional
+        Failures of hosts.
     watch, pace : callable
         As ``bridge.couplings.Watch``, and so many ends at once.
 
@@ -237,35 +271,54 @@ def stretches(
         other ones as well.
     """
     before: Stretch | None = None
-    ended = first_new = last_end_ns = 0
-    while (
-        coming := arrivals.take(max(jobs, 0 if before is None else len(before.number) - len(before.ended)))
-    ) is not None:
-        left = np.zeros(0, np.int64) if before is None else np.setdiff1d(np.arange(len(before.number)), before.ended)
-        parts = [] if before is None or not len(left) else [before.simulator.workload.take(left)]
+    ended = first_new = last_end_ns = n_later = 0
+    left = np.zeros(0, np.int64)
+    while (coming := arrivals.take(max(jobs, len(left)))) is not None:
+        origin = left if before is None else before.simulator.columns().origin[left]
+        parts = [] if before is None or not len(left) else [before.simulator.workload.take(origin)]
         # With the job that comes next, so that the engine knows that something is still to come.
         parts += [coming] if arrivals.next is None else [coming, arrivals.next]
         workload = joined(parts)
-        partition = partitions_of(workload, arrivals.platform)[0] if arrivals.platform.partitions else None
-        run = simulator(workload, JobConstraints(partition=partition))
-        number = np.arange(first_new, first_new + len(coming))
+        run = simulator(workload, arrivals.constraints(workload, outages))
+        number = job = np.arange(first_new, first_new + len(workload) - len(left))
         first_new += len(coming)
         begin_ns = int(coming.submit_ns[0])
         if before is not None:
             _check_same(before.simulator, run, left)
             run.state = carried_over(before.simulator.state, run.state, left)
             number = np.concatenate([before.number[left], number])
+            job = np.concatenate([before.job[left], job])
             begin_ns = before.end_ns
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
         run.state.clock[b.OBSERVE] = b.NEVER if until_ns is None else until_ns - 1
         while (status := run.enter(pace())) not in (BatchStatus.DONE, BatchStatus.LOOK):
             run.settle(status)
             watch(ended + run.ended, run.now_ns)
-        rows = np.flatnonzero(run.column(b.STATE)[: len(number)] >= 0)
-        ended += len(rows)
+        outages = run.outages
+        number = _with_attempts(run, number, n_later)
+        n_later += len(number) - len(workload)
+        rows = np.flatnonzero(run.column(b.STATE) >= 0)
+        ended += run.ended
         last_end_ns = max(last_end_ns, int(run.column(b.END)[rows].max(initial=0)))
-        before = Stretch(run, begin_ns, last_end_ns if until_ns is None else until_ns, number, rows)
+        end_ns = last_end_ns if until_ns is None else until_ns
+        before = Stretch(run, begin_ns, end_ns, number, job[run.columns().origin], rows)
+        left = before.left()
         yield before
+
+
+def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
+    # The places of all rows: attempts made at one instant are in the order of the rows that were cut.
+    first, rows = len(number), run.rows
+    found = np.concatenate([number, np.arange(first, rows)])
+    origin, made_ns = run.columns().origin, run.column(b.ELIGIBLE)
+    latest = number.copy()  # of each job
+    for _, group in groupby(range(first, rows), key=made_ns.__getitem__):
+        for row in sorted(group, key=lambda row: int(latest[origin[row]])):
+            found[row] = LATER + n_later
+            n_later += 1
+        made = np.flatnonzero(made_ns[first:] == made_ns[row]) + first
+        latest[origin[made]] = found[made]
+    return found
 
 
 def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
@@ -279,7 +332,7 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
             f"batch policy {new.policy.name}: what it says of a job depends on which other jobs it is asked about, and with "
             "--stream it is never asked about all"
         )
-    if not np.array_equal(old.planned_ns[rows], new.planned_ns[:n]):
+    if not np.array_equal(old.planned_ns[old.columns().origin[rows]], new.planned_ns[:n]):
         raise PluginError(
             "the estimator: what it says of a job depends on which other jobs it is asked about, and with --stream it is "
             "never asked about all"

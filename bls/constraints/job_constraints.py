@@ -39,6 +39,8 @@ class JobConstraints:
         Failures of hosts.
     widths : Widths or None
         Between which numbers of cores the jobs' widths may change; None: they do not.
+    cores_differ : bool
+        Whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run may.
     """
 
     partition: Array | None = None
@@ -47,6 +49,7 @@ class JobConstraints:
     windows: Windows | None = None
     outages: Outages | None = None
     widths: Widths | None = None
+    cores_differ: bool = False
 
     @property
     def drains(self) -> bool:
@@ -57,7 +60,8 @@ class JobConstraints:
         """Whether every free core is as good as any other to every job, now and later."""
         table = partition_table(platform)
         return (
-            len(table) == 1
+            not self.cores_differ
+            and len(table) == 1
             and int(table.n_cores[0]) == platform.n_cores
             and (self.requests is None or self.requests.plain)
             and (self.windows is None or len(self.windows) == 0)

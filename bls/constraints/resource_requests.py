@@ -26,7 +26,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-__all__ = ["ASKS_TOO_MUCH", "Requests", "fit_requests", "requests"]
+__all__ = ["ASKS_TOO_MUCH", "Requests", "fit_requests", "never_fits", "requests"]
 
 ASKS_TOO_MUCH = "asks for more than the hosts have"
 
@@ -195,6 +195,17 @@ def fit_requests(
     InputError
         If no job is left.
     """
+    never = never_fits(workload, partition, asked, platform)
+    count = int(np.count_nonzero(never))
+    if count == 0:
+        return workload, partition, asked
+    if count == len(workload):
+        raise InputError(f"{workload.source}: none of {count} jobs fits the empty machine: each {ASKS_TOO_MUCH}")
+    return workload.rejecting({ASKS_TOO_MUCH: never}), partition[~never], asked.take(~never)
+
+
+def never_fits(workload: Workload, partition: Array, asked: Requests, platform: Platform) -> Array:
+    """Whether the empty machine cannot meet each job's request, bool (n,); parameters as of :func:`fit_requests`."""
     units = workload.cores // asked.unit_cores
     room = np.zeros(len(workload), np.int64)
     in_partition = _group_hosts(platform)
@@ -207,12 +218,7 @@ def fit_requests(
     never = (room < units) | np.any(asked.licences > platform.licence_amounts, axis=1)
     limited = np.flatnonzero((asked.switches > 0) & (asked.switches < platform.topology.n_leaves) & ~never)
     never[limited] = _leaf_room(platform, partition[limited], asked.take(limited)) < units[limited]
-    count = int(np.count_nonzero(never))
-    if count == 0:
-        return workload, partition, asked
-    if count == len(workload):
-        raise InputError(f"{workload.source}: none of {count} jobs fits the empty machine: each {ASKS_TOO_MUCH}")
-    return workload.rejecting({ASKS_TOO_MUCH: never}), partition[~never], asked.take(~never)
+    return np.asarray(never)
 
 
 def _parts(amount: int | Array, each: Array) -> Array:

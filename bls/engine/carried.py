@@ -20,7 +20,10 @@ __all__ = ["carried_over"]
 _ROWS_IN_CLOCK = (b.ARRIVED, b.DUE_JOB, b.BLOCKED_HEAD)
 
 #: Entries of ``sizes`` that go on: the others are of a state's own rows and pools, or of features that have none here.
-_SIZES_ON = (b.N_WAITING, b.N_RUNNING, b.FREE_CORES, b.OVERDUE_CORES)
+_SIZES_ON = (b.N_WAITING, b.N_RUNNING, b.FREE_CORES, b.OVERDUE_CORES, b.N_HOST_EVENTS, b.N_DOWN)
+
+#: Columns of what is given that may have changed since.
+_CHANGED = (b.ATTEMPT, b.WALLTIME)
 
 
 def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
@@ -29,17 +32,19 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     Parameters
     ----------
     old : BatchState
-        Without dependencies, cancellations, windows, outages, predictions, requests, and jobs that run from the start; of
-        its rows none awaits an answer.
+        Without dependencies, cancellations, windows, drained hosts, predictions, limits to switches, and jobs that run from
+        the start; none of its rows awaits an answer.
     new : BatchState
-        Before its first event: its first rows are those of ``rows``. Its arrays are written to.
+        Before its first event: its first rows are those of ``rows``, each without earlier attempts. Its arrays are written to.
     rows : int64 (k,)
-        Ascending: all rows of ``old`` that wait or run, or may not join the queue yet.
+        All rows of ``old`` that wait or run, or may not join the queue yet, in the order of their first attempts.
     """
     n, jobs, sizes, clock = len(rows), new.jobs, new.sizes, new.clock
     place = np.full(old.jobs.shape[1] + 1, -1, np.int64)  # the last one for row -1
     place[rows] = np.arange(n)
     jobs[b.ELIGIBLE : b.COLUMNS, :n] = old.jobs[b.ELIGIBLE : b.COLUMNS, rows]
+    for column in _CHANGED:
+        jobs[column, :n] = old.jobs[column, rows]
     clock[:] = old.clock
     # A job that may not join yet is still to come: those that have joined are before all others.
     joined = np.flatnonzero(jobs[b.ELIGIBLE, :n] >= 0)
@@ -49,7 +54,8 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     clock[b.NEXT_ARRIVAL] = len(joined)
     clock[list(_ROWS_IN_CLOCK)] = place[old.clock[list(_ROWS_IN_CLOCK)]]
     sizes[list(_SIZES_ON)] = old.sizes[list(_SIZES_ON)]
-    new.free_words[:], new.host_free[:], new.partitions[:] = old.free_words, old.host_free, old.partitions
+    for name in ("free_words", "host_free", "partitions", "host_ns", "host_key", "host_status"):
+        getattr(new, name)[:] = getattr(old, name)
 
     waits = (jobs[b.ELIGIBLE, :n] >= 0) & (jobs[b.START, :n] < 0)
     _fill_queue(new, jobs[b.RANK, :n][waits])
@@ -58,8 +64,9 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     np.add.at(new.user_tally, (jobs[b.PARTITION, runs], jobs[b.USER, runs], 1), jobs[b.CORES, runs])
 
     running = int(sizes[b.N_RUNNING])
-    new.running_ns[:running] = old.running_ns[:running]
-    new.running_job[:running] = place[old.running_job[:running]]  # rows keep their order: it is a heap still
+    instants, who = old.running_ns[:running], place[old.running_job[:running]]
+    order = np.lexsort((who, instants))  # ascending entries are a heap
+    new.running_ns[:running], new.running_job[:running] = instants[order], who[order]
     expected = int(old.sizes[b.N_EXPECTED])
     instants, who = old.expected_ns[:expected], place[old.expected_job[:expected]]
     instants, who = instants[who >= 0], who[who >= 0]  # those of jobs that have ended are not taken out at once

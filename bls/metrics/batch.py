@@ -147,7 +147,9 @@ def schedule_metrics(
     return _all([schedule], over_time, downtime, bound_ns) | _unfairness(schedule, fst_ns)
 
 
-def streamed_metrics(parts: Iterable[Schedule], over_time: OverTime) -> dict[str, Any]:
+def streamed_metrics(
+    parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME
+) -> dict[str, Any]:
     """The same metrics of a schedule that is never held as a whole; there is no unfairness.
 
     All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
@@ -159,8 +161,10 @@ def streamed_metrics(parts: Iterable[Schedule], over_time: OverTime) -> dict[str
         Its rows in order, a part after the other; read several times, so that no more than one number of each row is held.
     over_time : OverTime
         Its sums over [first submit, last end) of the rows that started.
+    downtime : Downtime
+        Outages of hosts.
     """
-    return _all(parts, over_time, NO_DOWNTIME, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
+    return _all(parts, over_time, downtime, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
 
 
 def _all(parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime, bound_ns: int) -> dict[str, Any]:
@@ -381,7 +385,7 @@ class OverTime:
         ValueError
             If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
         """
-        steps = occupancy(schedule, downtime)
+        steps = occupancy(schedule, downtime, (begin_ns, end_ns))
         lasting = lasting_ns(steps.instant_ns, begin_ns, end_ns)
         seen, length, queued = lasting > 0, steps.queue_length, steps.queued_cores
         idle = np.maximum(0, self.n_cores - steps.busy_cores - steps.down_cores)
@@ -411,7 +415,7 @@ class OverTime:
             if len(downtime.host):
                 raise ValueError("host_first is needed: which cores are those of the hosts that were down?")
             host_first = np.array((0, self.n_cores))
-        blocks = free_blocks(schedule, allocations, host_first, downtime)
+        blocks = free_blocks(schedule, allocations, host_first, downtime, (begin_ns, end_ns))
         lasting = lasting_ns(blocks.instant_ns, begin_ns, end_ns)
         some = (blocks.cores > 0) & (lasting > 0)
         # As numpy's average has it.

@@ -54,7 +54,9 @@ def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
     return np.diff(inside, append=np.int64(end_ns))
 
 
-def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy:
+def occupancy(
+    schedule: Schedule, downtime: Downtime = NO_DOWNTIME, span_ns: tuple[int, int] | None = None
+) -> Occupancy:
     """The queue and the held cores of a schedule over time.
 
     Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left out
@@ -64,14 +66,16 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
     ----------
     schedule : Schedule
     downtime : Downtime
-        Seen within the span of the schedule.
+        Seen within the span.
+    span_ns : tuple of int, optional
+        That of the schedule by default.
     """
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
     waits = np.flatnonzero((schedule.eligible_ns >= 0) & (gone > schedule.eligible_ns))
     holds = schedule.held
     runs = np.flatnonzero(holds.end_ns > holds.start_ns)
-    down = downtime.within(*schedule.span_ns)
+    down = downtime.within(*(span_ns or schedule.span_ns))
 
     asked, held = schedule.cores[waits], holds.cores[runs]
     # Begins and ends of waiting, of running, of being down.
@@ -176,7 +180,11 @@ class FreeBlocks:
 
 
 def free_blocks(
-    schedule: Schedule, allocations: Allocations, host_first: Array, downtime: Downtime = NO_DOWNTIME
+    schedule: Schedule,
+    allocations: Allocations,
+    host_first: Array,
+    downtime: Downtime = NO_DOWNTIME,
+    span_ns: tuple[int, int] | None = None,
 ) -> FreeBlocks:
     """The free blocks of a schedule over its span.
 
@@ -191,6 +199,8 @@ def free_blocks(
         Host ``h`` has the cores ``host_first[h]:host_first[h + 1]``.
     downtime : Downtime
         Nothing may be held on a host that is down.
+    span_ns : tuple of int, optional
+        Within which downtime is seen; that of the schedule by default.
 
     Raises
     ------
@@ -198,7 +208,7 @@ def free_blocks(
         If a core is held twice at one instant, or while its host is down.
     """
     begin, end = schedule.span_ns
-    down = downtime.within(begin, end)
+    down = downtime.within(*(span_ns or (begin, end)))
     held, holdings = schedule.held, schedule.holdings
     running = held.end_ns > held.start_ns
     runs = held.row[running]

@@ -13,12 +13,10 @@ from bls.options import (
     ALLOWED,
     CANCELLED,
     DEPENDENCIES,
-    FAILURES,
     FALLBACK,
     JOB_POWER,
     KEEP_AWAKE,
     LIMITS,
-    MEMORY,
     NOTICE,
     POWER,
     POWER_ESTIMATES,
@@ -57,7 +55,7 @@ __all__ = ["stream_run"]
 
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
-    SELECT, PRESET, CANCELLED, MEMORY, REQUESTS, WINDOWS, FAILURES, DEPENDENCIES, SWITCHES,
+    SELECT, PRESET, CANCELLED, REQUESTS, WINDOWS, DEPENDENCIES, SWITCHES,
     POWER, POWER_OF, LIMITS, REACTION, NOTICE, FALLBACK, ALLOWED, JOB_POWER, POWER_ESTIMATES, SIGNALS, PUE, STRETCH_WALLTIME,
     SLEEP_AFTER, KEEP_AWAKE,
 )  # fmt: skip
@@ -110,9 +108,9 @@ def stream_run(
     blocks = swf_blocks(log)
     begin = next(blocks)  # with the header
     machine = platform_for(shared.platform, begin, replayed=True)
-    arrivals = Arrivals(chain([begin], blocks), machine, shared.oversize)
+    arrivals = Arrivals(chain([begin], blocks), machine, shared.oversize, shared.memory)
     scenario = Scenario.of(arrivals.first(), machine, options)
-    check_streamed(scenario.policy, options.rules)
+    check_streamed(scenario.policy, options.rules, scenario.circumstances)
     with fresh_directory(target, force) as folder:
         with Progress(None) as watch:
             result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)

@@ -18,9 +18,9 @@ from als.engine.metrics import LOOP_METRICS, application_metrics
 from bls.constraints.job_constraints import JobConstraints
 from bls.engine.initial_state import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
-from bls.metrics.schedule import Allocations, Schedule
+from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.simulator import BatchSimulator
-from bls.stream import STRETCH_JOBS, Arrivals, Stretch, stretches
+from bls.stream import LATER, STRETCH_JOBS, Arrivals, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch
@@ -92,9 +92,14 @@ class _InOrder:
         self._waiting: list[_Jobs] = []  # for an earlier job that has not ended
         self._ready: list[_Jobs] = []
         self._next = 0  # the number of the first job that is not ready
+        self._later: list[_Jobs] = []  # attempts that follow all jobs
 
     def add(self, jobs: _Jobs) -> None:
-        """Jobs that have ended."""
+        """Add jobs that have ended."""
+        later = jobs.columns["number"] >= LATER
+        if later.any():
+            self._later.append(jobs.take(np.flatnonzero(later)))
+            jobs = jobs.take(np.flatnonzero(~later))
         jobs = _Jobs.joined([*self._waiting, jobs])
         jobs = jobs.take(np.argsort(jobs.columns["number"], kind="stable"))
         n = int(np.argmin(np.append(jobs.columns["number"] == self._next + np.arange(len(jobs)), False)))
@@ -105,8 +110,11 @@ class _InOrder:
             self._write()
 
     def finish(self) -> None:
-        """Every job has ended."""
+        """Write the rest: every job has ended."""
         assert not len(self._waiting[0])
+        if self._later:
+            later = _Jobs.joined(self._later)
+            self._ready.append(later.take(np.argsort(later.columns["number"])))
         self._write(everything=True)
 
     def _write(self, *, everything: bool = False) -> None:
@@ -133,7 +141,7 @@ class _Span:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.sums, self._tail = self._nothing(), self._nothing()
-        self._waiting: list[tuple[Schedule, int, int, Allocations]] = []
+        self._waiting: list[tuple[Schedule, int, int, Allocations, Downtime]] = []
         self._begin_ns: int | None = None  # the first submit, once it is known
         self._first: tuple[int, int] | None = None  # the lowest number of a job that has started, and its submit
 
@@ -143,7 +151,8 @@ class _Span:
     def add(self, stretch: Stretch) -> None:
         """Add a stretch; all before it have been added."""
         schedule, allocations = stretch.schedule()
-        self._waiting.append((schedule, stretch.begin_ns, stretch.end_ns, allocations))
+        downtime = stretch.simulator.downtime(stretch.end_ns).within(stretch.begin_ns, stretch.end_ns)
+        self._waiting.append((schedule, stretch.begin_ns, stretch.end_ns, allocations, downtime))
         if self._begin_ns is None:
             self._find_begin(stretch, schedule)
         if self._begin_ns is not None:
@@ -152,8 +161,9 @@ class _Span:
             self._waiting = []
 
     def _find_begin(self, stretch: Stretch, schedule: Schedule) -> None:
-        started, number = schedule.started, stretch.number
-        waits = np.setdiff1d(np.flatnonzero(~started), stretch.ended)
+        started, number = schedule.started, stretch.job
+        waits = stretch.left()
+        waits = waits[~started[waits]]
         if started.any():
             row = int(np.flatnonzero(started)[np.argmin(number[started])])
             found = int(number[row]), int(stretch.simulator.workload.submit_ns[row])
@@ -164,17 +174,19 @@ class _Span:
         elif not (number[waits] < self._first[0]).any():
             self._begin_ns = self._first[1]
 
-    def _sum_up(self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations) -> None:
+    def _sum_up(
+        self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations, downtime: Downtime
+    ) -> None:
         assert self._begin_ns is not None
         begin_ns = max(begin_ns, self._begin_ns)
         until_ns = min(end_ns, int(schedule.end_ns.max(initial=-1)))
         if until_ns > begin_ns:
             self.sums.join(self._tail)
             self._tail = self._nothing()
-            self.sums.add(schedule, begin_ns, until_ns, allocations)
+            self.sums.add(schedule, begin_ns, until_ns, allocations, downtime)
             begin_ns = until_ns
         if end_ns > begin_ns:
-            self._tail.add(schedule, begin_ns, end_ns, allocations)
+            self._tail.add(schedule, begin_ns, end_ns, allocations, downtime)
 
 
 @dataclass(frozen=True)
@@ -183,12 +195,13 @@ class _Written:
 
     path: Path
     n_cores: int
+    begin: str  # the column of the instants from which waits count
 
     def __iter__(self) -> Iterator[Schedule]:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
-        for columns in job_blocks(self.path, names):
-            # Nothing depends on another job or is tried again here: who joins the queue has just come to be able to.
-            yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns["eligible_ns"], **columns)
+        for columns in job_blocks(self.path, tuple(dict.fromkeys((*names, self.begin)))):
+            given = {name: columns[name] for name in names}
+            yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
 
 def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:
@@ -231,11 +244,14 @@ def run_stream(
     """
     prepare_run(applications=False)
     began = working_s()
-    over_time, decisions = _simulate(scenario, arrivals, path, watch, stretch_jobs)
+    over_time, last = _simulate(scenario, arrivals, path, watch, stretch_jobs)
+    decisions, downtime = last.decisions(), last.downtime()
+    del last
     give_back_memory()
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
-    metrics = streamed_metrics(_Written(path, over_time.n_cores), over_time) | application_metrics(
+    written = _Written(path, over_time.n_cores, BEGIN if has_begin(scenario.workload.header) else "submit_ns")
+    metrics = streamed_metrics(written, over_time, downtime) | application_metrics(
         no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
     account = {
@@ -251,19 +267,22 @@ def run_stream(
 
 def _simulate(
     scenario: Scenario, arrivals: Arrivals, path: Path, watch: Watch, stretch_jobs: int
-) -> tuple[OverTime, Mapping[str, Any]]:
-    # Returns what was summed up over time, and what deciding has cost.
+) -> tuple[OverTime, BatchSimulator]:
+    # Returns the sums over time, and the simulator of the last stretch.
     machine = scenario.platform.machine()
     span = _Span(machine)
 
     def simulator(workload: Workload, around: JobConstraints) -> BatchSimulator:
         return batch_simulator(replace(scenario, workload=workload, circumstances=around))
 
+    outages = scenario.circumstances.outages
     with JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
-        for stretch in stretches(arrivals, simulator, jobs=stretch_jobs, watch=watch, pace=Pace().ends):
+        for stretch in stretches(
+            arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends
+        ):
             span.add(stretch)
             in_order.add(_ended(scenario, stretch))
             give_back_memory()
         in_order.finish()
-    return span.sums, stretch.simulator.decisions()
+    return span.sums, stretch.simulator

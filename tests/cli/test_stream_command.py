@@ -9,6 +9,7 @@ import pytest
 from command_line import twolevel
 
 import bridge.runs.stream as streaming
+from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.stream import Arrivals
@@ -26,6 +27,11 @@ LOG = "".join(
     f"{k + 1} {7 * k} 0 {-1 if k % 11 == 5 else 30 + k % 50} {99 if k % 40 < 9 else 1 + k % 6} -1 -1 -1 {60 + k % 9} "
     f"-1 1 {k % 5} 1 -1 {k % 2} 1 -1 -1\n"
     for k in range(200)
+)
+#: Jobs of which some ask for more memory than the hosts have, and some for all of a host's.
+WITH_MEMORY = "".join(
+    f"{k + 1} {9 * k} 0 {30 + k % 50} {1 + k % 6} -1 {(k % 23) << 18} {1 + k % 6} {60 + k % 9} -1 1 {k % 5} 1 -1 1 1 -1 -1\n"
+    for k in range(300)
 )
 PARTITIONS = """
 [[hosts]]
@@ -70,6 +76,27 @@ def test_results_are_the_same_where_no_job_ever_starts(more: tuple[str, ...], tm
     same(tmp_path, "sample", "--bls", "reject", *more)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--bls", "reject"),
+        ("--backfill", "easy"),
+        ("--bls", "sjf", "--backfill", "conservative"),
+        ("--failures", "mtbf:20min,mttr:2min", "--backfill", "easy"),
+        ("--failures", "mtbf:20min,mttr:2min", "--on-failure", "lose"),
+    ],
+)
+def test_results_are_the_same_with_memory(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(WITH_MEMORY)
+    (tmp_path / "hosts.toml").write_text(
+        "[[hosts]]\ncount = 3\ncores = 4\nspeed_gflops = 2.0\nresources = { memory_gb = 4 }\n"
+    )
+    log, platform = str(tmp_path / "log.swf"), str(tmp_path / "hosts.toml")
+    same(tmp_path, log, "--platform", platform, "--memory", "swf", *words)
+    rejects = json.loads((tmp_path / "streamed" / "run.json").read_text())["rejects"]
+    assert rejects["asks for more than the hosts have"] > 0
+
+
 def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     (tmp_path / "parts.toml").write_text(PARTITIONS)
@@ -85,8 +112,34 @@ def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.parametrize("more", [{"memory": "swf"}, {"failures": "mtbf:30min,mttr:3min"}], ids=str)
+@pytest.mark.parametrize(("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("fcfs", "conservative")])
+def test_stretches_of_any_size_with_memory_and_failures(
+    order: str, backfill: str, more: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text(WITH_MEMORY)
+    options = Options(bls=order, als="recorded", rules=Rules(backfill), around=Surroundings(**more))
+    platform = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
+    whole = run(Scenario.of(load_workload(log, platform), platform, options))
+    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet")
+    assert "failures" not in more or whole.metrics["state_requeued"] > 5
+    for jobs, block_bytes in ((7, 300), (40, 1 << 20)):
+        arrivals = Arrivals(swf_blocks(log, block_bytes=block_bytes), platform, memory=options.around.memory)
+        scenario = Scenario.of(arrivals.first(), platform, options)
+        found = streaming.run_stream(
+            scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
+        )
+        assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+        metrics = dict(found.metrics)
+        assert metrics.pop("mean_fragmentation") == pytest.approx(whole.metrics["mean_fragmentation"], rel=1e-12)
+        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
+
+
 @pytest.mark.parametrize("allocator", ["first-fit", "contiguous"])
-@pytest.mark.parametrize(("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("wfp3", "conservative"), ("reject", "none")])
+@pytest.mark.parametrize(
+    ("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("wfp3", "conservative"), ("reject", "none")]
+)
 def test_row_groups_and_stretches_of_any_size(
     order: str, backfill: str, allocator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +176,7 @@ def test_row_groups_and_stretches_of_any_size(
         (("--observe", "x.py:X"), "--stream: --observe: it needs all jobs at once; allowed: without it"),
         (("--select", "busiest:1h"), "--stream: --select: it needs all jobs at once; allowed: without it"),
         (("--dependencies",), "--stream: --dependencies: it needs all jobs at once; allowed: without it"),
-        (("--failures", "mtbf:1d,mttr:1h"), "--stream: --failures: it needs all jobs at once; allowed: without it"),
+        (("--requests", "asked.csv"), "--stream: --requests: it needs all jobs at once; allowed: without it"),
         (("--power",), "--stream: --power: it needs all jobs at once; allowed: without it"),
         (("--power-of", "held", "--limits", "evening.csv"), "--stream: --limits: it needs all jobs at once"),
         (("--limits", "evening.csv", "--fallback", "dvfs"), "--stream: --limits: it needs all jobs at once"),
