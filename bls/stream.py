@@ -26,7 +26,7 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.options import MEMORY, OVERSIZE
 from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
-from bls.policies.contract import OtherProgram, no_account
+from bls.policies.contract import FollowingPolicy, OtherProgram, directs, no_account
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL
@@ -55,8 +55,16 @@ def check_streamed(policy: AnyPolicy, rules: Rules, around: JobConstraints | Non
     """
     if isinstance(policy, OtherProgram):
         raise InputError(f"--stream: --bls-command {policy.name}: a scheduler is told of all jobs; allowed: --bls")
-    if isinstance(policy, DecidingPolicy):
-        raise InputError(f"--stream: --bls {policy.name}: a policy in Python that decides is shown all jobs")
+    if isinstance(policy, FollowingPolicy):
+        raise InputError(f"--stream: --bls {policy.name}: finish() needs all jobs; allowed: a policy without it")
+    if directs(policy):
+        raise InputError(
+            f"--stream: --bls {policy.name}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
+        )
+    if isinstance(policy, DecidingPolicy) and around is not None and around.outages is not None:
+        raise InputError(
+            f"--stream: --failures: not with --bls {policy.name}, which decides in Python; allowed: a compiled policy"
+        )
     if isinstance(policy, ScorePolicy) and policy.account is not no_account:
         raise InputError(
             f"--stream: --bls {policy.name}: it keeps accounts of all users, whom only the whole log names"
@@ -280,12 +288,16 @@ def stretches(
         parts += [coming] if arrivals.next is None else [coming, arrivals.next]
         workload = joined(parts)
         run = simulator(workload, arrivals.constraints(workload, outages))
+        run.streamed = True
         number = job = np.arange(first_new, first_new + len(workload) - len(left))
         first_new += len(coming)
         begin_ns = int(coming.submit_ns[0])
         if before is not None:
             _check_same(before.simulator, run, left)
             run.state = carried_over(before.simulator.state, run.state, left)
+            if run.is_seen:
+                run.view = before.simulator.view
+                run.view.go_on(run, left, np.concatenate([before.number[left], number]))
             number = np.concatenate([before.number[left], number])
             job = np.concatenate([before.job[left], job])
             begin_ns = before.end_ns

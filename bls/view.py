@@ -95,11 +95,7 @@ class View:
         self._news = News(self, self._facts.waits_for, workload.submit_ns) if follows else None
         self._n_cores = simulator.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
-        # Read one element at a time, and lists are quicker at that than arrays are.
-        self._given: list[list[int]] = []
-        if simulator.is_seen:
-            columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
-            self._given = [getattr(workload, name).tolist() for name in columns]
+        self._given: list[list[int]] = self._columns_given() if simulator.is_seen else []
 
     @property
     def now_ns(self) -> int:
@@ -199,7 +195,7 @@ class View:
 
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
-        state, row = self._simulator.state, job.row
+        state, row = self._simulator.state, self._facts.at(job.row)
         if state.settings[b.RELEASES] == b.NO_RELEASES:
             return self._simulator.allocation(row)
         held = (core for lo, hi in self._simulator.latest_allocation(row) for core in range(lo, hi))
@@ -363,14 +359,15 @@ class View:
             If it is asked for by an observer, nobody is killed, the job does not wait, or it is no such span.
         """
         self._of_a_policy("kill_after")
-        if job.row not in self._waiting:
+        row = self._facts.find(job.row)
+        if row not in self._waiting:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
             raise PluginError(
                 "kill_after() is for runs in which jobs are killed at their walltime (--kill-at-walltime)"
             )
         try:
-            self._simulator.state.jobs[b.WALLTIME, job.row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
+            self._simulator.state.jobs[b.WALLTIME, row] = whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
         except InputError as error:
             raise PluginError(str(error)) from None
 
@@ -392,7 +389,8 @@ class View:
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
 
-        return Trial(state, self._waiting, self._n_cores, self._simulator.allocator.whole_hosts, goes_on)
+        whole_hosts = self._simulator.allocator.whole_hosts
+        return Trial(state, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: a waiting job leaves the queue in this pass, and never runs.
@@ -413,16 +411,18 @@ class View:
             If it is asked for by an observer, the job does not wait, is rejected already, or the reason is none.
         """
         self._of_a_policy("reject")
-        if not isinstance(job, SeenJob) or self._waiting.get(job.row) is not job:
+        self._simulator.check_reasons("reject()")
+        row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
+        if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
             named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
             raise PluginError(f"reject() was given {named}; allowed: jobs of view.waiting")
-        if job.row in self._rejected:
+        if row in self._rejected:
             raise PluginError(f"reject() was given job {job.job_id} twice")
         text = reason_text(reason)
         if text is None:
             allowed = f"a text of 1 to {LONGEST_REASON} characters"
             raise PluginError(f"reject() of job {job.job_id}: reason: {shown(reason)}; allowed: {allowed}")
-        self._rejected[job.row] = text
+        self._rejected[row] = text
 
     def note(self, **values: Any) -> None:
         """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
@@ -505,8 +505,9 @@ class View:
         least, most = (job.cores, job.cores)
         if state.settings.item(b.RESIZE) != b.NO_RESIZE:
             least, most = self._simulator.width_range(job.row)
-        held = state.jobs.item(b.HELD_CORES, job.row) if job.row in self._running else 0
-        return JobWidth(least, most, held, state.jobs.item(b.ASKED, job.row) if held else 0)
+        row = self._facts.find(job.row)
+        held = state.jobs.item(b.HELD_CORES, row) if row in self._running else 0
+        return JobWidth(least, most, held, state.jobs.item(b.ASKED, row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
@@ -606,6 +607,26 @@ class View:
             raise PluginError(f"{what}() was given {named}; allowed: jobs of view.running, and those that it starts")
         return job
 
+    def go_on(self, simulator: BatchSimulator, rows: Array, numbers: Array) -> None:
+        """With ``--stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
+        self._refresh()
+        place = {row: k for k, row in enumerate(rows.tolist())}
+        self._waiting = OrderedDict((place[row], job) for row, job in self._waiting.items())
+        self._running = OrderedDict((place[row], job) for row, job in self._running.items())
+        if self._corrections is not None:
+            self._corrections.moved(place)
+        self._simulator = simulator
+        self._facts.go_on(
+            simulator.workload, simulator.circumstances, simulator.deadline_ns, simulator.more_mw, numbers.tolist()
+        )
+        self._given = self._columns_given()
+        self._present = self._waiting_columns = self._running_columns = None
+
+    def _columns_given(self) -> list[list[int]]:
+        # Read one element at a time, and lists are quicker at that than arrays are.
+        columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
+        return [getattr(self._simulator.workload, name).tolist() for name in columns]
+
     def _let_decide(self) -> None:
         self._deciding = True
         self._decision += 1
@@ -699,8 +720,8 @@ class View:
                 partition[origin],
                 qos[origin],
                 attempt,
-                row,
-                origin,
+                self._facts.number(row),
+                self._facts.number(origin),
                 self._facts,
                 -1,
             ),
@@ -709,13 +730,14 @@ class View:
     def _chosen(self, answer: Iterable[Any]) -> list[int]:
         # The rows of the jobs that a policy starts; the cores that it names for some are then in _named.
         rows: list[int] = []
-        waiting = self._waiting
+        waiting, find = self._waiting, self._facts.find
         for given in answer:
             job = given if isinstance(given, SeenJob) else self._placed(given, len(rows))
-            if waiting.get(job.row) is not job:
+            row = find(job.row)
+            if waiting.get(row) is not job:
                 why = "is not waiting" if job.dependency_holds else _held_for(job)
                 raise AnswerError(f"gave job {job.job_id}, which {why}")
-            rows.append(job.row)
+            rows.append(row)
         if len(rows) > 1 and len(set(rows)) < len(rows):
             twice = next(row for row in rows if rows.count(row) > 1)
             raise AnswerError(f"gave job {waiting[twice].job_id} twice")
@@ -731,7 +753,8 @@ class View:
         if cores is not None:
             self._named[place] = cores
         if because:
-            self._because[job.row] = because
+            self._simulator.check_reasons("a reason for a start")
+            self._because[self._facts.find(job.row)] = because
         return job
 
 

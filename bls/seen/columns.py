@@ -55,7 +55,7 @@ class _Columns:
         self._state, self._facts, self._jobs = state, facts, jobs
         self._n = len(jobs)
         # At once: in an instant the jobs are others.
-        self.rows = read_only(np.fromiter(jobs, np.int64, self._n))
+        self._rows = read_only(np.fromiter(jobs, np.int64, self._n))
 
     def __len__(self) -> int:
         return self._n
@@ -67,18 +67,27 @@ class _Columns:
         self.__dict__[name] = found  # where it is found from now on
         return found
 
+    @cached_property
+    def rows(self) -> Array:
+        """``SeenJob.row`` of each."""
+        return (
+            read_only(np.array([job.row for job in self._jobs.values()], np.int64))
+            if self._facts.streamed
+            else self._rows
+        )
+
     def _kept(self, column: int) -> Array:
-        return read_only(self._state.jobs[column][self.rows])
+        return read_only(self._state.jobs[column][self._rows])
 
     @cached_property
     def jobs(self) -> tuple[SeenJob, ...]:
         """The jobs themselves, for an answer."""
-        return tuple(map(self._jobs.__getitem__, self.rows.tolist()))
+        return tuple(map(self._jobs.__getitem__, self._rows.tolist()))
 
     @cached_property
     def origin(self) -> Array:
-        """The rows of the workload."""
-        return self.rows if not len(self.rows) or self.rows.max() < self._facts.n_jobs else self._kept(b.ORIGIN)
+        """The rows of the workload that is held."""
+        return self._rows if not len(self._rows) or self._rows.max() < self._facts.n_jobs else self._kept(b.ORIGIN)
 
     @cached_property
     def walltime_ns(self) -> Array:
@@ -136,7 +145,7 @@ class _Columns:
     def _needs(self, first: int, stop: int) -> Array:
         if not self._facts.asks:
             return read_only(np.zeros((self._n, stop - first), np.int64))
-        return read_only(np.ascontiguousarray(self._state.needs[first:stop][:, self.rows].T))
+        return read_only(np.ascontiguousarray(self._state.needs[first:stop][:, self._rows].T))
 
     @cached_property
     def switches(self) -> Array:
@@ -145,13 +154,7 @@ class _Columns:
 
 
 class WaitingColumns(_Columns):
-    """The jobs that wait.
-
-    Attributes
-    ----------
-    rows : int64 (n,)
-        ``SeenJob.row`` of each.
-    """
+    """The jobs that wait."""
 
     @cached_property
     def estimate_ns(self) -> Array:
@@ -160,13 +163,7 @@ class WaitingColumns(_Columns):
 
 
 class RunningColumns(_Columns):
-    """The jobs that run.
-
-    Attributes
-    ----------
-    rows : int64 (n,)
-        ``SeenJob.row`` of each.
-    """
+    """The jobs that run."""
 
     def __init__(
         self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob], now: Callable[[], Present]
@@ -188,8 +185,8 @@ class RunningColumns(_Columns):
     def _by_host(self) -> tuple[Array, Array, Array]:
         # CSR: where each job's hosts begin, the hosts, and how many of their cores it holds.
         row, host, cores = self._now().held
-        order = np.argsort(self.rows, kind="stable")
-        place = order[np.searchsorted(self.rows, row, sorter=order)]
+        order = np.argsort(self._rows, kind="stable")
+        place = order[np.searchsorted(self._rows, row, sorter=order)]
         by_job = np.argsort(place, kind="stable")
         first = np.zeros(self._n + 1, np.int64)
         np.cumsum(np.bincount(place, minlength=self._n), out=first[1:])

@@ -6,8 +6,8 @@ is corrected at the very instants at which it runs longer than expected, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import heappop, heappush
+from collections.abc import Iterator, Mapping
+from heapq import heapify, heappop, heappush
 
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -29,6 +29,12 @@ class Corrections:
     def forget(self, row: int) -> None:
         """A job does not run any more."""
         self._ends.pop(row, None)
+
+    def moved(self, place: Mapping[int, int]) -> None:
+        """The jobs that run are in other rows from now on."""
+        self._ends = {place[row]: end for row, end in self._ends.items()}
+        self._pending = [(end, place[row]) for end, row in self._pending if row in place]
+        heapify(self._pending)
 
     def found(self, state: BatchState) -> Iterator[tuple[int, int]]:
         """The jobs that have outlasted what was expected of them since this was last asked, and when they are expected to

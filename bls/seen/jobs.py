@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 from bls.constraints.job_constraints import JobConstraints
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
+from traces.base.errors import PluginError
 from traces.compiled import Array
 
 __all__ = ["JobFacts", "JobRequest", "JobWidth", "SeenJob"]
@@ -63,7 +65,8 @@ class JobWidth(NamedTuple):
 class JobFacts:
     """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
-    It holds the workload, and keeps to itself what no scheduler knows, such as run times.
+    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``--stream`` it holds the jobs of
+    a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
     def __init__(
@@ -71,6 +74,45 @@ class JobFacts:
     ) -> None:
         self._workload, self._around, self._deadline_ns = workload, around, deadline_ns
         self.platform, self.more_mw = platform, more_mw
+        self._numbers: list[int] | None = None  # of the rows, ascending; None: a row is its own number
+
+    def go_on(
+        self, workload: Workload, around: JobConstraints, deadline_ns: Array, more_mw: Array, numbers: list[int]
+    ) -> None:
+        """Hold the jobs of the next stretch instead."""
+        self._workload, self._around, self._deadline_ns, self.more_mw = workload, around, deadline_ns, more_mw
+        self._numbers = numbers
+        for name in ("waits_for", "_window_of"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether rows are not their own numbers."""
+        return self._numbers is not None
+
+    def number(self, row: int) -> int:
+        """The number of a row, ``SeenJob.row``."""
+        return row if self._numbers is None else self._numbers[row]
+
+    def find(self, number: int) -> int:
+        """The row of a number; -1 if its job ended in an earlier stretch."""
+        if self._numbers is None:
+            return number
+        row = bisect_left(self._numbers, number)
+        return row if row < len(self._numbers) and self._numbers[row] == number else -1
+
+    def at(self, number: int) -> int:
+        """The row of a number.
+
+        Raises
+        ------
+        PluginError
+            If its job ended in an earlier stretch.
+        """
+        row = self.find(number)
+        if row < 0:
+            raise PluginError("--stream keeps nothing of a job that has ended but the fields of SeenJob")
+        return row
 
     @property
     def asks(self) -> bool:
@@ -105,19 +147,19 @@ class JobFacts:
 
     def column(self, name: str, origin: int) -> int:
         """What the workload says of a job when it is submitted."""
-        return int(getattr(self._workload, name)[origin])
+        return int(getattr(self._workload, name)[self.at(origin)])
 
     def deadline_ns(self, origin: int) -> int:
         """The instant of the job's deadline."""
-        return int(self._deadline_ns[origin])
+        return int(self._deadline_ns[self.at(origin)])
 
     def partition(self, origin: int) -> int:
         """The place of the job's partition in the platform's."""
-        return 0 if self._around.partition is None else int(self._around.partition[origin])
+        return 0 if self._around.partition is None else int(self._around.partition[self.at(origin)])
 
     def reservation(self, origin: int) -> str | None:
         """The name of the reservation that a job runs in."""
-        windows, place = self._around.windows, int(self._window_of[origin])
+        windows, place = self._around.windows, int(self._window_of[self.at(origin)])
         return None if windows is None or place < 0 else windows.windows[place].name
 
     def request(self, origin: int) -> JobRequest:
@@ -126,6 +168,7 @@ class JobFacts:
         if asked is None:
             resources, licences = dict.fromkeys(platform.resource_names, 0), dict.fromkeys(platform.licence_names, 0)
             return JobRequest(cores, 1, MappingProxyType(resources), MappingProxyType(licences), 0)
+        origin = self.at(origin)
         unit = int(asked.unit_cores[origin])
         return JobRequest(
             units=cores // unit,
@@ -137,11 +180,12 @@ class JobFacts:
 
     def name(self, origin: int) -> str | None:
         """What the log calls the job."""
-        return self._workload.job_name(origin)
+        return self._workload.job_name(self.at(origin))
 
     def extras(self, origin: int) -> Mapping[str, int]:
         """The workload's further columns."""
-        return MappingProxyType({name: int(column[origin]) for name, column in self._workload.extras.items()})
+        row = self.at(origin)
+        return MappingProxyType({name: int(column[row]) for name, column in self._workload.extras.items()})
 
     def dependency(self, origin: int) -> tuple[int | None, int]:
         """The number of the job that must end before, None if there is none; and the time from that end, ns."""
@@ -171,7 +215,7 @@ class SeenJob(NamedTuple):
     attempt : int
         0, or how many attempts were cut before this one.
     row, origin : int
-        Of this attempt and of the first one, as ``bls.simulator`` counts them.
+        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``--stream`` as it would count the whole log.
     facts : JobFacts
         What else is known of the run's jobs.
     start_ns : int

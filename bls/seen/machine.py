@@ -109,11 +109,11 @@ class Present:
     def running(self) -> Counter[tuple[int, int | None, bool]]:
         """How many jobs (False) run, on how many cores (True), by (partition, user); None is all users together."""
         found: Counter[tuple[int, int | None, bool]] = Counter()
-        for job in self._running.values():
+        for row, job in self._running.items():
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
                 found[place, user, False] += 1
-                found[place, user, True] += job.cores - int(self._state.jobs[b.RELEASED, job.row])
+                found[place, user, True] += job.cores - int(self._state.jobs[b.RELEASED, row])
         return found
 
 

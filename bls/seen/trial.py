@@ -32,11 +32,13 @@ class Trial:
         self,
         state: BatchState,
         waiting: Mapping[int, SeenJob],
+        row_of: Callable[[int], int],
         n_cores: int,
         whole_hosts: bool,
         goes_on: Callable[[], bool],
     ) -> None:
-        self._waiting, self._n_cores, self._whole_hosts, self._goes_on = waiting, n_cores, whole_hosts, goes_on
+        self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
+        self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
         changed = ("clock", "sizes", "free_words", "host_free", "holder", "partitions", "user_tally")
         copies: dict[str, Any] = {name: getattr(state, name).copy() for name in (*changed, "chosen_lo", "chosen_hi")}
@@ -65,7 +67,7 @@ class Trial:
             If the job does not wait, or is placed already; or the policy has answered.
         """
         self._check("place", job)
-        count = kernels.try_allocator(self._state, job.row)
+        count = kernels.try_allocator(self._state, self._row_of(job.row))
         return self._cores(job, count) if count > 0 else None
 
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
@@ -87,7 +89,7 @@ class Trial:
         assert named is not None
         state, count = self._state, len(named)
         state.chosen_lo[:count], state.chosen_hi[:count] = zip(*named, strict=True)
-        if kernels.try_named(state, job.row, count) == 0:
+        if kernels.try_named(state, self._row_of(job.row), count) == 0:
             return False
         self._placed.add(job.row)
         return True
@@ -101,7 +103,7 @@ class Trial:
     def _check(self, what: str, job: object) -> None:
         if not self._goes_on():
             raise PluginError(f"trial: {what}() after decide(); allowed: while it decides")
-        if not isinstance(job, SeenJob) or self._waiting.get(job.row) is not job:
+        if not isinstance(job, SeenJob) or self._waiting.get(self._row_of(job.row)) is not job:
             named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
             raise PluginError(f"trial: {what}() was given {named}; allowed: jobs of view.waiting")
         if job.row in self._placed:

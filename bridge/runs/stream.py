@@ -8,6 +8,7 @@ over time meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -244,7 +245,10 @@ def run_stream(
     """
     prepare_run(applications=False)
     began = working_s()
-    over_time, last = _simulate(scenario, arrivals, path, watch, stretch_jobs)
+    scenario = scenario.for_one_run()
+    policy: object = scenario.policy
+    with policy if isinstance(policy, AbstractContextManager) else nullcontext():
+        over_time, last = _simulate(scenario, arrivals, path, watch, stretch_jobs)
     decisions, downtime = last.decisions(), last.downtime()
     del last
     give_back_memory()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
+from bls.constraints.outages import Outages
 from bls.engine import state as b
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
@@ -130,18 +131,51 @@ class Decides:
         return []
 
 
+class Follows(Decides):
+    def finish(self, view: Any) -> None:
+        return None
+
+
+class Cancels(Decides):
+    directs = "ends"
+
+
+def failing(**columns: Any) -> JobConstraints:
+    none = np.zeros(0, np.int64)
+    return JobConstraints(outages=Outages(np.zeros(5, np.int64), none, none, **columns))
+
+
 @pytest.mark.parametrize(
-    ("order", "rules", "words"),
+    ("order", "rules", "around", "words"),
     [
-        (Decides(), Rules(), "--bls decides"),
-        (POLICIES["multifactor"], Rules(), "--bls multifactor: it keeps accounts"),
-        (POLICIES["fcfs"], Rules(estimates="last-two"), "--estimates"),
-        (POLICIES["fcfs"], Rules(keep_decisions=True), "--decisions"),
+        (Follows(), Rules(), None, "--bls decides: finish"),
+        (Cancels(), Rules(), None, "--bls decides: directs"),
+        (Decides(), Rules(), failing(), "--failures: not with --bls decides"),
+        (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "--failures: hosts cannot be drained"),
+        (POLICIES["multifactor"], Rules(), None, "--bls multifactor: it keeps accounts"),
+        (POLICIES["fcfs"], Rules(estimates="last-two"), None, "--estimates"),
+        (POLICIES["fcfs"], Rules(keep_decisions=True), None, "--decisions"),
     ],
 )
-def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, words: str) -> None:
+def test_what_needs_all_jobs_is_refused(order: Any, rules: Rules, around: JobConstraints | None, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        check_streamed(order, rules)
+        check_streamed(order, rules, around)
+
+
+class AsksOfTheEnded(Decides):
+    def __init__(self) -> None:
+        self.first: Any = None
+
+    def decide(self, view: Any) -> list[Any]:
+        waiting = list(view.waiting)
+        self.first = self.first or waiting[0]
+        assert self.first.deadline_ns >= 0
+        return waiting
+
+
+def test_what_is_not_kept_of_an_ended_job_is_refused() -> None:
+    with pytest.raises(PluginError, match="keeps nothing of a job that has ended but the fields of SeenJob"):
+        run(log(200), AsksOfTheEnded())
 
 
 @pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t", "reject"])

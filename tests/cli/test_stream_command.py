@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import twolevel
@@ -110,6 +111,74 @@ def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> Non
         "--backfill",
         "2",
     )
+
+
+class _Keeps:
+    """A policy that decides, keeps jobs from one decision to the next, and asks of them all that it can."""
+
+    name = "keeps"
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Any] = {}
+        self.passes = 0
+        self.kept = 0
+
+    def decide(self, view: Any) -> list[Any]:
+        self.passes += 1
+        came = {job.row: job for job in view.waiting}
+        for row, job in self.jobs.items():
+            assert came[row] is job  # what is kept is what is shown
+            self.kept += 1
+        self.jobs |= {row: came[row] for row in sorted(came)}
+        order = sorted(self.jobs.values(), key=lambda job: (job.cores, job.deadline_ns, job.row))
+        columns, running = view.waiting_columns, view.running_columns
+        assert columns.rows.tolist() == [job.row for job in view.waiting]
+        assert columns.walltime_ns.tolist() == [job.walltime_ns for job in view.waiting]
+        assert running.expected_end_ns.tolist() == [job.expected_end_ns for job in view.running]
+        assert running.host_first[-1] == sum(len(self.hosts(view, job)) for job in view.running)
+        assert [job.memory_kb * job.request.unit_cores for job in columns.jobs] == columns.memory_kb.tolist()
+        trial, found = view.trial(), []
+        for job in order:
+            cores = trial.place(job)
+            if cores is None:
+                break
+            found.append((job, cores) if job.row % 3 else job)
+        if not found and self.passes % 5 == 0:
+            view.wake_after(7_000_000_000)
+        for one in found:
+            del self.jobs[(one[0] if type(one) is tuple else one).row]
+        return found
+
+    def hosts(self, view: Any, job: Any) -> set[int]:
+        return {core // 4 for lo, hi in view.allocation(job) for core in range(lo, hi)}
+
+    def totals(self) -> dict[str, int]:
+        return {"kept": self.kept, "passes": self.passes}
+
+
+@pytest.mark.parametrize("estimates", ["requested", "exact"])
+@pytest.mark.parametrize("more", [{}, {"memory": "swf"}], ids=str)
+def test_a_policy_that_decides_sees_the_same(estimates: str, more: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text(WITH_MEMORY)
+    options = Options(bls=_Keeps, als="recorded", rules=Rules(estimates=estimates), around=Surroundings(**more))
+    platform = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
+    whole = run(Scenario.of(load_workload(log, platform), platform, options))
+    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", _planned(whole))
+    for jobs, block_bytes in ((7, 300), (40, 1 << 20)):
+        arrivals = Arrivals(swf_blocks(log, block_bytes=block_bytes), platform, memory=options.around.memory)
+        scenario = Scenario.of(arrivals.first(), platform, options)
+        found = streaming.run_stream(
+            scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
+        )
+        assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+        assert found.decisions["policy"] == whole.notes.decisions["policy"]
+        assert found.decisions["policy"]["kept"] > 1000
+
+
+def _planned(whole: Any) -> dict[str, Any]:
+    planned = whole.notes.planned_ns
+    return {} if planned is None else {tables.PLANNED: planned}
 
 
 @pytest.mark.parametrize("more", [{"memory": "swf"}, {"failures": "mtbf:30min,mttr:3min"}], ids=str)
