@@ -128,9 +128,6 @@ class BatchSimulator(RunningJobs):
     #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
     checks: int = 0
 
-    #: Whether it is one stretch of a run whose jobs are never all held (``bls.stream``).
-    streamed: bool = False
-
     #: So many jobs end, at the most, while the engine is run once.
     most_ends: int = 2**62
 
@@ -233,17 +230,6 @@ class BatchSimulator(RunningJobs):
     def view(self) -> View:
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
         return View(self, self._data)
-
-    def check_reasons(self, what: str) -> None:
-        """Refuse reasons of a policy where the table of jobs has no column for them.
-
-        Raises
-        ------
-        PluginError
-            With ``--stream``.
-        """
-        if self.streamed:
-            raise PluginError(f"{what}: with --stream the table of jobs has no reasons; allowed: without --stream")
 
     @property
     def estimates_differ(self) -> bool:

@@ -36,7 +36,7 @@ from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
-__all__ = ["LATER", "Arrivals", "Stretch", "check_streamed", "stretches"]
+__all__ = ["LATER", "Arrivals", "Stretch", "check_streamed", "in_blocks", "stretches"]
 
 #: The first of the places of later attempts, which come after all jobs.
 LATER = 1 << 40
@@ -86,16 +86,18 @@ class Arrivals:
     Parameters
     ----------
     blocks : iterator of Workload
-        The log, as of ``bls.workloads.readers.swf.swf_blocks``.
+        The log, as of ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`.
     platform : Platform
     oversize : {"reject", "clamp"}
         What becomes of jobs wider than the platform.
     memory : {"none", "swf"}
         Where the memory comes from that a core of a job asks for.
+    begins : bool, optional
+        Whether jobs may join the queue later than their submit; by default the header says it.
 
     Attributes
     ----------
-    source, n_lines, rejects, clamped
+    source, n_lines, rejects, reordered, clamped
         As of ``Workload``.
     jobs : int
         How many were taken.
@@ -109,9 +111,11 @@ class Arrivals:
     platform: Platform
     oversize: str = OVERSIZE.default
     memory: str = MEMORY.default
+    begins: bool | None = None
     source: str = ""
     n_lines: int = 0
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+    reordered: int = 0
     clamped: int = 0
     jobs: int = 0
     held: int = 0
@@ -157,6 +161,7 @@ class Arrivals:
     def _fitting(self, block: Workload) -> Workload | None:
         self.source = block.source
         self.n_lines += block.n_lines
+        self.reordered += block.reordered
         self.limited = self.limited or bool(np.any(block.estimate_ns != block.run_ns))
         self._reject(block.rejects)
         wide = block.cores > self.platform.n_cores
@@ -189,12 +194,21 @@ class Arrivals:
                 self.rejects[reason] = self.rejects.get(reason, 0) + count
 
 
+def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload]:
+    """A workload that is held as blocks for :class:`Arrivals`; the first one has the account of its lines."""
+    account: dict[str, Any] = {}
+    for at in range(0, len(workload), jobs):
+        yield workload.take(np.arange(at, min(at + jobs, len(workload))), **account)
+        account = {"n_lines": 0, "rejects": {}, "reordered": 0, "clamped": 0}
+
+
 def joined(workloads: Sequence[Workload]) -> Workload:
     """The jobs of workloads that follow one another; all else is the last one's."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(one, name) for one in workloads]) for name in (*COLUMNS, *OPTIONAL)
     }
-    return replace(workloads[-1], **columns)
+    extras = {name: np.concatenate([one.extras[name] for one in workloads]) for name in workloads[-1].extras}
+    return replace(workloads[-1], **columns, extras=extras)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +253,7 @@ class Stretch:
             n_cores=self.simulator.platform.n_cores,
             held_cores=self.column(b.HELD_CORES),
             eligible_ns=np.where(eligible < 0, -1, np.maximum(eligible, begin)),
-            left_ns=np.where(start < 0, end, -1),
+            left_ns=np.where(start < 0, np.clip(self.column(b.CANCEL), begin, end), -1),
         )
         return schedule, Allocations(*self.simulator.allocations())
 
@@ -288,7 +302,6 @@ def stretches(
         parts += [coming] if arrivals.next is None else [coming, arrivals.next]
         workload = joined(parts)
         run = simulator(workload, arrivals.constraints(workload, outages))
-        run.streamed = True
         number = job = np.arange(first_new, first_new + len(workload) - len(left))
         first_new += len(coming)
         begin_ns = int(coming.submit_ns[0])

@@ -411,7 +411,6 @@ class View:
             If it is asked for by an observer, the job does not wait, is rejected already, or the reason is none.
         """
         self._of_a_policy("reject")
-        self._simulator.check_reasons("reject()")
         row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
         if not isinstance(job, SeenJob) or self._waiting.get(row) is not job:
             named = f"job {job.job_id}, which is not waiting" if isinstance(job, SeenJob) else shown(job)
@@ -753,7 +752,6 @@ class View:
         if cores is not None:
             self._named[place] = cores
         if because:
-            self._simulator.check_reasons("a reason for a start")
             self._because[self._facts.find(job.row)] = because
         return job
 

@@ -39,6 +39,7 @@ __all__ = [
     "ColumnKind",
     "JobsWriter",
     "Values",
+    "finish_jobs",
     "job_blocks",
     "joined_frames",
     "job_names",
@@ -328,6 +329,40 @@ class JobsWriter:
             self._stack.callback(self._writer.close)
         self._writer.write_table(table, row_group_size=JOB_GROUP)
         pa.default_memory_pool().release_unused()
+
+
+def finish_jobs(path: Path, texts: Mapping[str, Mapping[int, str]], *, begins: bool) -> None:
+    """Give a jobs.parquet the columns that are known only now: it becomes the file that :func:`write_jobs` writes.
+
+    Parameters
+    ----------
+    path : Path
+        The file, without later columns than ``BEGIN``.
+    texts : mapping of str to mapping of int to str
+        Further columns of text, by row; a row without a text has an empty one.
+    begins : bool
+        Whether it keeps the column ``BEGIN``, if it has that.
+    """
+    import pyarrow.parquet as pq
+
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(pq.ParquetFile(path))
+        partial = stack.enter_context(whole_file(path))
+        writer: Any = None
+        at = 0
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, use_threads=False)
+            if not begins and BEGIN in table.column_names:
+                table = table.drop_columns([BEGIN])
+            names, stop = table.column_names, at + table.num_rows
+            place = names.index(BEGIN) if BEGIN in names else len(names)
+            for k, (name, said) in enumerate(texts.items()):
+                table = table.add_column(place + k, name, _arrow([said.get(row, "") for row in range(at, stop)]))
+            if writer is None:
+                writer = pq.ParquetWriter(partial, table.schema, compression="zstd", use_dictionary=_REPEATED)
+                stack.callback(writer.close)
+            writer.write_table(table, row_group_size=JOB_GROUP)
+            at = stop
 
 
 def job_blocks(path: Path, names: Sequence[str]) -> Iterator[dict[str, Array]]:

@@ -65,8 +65,8 @@ class JobWidth(NamedTuple):
 class JobFacts:
     """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
-    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``--stream`` it holds the jobs of
-    a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
+    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``--stream`` it holds the jobs
+    of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
     def __init__(
@@ -215,7 +215,8 @@ class SeenJob(NamedTuple):
     attempt : int
         0, or how many attempts were cut before this one.
     row, origin : int
-        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``--stream`` as it would count the whole log.
+        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``--stream`` places in the
+        whole log.
     facts : JobFacts
         What else is known of the run's jobs.
     start_ns : int

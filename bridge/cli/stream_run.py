@@ -32,8 +32,8 @@ from bls.options import (
     SWITCHES,
     WINDOWS,
 )
-from bls.stream import Arrivals, check_streamed
-from bls.workloads import format_of, sample_path
+from bls.stream import Arrivals, check_streamed, in_blocks
+from bls.workloads import format_of, read_workload, sample_path
 from bls.workloads.readers.swf import swf_blocks
 from bls.workloads.rejected import rejects_text
 from bls.workloads.seeded import is_seeded
@@ -42,7 +42,7 @@ from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
-from bridge.scenarios.log_words import held_words
+from bridge.scenarios.log_words import held_words, log_words
 from bridge.scenarios.machine import machine_words, platform_for
 from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario
@@ -79,9 +79,7 @@ def _check(workload: str, shared: ScenarioOptions, options: Options, given: Mapp
             f"--stream: {ALLOCATOR.name} given: it needs the cores of all jobs at once; allowed: another one"
         )
     if is_seeded(workload):
-        raise InputError(f"--stream: {workload}: a function makes all jobs at once; allowed: a log in SWF")
-    if (found := "swf" if workload == "sample" else format_of(workload)) != "swf":
-        raise InputError(f"--stream: {workload}: a log in {found} is read as a whole; allowed: one in SWF")
+        raise InputError(f"--stream: {workload}: a function makes all jobs at once; allowed: a log")
 
 
 def stream_run(
@@ -105,10 +103,18 @@ def stream_run(
     """
     _check(workload, shared, options, given)
     log = sample_path() if workload == "sample" else Path(workload)
-    blocks = swf_blocks(log)
-    begin = next(blocks)  # with the header
+    begins: bool | None = None
+    found = "swf" if workload == "sample" else format_of(log)
+    if found == "swf":
+        blocks = swf_blocks(log)
+        begin = next(blocks)  # with the header
+        blocks = chain([begin], blocks)
+    else:
+        begin = read_workload(log)
+        blocks, begins = in_blocks(begin), bool(begin.held.any())
+        say(f"workload: a log in {found} is read as a whole before the run; jobs in SWF are read as they are submitted")
     machine = platform_for(shared.platform, begin, replayed=True)
-    arrivals = Arrivals(chain([begin], blocks), machine, shared.oversize, shared.memory)
+    arrivals = Arrivals(blocks, machine, shared.oversize, shared.memory, begins)
     scenario = Scenario.of(arrivals.first(), machine, options)
     check_streamed(scenario.policy, options.rules, scenario.circumstances)
     with fresh_directory(target, force) as folder:
@@ -125,7 +131,8 @@ def stream_run(
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, shared.platform, replayed=True):
         say(words)
-    if words := held_words(arrivals.held):
+    of_log = [held_words(arrivals.held)] if found == "swf" else log_words(begin, machine, [options])
+    for words in filter(None, of_log):
         say(words)
     if not arrivals.limited and (words := time_limit_words(begin, [options])):
         say(words)

@@ -26,6 +26,7 @@ from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch
 from bridge.couplings.contract import Pace, nothing_done
+from bridge.runs.job_names import IDS
 from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of
 from bridge.scenarios.scenario import Scenario
@@ -33,7 +34,18 @@ from traces.base.memory import give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, Machine
-from traces.tables import BEGIN, JOB_COLUMNS, JOB_GROUP, PLANNED, JobsWriter, job_blocks
+from traces.tables import (
+    BEGIN,
+    JOB_COLUMNS,
+    JOB_GROUP,
+    NAME,
+    PLANNED,
+    REJECTED_BECAUSE,
+    STARTED_BECAUSE,
+    JobsWriter,
+    finish_jobs,
+    job_blocks,
+)
 
 __all__ = ["Streamed", "run_stream"]
 
@@ -126,7 +138,9 @@ class _InOrder:
             columns = {name: column for name, column in group.columns.items() if name in (*JOB_COLUMNS, BEGIN)}
             first = np.concatenate([[0], np.cumsum(group.count)])
             records = JobRecords(**columns, allocation_first=first, allocation_lo=group.lo, allocation_hi=group.hi)
-            further = {name: group.columns[name] for name in (BEGIN, PLANNED) if name in group.columns}
+            further = {name: group.columns[name] for name in (PLANNED, BEGIN) if name in group.columns}
+            if NAME in group.columns:
+                further = {NAME: group.columns[NAME].tolist(), **further}
             self._writer.write(Ledger(self._machine, records, None, None), further)
             at = stop
         self._ready = [jobs.take(np.arange(at, len(jobs)))]
@@ -205,13 +219,21 @@ class _Written:
             yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
 
-def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:
+def _begins(scenario: Scenario, arrivals: Arrivals) -> bool:
+    # Whether the table may have the column BEGIN: it has it if any job joins the queue later than its submit.
+    return has_begin(scenario.workload.header) if arrivals.begins is None else arrivals.begins
+
+
+def _ended(scenario: Scenario, stretch: Stretch, begins: bool) -> _Jobs:
     run, rows = stretch.simulator, stretch.ended
     of_stretch = replace(scenario, workload=run.workload)
     jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
     columns = {name: getattr(jobs, name)[rows] for name in JOB_COLUMNS if name != "allocation"}
-    if has_begin(scenario.workload.header):
+    if begins:
         columns[BEGIN] = jobs.begin_ns[rows]
+    if of_stretch.workload.names or of_stretch.workload.ids:
+        names = [run.workload.job_name(row) or "" for row in run.columns().origin[rows].tolist()]
+        columns[NAME] = np.array(names, object)
     if run.estimates_differ:
         columns[PLANNED] = run.columns().estimate_ns[rows]
     count = np.diff(jobs.allocation_first)[rows]
@@ -254,7 +276,7 @@ def run_stream(
     give_back_memory()
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
-    written = _Written(path, over_time.n_cores, BEGIN if has_begin(scenario.workload.header) else "submit_ns")
+    written = _Written(path, over_time.n_cores, BEGIN if arrivals.held else "submit_ns")
     metrics = streamed_metrics(written, over_time, downtime) | application_metrics(
         no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
@@ -262,9 +284,10 @@ def run_stream(
         "source": arrivals.source,
         "lines": arrivals.n_lines,
         "rejects": dict(arrivals.rejects),
-        "reordered": 0,
+        "reordered": arrivals.reordered,
         "clamped": arrivals.clamped,
         "jobs": arrivals.jobs,
+        **({IDS: True} if scenario.workload.ids else {}),
     }
     return Streamed(metrics, decisions, account, cost)
 
@@ -282,11 +305,18 @@ def _simulate(
     outages = scenario.circumstances.outages
     with JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
+        texts: dict[str, dict[int, str]] = {REJECTED_BECAUSE: {}, STARTED_BECAUSE: {}}
         for stretch in stretches(
             arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends
         ):
             span.add(stretch)
-            in_order.add(_ended(scenario, stretch))
+            in_order.add(_ended(scenario, stretch, _begins(scenario, arrivals)))
+            run = stretch.simulator
+            for name, said in ((REJECTED_BECAUSE, run.rejections), (STARTED_BECAUSE, run.start_reasons)):
+                texts[name] |= {int(stretch.number[row]): because for row, because in said.items()}
             give_back_memory()
         in_order.finish()
+    given = {name: said for name, said in texts.items() if said}
+    if given or (_begins(scenario, arrivals) and not arrivals.held):
+        finish_jobs(path, given, begins=arrivals.held > 0)
     return span.sums, stretch.simulator

@@ -27,7 +27,7 @@ from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
 
 #: What may be streamed beside plain jobs on plain hosts.
-FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost")
+FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "outages")
 
 
 def blocks(workload: Workload, size: int) -> Iterator[Workload]:
@@ -41,10 +41,10 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
     run, found = stretch.simulator, []
     for row in stretch.ended.tolist():
         held = tuple(core for lo, hi in run.allocation(row) for core in range(lo, hi))
-        number, eligible, start, end, why, became = (
-            int(run.column(name)[row]) for name in (b.NUMBER, b.ELIGIBLE, b.START, b.END, b.WHY, b.STATE)
+        number, attempt, eligible, start, end, why, became = (
+            int(run.column(name)[row]) for name in (b.NUMBER, b.ATTEMPT, b.ELIGIBLE, b.START, b.END, b.WHY, b.STATE)
         )
-        found.append((int(stretch.number[row]), number, 0, eligible, start, end, held, WHY[why], STATES[became]))
+        found.append((int(stretch.number[row]), number, attempt, eligible, start, end, held, WHY[why], STATES[became]))
     return found
 
 
@@ -55,23 +55,35 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
     partition = whole.circumstances.partition
     of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
 
-    def simulator(some: Workload, _: JobConstraints) -> BatchSimulator:
+    outages = whole.circumstances.outages
+
+    def simulator(some: Workload, around: JobConstraints) -> BatchSimulator:
         part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
         options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
         return BatchSimulator(
-            some, whole.platform, whole.policy, whole.allocator, circumstances=JobConstraints(part), **options
+            some,
+            whole.platform,
+            whole.policy,
+            whole.allocator,
+            circumstances=JobConstraints(part, outages=around.outages),
+            **options,
         )
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
     found: list[tuple[Any, ...]] = []
-    for stretch in stretches(Arrivals(blocks(workload, block), plain), simulator, jobs=jobs, pace=lambda: 3):
+    arrivals = Arrivals(blocks(workload, block), plain)
+    for stretch in stretches(arrivals, simulator, jobs=jobs, outages=outages, pace=lambda: 3):
         stretch.simulator.validate()
         found += ended(stretch)
     return [one[1:] for one in sorted(found)]
 
 
 def whole(case: BatchCase) -> list[tuple[Any, ...]]:
-    return [tuple(vars(one).values()) for one in finish(simulator_of(case))]
+    # In the order of the engine's rows: later attempts come after all jobs.
+    simulator = simulator_of(case)
+    found = {tuple(vars(one).values())[:2]: tuple(vars(one).values()) for one in finish(simulator)}
+    rows = zip(simulator.column(b.NUMBER).tolist(), simulator.column(b.ATTEMPT).tolist(), strict=True)
+    return [found[row] for row in rows]
 
 
 @given(case=cases((*FEATURES, "begins"), max_jobs=16), block=st.integers(1, 5), jobs=st.integers(1, 7))

@@ -13,6 +13,8 @@ import bridge.runs.stream as streaming
 from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
+from bls.seen.answers import Start
+from bls.seen.jobs import SeenJob
 from bls.stream import Arrivals
 from bls.workloads import sample_path
 from bls.workloads.readers.swf import swf_blocks
@@ -117,6 +119,7 @@ class _Keeps:
     """A policy that decides, keeps jobs from one decision to the next, and asks of them all that it can."""
 
     name = "keeps"
+    reasons = False
 
     def __init__(self) -> None:
         self.jobs: dict[int, Any] = {}
@@ -145,8 +148,15 @@ class _Keeps:
             found.append((job, cores) if job.row % 3 else job)
         if not found and self.passes % 5 == 0:
             view.wake_after(7_000_000_000)
+        if self.reasons:
+            found = [Start(*one, "for a reason") if type(one) is tuple else one for one in found]
+            starts = {(one.job if type(one) is Start else one).row for one in found}
+            for job in order:
+                if job.cores == 6 and job.row not in starts:
+                    view.reject(job, f"job {job.job_id} is too wide")
+                    del self.jobs[job.row]
         for one in found:
-            del self.jobs[(one[0] if type(one) is tuple else one).row]
+            del self.jobs[(one if type(one) is SeenJob else one[0]).row]
         return found
 
     def hosts(self, view: Any, job: Any) -> set[int]:
@@ -156,15 +166,26 @@ class _Keeps:
         return {"kept": self.kept, "passes": self.passes}
 
 
+class _Rejects(_Keeps):
+    """The same, which rejects wide jobs, among them the first ones, and gives reasons."""
+
+    reasons = True
+
+
+@pytest.mark.parametrize("policy", [_Keeps, _Rejects])
 @pytest.mark.parametrize("estimates", ["requested", "exact"])
 @pytest.mark.parametrize("more", [{}, {"memory": "swf"}], ids=str)
-def test_a_policy_that_decides_sees_the_same(estimates: str, more: dict[str, str], tmp_path: Path) -> None:
+def test_a_policy_that_decides_sees_the_same(
+    policy: type[_Keeps], estimates: str, more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (streaming, tables):
+        monkeypatch.setattr(module, "JOB_GROUP", 60)
     log = tmp_path / "log.swf"
     log.write_text(WITH_MEMORY)
-    options = Options(bls=_Keeps, als="recorded", rules=Rules(estimates=estimates), around=Surroundings(**more))
+    options = Options(bls=policy, als="recorded", rules=Rules(estimates=estimates), around=Surroundings(**more))
     platform = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
     whole = run(Scenario.of(load_workload(log, platform), platform, options))
-    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", _planned(whole))
+    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", whole.further_columns)
     for jobs, block_bytes in ((7, 300), (40, 1 << 20)):
         arrivals = Arrivals(swf_blocks(log, block_bytes=block_bytes), platform, memory=options.around.memory)
         scenario = Scenario.of(arrivals.first(), platform, options)
@@ -174,11 +195,9 @@ def test_a_policy_that_decides_sees_the_same(estimates: str, more: dict[str, str
         assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
         assert found.decisions["policy"] == whole.notes.decisions["policy"]
         assert found.decisions["policy"]["kept"] > 1000
-
-
-def _planned(whole: Any) -> dict[str, Any]:
-    planned = whole.notes.planned_ns
-    return {} if planned is None else {tables.PLANNED: planned}
+        metrics = dict(found.metrics)
+        assert metrics.pop("mean_fragmentation") == pytest.approx(whole.metrics["mean_fragmentation"], rel=1e-12)
+        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
 
 
 @pytest.mark.parametrize("more", [{"memory": "swf"}, {"failures": "mtbf:30min,mttr:3min"}], ids=str)
@@ -263,13 +282,40 @@ def test_what_needs_all_jobs_is_refused(words: tuple[str, ...], error: str, tmp_
     assert not (tmp_path / "r").exists()
 
 
-def test_a_log_that_is_read_as_a_whole_or_not_in_order_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "log.gwf").write_text("")
+SACCT = (
+    "JobID|JobName|Submit|Eligible|Start|End|ElapsedRaw|State|ReqCPUS|AllocCPUS|Timelimit|User|Partition\n"
+    + "".join(
+        f"{1000 - k}|app{k % 7}|2024-01-01T00:{k % 60:02}:00|2024-01-01T0{k % 2}:{k % 60:02}:30|2024-01-01T03:00:00|"
+        f"2024-01-01T03:20:{k % 60:02}|{1200 + k % 60}|COMPLETED|{1 + k % 3}|{1 + k % 3}|00:30:00|u{k % 5}|main\n"
+        for k in range(200)
+    )
+)
+BATSIM = json.dumps(
+    {
+        "nb_res": 12,
+        "jobs": [
+            {"id": f"w0!{k}", "subtime": 3 * (k // 2), "walltime": 60 + k % 9, "res": 1 + k % 5, "profile": f"p{k % 4}"}
+            for k in range(150)
+        ],
+        "profiles": {f"p{k}": {"type": "delay", "delay": 20 + 7 * k} for k in range(4)},
+    }
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("log.sacct", SACCT), ("log.json", BATSIM)])
+@pytest.mark.parametrize("begins", [True, False])
+def test_results_are_the_same_of_a_log_in_another_format(name: str, text: str, begins: bool, tmp_path: Path) -> None:
+    lines = (
+        text if begins else text.replace(":30|2024-01-01T03:00:00", ":00|2024-01-01T03:00:00").replace("T01:", "T00:")
+    )
+    (tmp_path / name).write_text(lines)
+    (tmp_path / "hosts.toml").write_text("[[hosts]]\ncount = 3\ncores = 4\nspeed_gflops = 2.0\n")
+    same(tmp_path, str(tmp_path / name), "--platform", str(tmp_path / "hosts.toml"), "--backfill", "easy")
+
+
+def test_a_log_that_is_not_in_order_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG + LOG.splitlines()[0] + "\n")
-    for name, error in (
-        ("log.gwf", "a log in gwf is read as a whole; allowed: one in SWF"),
-        ("log.swf", "line 201: job 1 is submitted before a job of an earlier line"),
-    ):
+    for name, error in (("log.swf", "line 201: job 1 is submitted before a job of an earlier line"),):
         ran = twolevel("run", tmp_path / name, *STREAMED, "--out", tmp_path / "r")
         assert ran.code == 2
         assert error in ran.err
