@@ -7,6 +7,7 @@ starts when and where it would if all jobs were held.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -311,6 +312,7 @@ def stretches(
             if run.is_seen:
                 run.view = before.simulator.view
                 run.view.go_on(run, left, np.concatenate([before.number[left], number]))
+                gc.collect()  # a simulator and what its kernels call in Python keep each other alive
             number = np.concatenate([before.number[left], number])
             job = np.concatenate([before.job[left], job])
             begin_ns = before.end_ns
