@@ -39,6 +39,7 @@ __all__ = [
     "NO_RUN_TIME",
     "REASONS",
     "TOO_WIDE",
+    "Window",
     "Workload",
     "no_valid_job",
     "rejects_text",
@@ -56,6 +57,23 @@ REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 # What stands in every row of an optional column that is not given.
 _unknown = partial(np.array, -1)
 _zero = partial(np.array, 0)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a log that was selected.
+
+    Attributes
+    ----------
+    begin_ns, end_ns : int
+        Its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0.
+    empty : str
+        Why the machine is empty at its start; empty where the jobs that the log records then are in the workload.
+    """
+
+    begin_ns: int
+    end_ns: int
+    empty: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +132,8 @@ class Workload:
         numbers. The names of one log are kept once, whichever of its jobs are taken.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
+    window : Window or None
+        The part of the log that was selected; None where it was not selected by time.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -152,6 +172,7 @@ class Workload:
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
+    window: Window | None = None
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -251,6 +272,21 @@ class Workload:
         parts = [f"{running} run already"] if running else []
         parts += [f"{self.waiting} wait{'s' * (self.waiting == 1)} already"] if self.waiting else []
         return f"{len(self)} jobs selected" + (f", of which {' and '.join(parts)}" if self.waiting else "")
+
+    @property
+    def window_text(self) -> str:
+        """How many jobs run and wait at the start of the selected window, or why none do, in words; empty without a window."""
+        if self.window is None:
+            return ""
+        if self.window.empty:
+            return f"window: starts with an empty machine: {self.window.empty}"
+        running = self.preset == 1
+        n, held = int(np.count_nonzero(running)), sum(self.cores[running].tolist())
+        cores = f" on {held:,} core{'s' * (held != 1)}" * bool(n)
+        return (
+            f"window: starts with {n:,} running job{'s' * (n != 1)}{cores} and {self.waiting:,} queued, as the log records; "
+            "--no-preset starts with an empty machine"
+        )
 
     @classmethod
     def from_lines(

@@ -192,6 +192,8 @@ def _say_jobs(jobs: Any) -> None:
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    if words := jobs.window_text:
+        say(words)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
@@ -371,6 +373,7 @@ def run_command(
     prepare_run(applications=not replayed)
     log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
+    arguments |= shared.source(workload, jobs)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:

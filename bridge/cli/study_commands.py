@@ -110,7 +110,7 @@ def _say_prepared(preparation: Preparation) -> None:
             f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
+        for words in (jobs.window_text, *machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
             if words and words not in said:
                 say(words)
                 said.add(words)

@@ -303,7 +303,7 @@ class Preparation:
         }
         formats = ("otf2",) if "trace" in study.keep else ()
         record = {
-            **chosen.shared.source(file),
+            **chosen.shared.source(file, self.prepared[self._place(cell, seed)].workload),
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
             **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),
