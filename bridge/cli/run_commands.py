@@ -192,8 +192,8 @@ def _say_jobs(jobs: Any) -> None:
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
-    if words := jobs.window_text:
-        say(words)
+    if jobs.window_text:
+        say(jobs.window_text)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:

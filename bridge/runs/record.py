@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "clamped": workload.clamped,
         "jobs": len(workload),
         **({"waiting": workload.waiting} if workload.waiting else {}),
+        **({"window": asdict(workload.window)} if workload.window is not None else {}),
     }
 
 
@@ -84,6 +86,8 @@ def write_run(
         "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),
     }
+    if result.predicted_share is not None:
+        record["predicted_share"] = result.predicted_share
     if result.power is not None:
         record["power"] = result.power.record()
     write_record(folder / "run.json", record)

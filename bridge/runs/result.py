@@ -70,6 +70,8 @@ class BatchNotes:
         What jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``).
     boot_wait_ns : int64 or None
         For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
+    predicted : int or None
+        How many rows were planned with a predicted run time; None where none was to be predicted.
     """
 
     decisions: Mapping[str, Any]
@@ -85,6 +87,7 @@ class BatchNotes:
     host_states: tuple[Array, Array, Array] | None = None
     predicted_power: Array | None = None
     boot_wait_ns: Array | None = None
+    predicted: int | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -460,6 +463,12 @@ class Result:
         """Those of the metrics that need no walk through time: quick ones."""
         return MappingProxyType(main_metrics(self._schedule()) | self._application_metrics())
 
+    @property
+    def predicted_share(self) -> float | None:
+        """The share of the rows that were planned with a predicted run time, the others with their requests; None where the
+        estimator predicts none from history."""
+        return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
+
     def _schedule(self) -> Schedule:
         # Not kept: it has a dozen columns of its own, and what is made of it is.
         jobs = self.ledger.jobs
@@ -562,6 +571,12 @@ class Result:
         """The figures that a person looks at first: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
+        if words := self.scenario.workload.window_text:
+            rows.append(("window", words.removeprefix("window: ")))
+        if self.predicted_share is not None:
+            estimates = self.scenario.options.names()["estimates"]
+            share = f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
+            rows.append(("predicted run times", share))
         rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)
 

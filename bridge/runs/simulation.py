@@ -220,6 +220,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
         boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
         predicted_power=simulator.predicted_power(),
+        predicted=simulator.predicted,
     )
 
 

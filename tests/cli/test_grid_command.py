@@ -97,20 +97,20 @@ def test_the_best_is_marked_at_every_variation(here: Path) -> None:
 def test_a_log_without_time_limits_is_said_where_somebody_goes_by_them(here: Path) -> None:
     (here / "w.swf").write_text("; MaxProcs: 256\n1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 -1 1 1 -1 -1\n")
     run = ("run", "w.swf", "--als", "recorded", "--no-trace", "--force", "--out", "o")
-    said = "the log has no time limits: {} by the true run times, which no scheduler knows; --estimates last-two"
+    said = "the log has no time limits: {} the true run times, which no scheduler knows; no built-in estimator can"
     for words, who in (
-        (("--bls", "sjf"), "sjf goes"),
-        (("--backfill", "easy"), "backfilling easy goes"),
-        (("--bls", "expr:w/t", "--backfill", "2"), "expr:w/t and backfilling 2 go"),
-        (("--bls", "wfp3"), "wfp3 goes"),
-        (("--bls", "edf"), "edf goes"),
+        (("--bls", "sjf"), "sjf plans with"),
+        (("--backfill", "easy"), "backfilling easy plans with"),
+        (("--bls", "expr:w/t", "--backfill", "2"), "expr:w/t and backfilling 2 plan with"),
+        (("--bls", "wfp3"), "wfp3 plans with"),
+        (("--bls", "edf"), "edf plans with"),
     ):
         assert said.format(who) in twolevel(*run, *words).err, words
     for words in (("--bls", "fcfs"), ("--bls", "expr:w"), ("--bls", "sjf", "--estimates", "last-two")):
         assert "time limits" not in twolevel(*run, *words).err
     assert "time limits" not in twolevel("run", "sample", *run[2:], "--backfill", "easy").err
     grid = ("grid", "w.swf", "--bls", "fcfs,sjf", "--backfill", "none,easy", "--als", "recorded", "--out", "g")
-    assert said.format("backfilling easy and sjf go") in twolevel(*grid).err
+    assert said.format("backfilling easy and sjf plan with") in twolevel(*grid).err
 
 
 def test_seeds_give_intervals(here: Path) -> None:
