@@ -27,6 +27,7 @@ from bls.workloads.columns import (
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered
+from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
@@ -134,6 +135,9 @@ class Workload:
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
     window : Window or None
         The part of the log that was selected; None where it was not selected by time.
+    uncounted : ndarray of bool, shape (n,), or None
+        Jobs that are simulated, and that no metric counts: those before the measured part of a replication
+        (``bls.workloads.replications``). None: there is no such job.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -173,6 +177,7 @@ class Workload:
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
     window: Window | None = None
+    uncounted: Array | None = None
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -184,6 +189,11 @@ class Workload:
         extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
         object.__setattr__(self, "names", kept_names(self.names, self.source))
+        if self.uncounted is not None:
+            uncounted = np.array(self.uncounted, bool)
+            if uncounted.shape != (n,):
+                raise InputError(f"{self.source}: uncounted has shape {uncounted.shape}; allowed: ({n},)")
+            object.__setattr__(self, "uncounted", read_only(uncounted) if uncounted.any() else None)
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -256,6 +266,7 @@ class Workload:
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
+        taken["uncounted"] = None if self.uncounted is None else self.uncounted[rows]
         return replace(self, **(taken | changes))
 
     def rejecting(self, reasons: Mapping[str, Array]) -> Workload:

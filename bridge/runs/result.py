@@ -455,7 +455,8 @@ class Result:
         if self.power is not None:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
-            found["graphs"] = graph_distribution(self.application_notes.graphs.T)
+            graphs, counted = self.application_notes.graphs, self._counted
+            found["graphs"] = graph_distribution((graphs if counted is None else graphs[counted]).T)
         return MappingProxyType(found)
 
     @cached_property
@@ -484,11 +485,24 @@ class Result:
             eligible_ns=jobs.eligible_ns,
             left_ns=jobs.left_ns,
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
+            counted=self._counted,
         )
 
+    @property
+    def _counted(self) -> Array | None:
+        # Which rows the metrics count; None: all of them.
+        workload = self.scenario.workload
+        if workload.uncounted is None:
+            return None
+        return np.asarray(~np.isin(self.ledger.jobs.job_id, workload.job_id[workload.uncounted]))
+
     def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
-        jobs = self.ledger.jobs
-        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+        jobs, counted = self.ledger.jobs, self._counted
+        columns = [jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov]
+        if counted is not None:
+            columns = [column[counted] for column in columns]
+            loops = None if loops is None else loops[:, counted]
+        return application_metrics(*columns, loops)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -572,10 +586,12 @@ class Result:
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
         if words := self.scenario.workload.window_text:
-            rows.append(("window", words.removeprefix("window: ")))
+            rows.append(("window", words.removeprefix("window: ").partition(", as the log")[0].partition(";")[0]))
         if self.predicted_share is not None:
             estimates = self.scenario.options.names()["estimates"]
-            share = f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
+            share = (
+                f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
+            )
             rows.append(("predicted run times", share))
         rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)

@@ -438,8 +438,8 @@ def simulate(
     power : PowerOptions, optional
         What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
     preset : bool, optional
-        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty machine. By
-        default with these jobs, where the log records when they started and the platform has room for them;
+        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
+        machine. By default with these jobs, where the log records their starts and the platform has room for them;
         ``result.scenario.workload.window_text`` says which.
     cancelled : bool
         With the jobs that were withdrawn before they started.

@@ -205,7 +205,7 @@ class ScenarioOptions:
         return jobs, machine
 
     def source(self, workload: str, jobs: Workload | None = None) -> dict[str, Any]:
-        """Where the jobs come from, for a record of the run; ``jobs`` are the selected ones, which say whether some were preset."""
+        """Where the jobs come from, for a record of the run; the selected ``jobs`` tell whether a window started with others."""
         window = None if jobs is None else jobs.window
         return {
             "workload": workload,

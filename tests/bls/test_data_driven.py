@@ -206,7 +206,7 @@ def test_a_log_without_names_is_refused_in_one_line() -> None:
     ):
         planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "application": 3}))
     mine = HistoryEstimator("mine", (("name",), ("user",)))
-    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9}), mine) == [9]
+    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 def test_names_go_with_their_jobs() -> None:

@@ -565,7 +565,9 @@ def test_the_share_of_predicted_jobs_is_reported(
     assert predictable(found, workload) == at_most
     result = ran(workload, estimates)
     assert result.predicted_share == predicted / 6
-    assert dict(result.summary())["predicted run times"].startswith(f"{100 * predicted / 6:.3g} % of jobs, by {estimates};")
+    assert dict(result.summary())["predicted run times"].startswith(
+        f"{100 * predicted / 6:.3g} % of jobs, by {estimates};"
+    )
     assert ran(workload, "exact").predicted_share is None
 
 

@@ -136,7 +136,9 @@ def test_instants_at_the_end_of_time() -> None:
 
 def test_without_a_window_nothing_runs_at_its_start() -> None:
     for spec in ("all", "first:3"):
-        with pytest.raises(InputError, match=r"^--select: '.*' has no start .* --preset needs busiest:, heaviest: or window:"):
+        with pytest.raises(
+            InputError, match=r"^--select: '.*' has no start .* --preset needs busiest:, heaviest: or window:"
+        ):
             select(log(LOG), spec, preset=True)
 
 
