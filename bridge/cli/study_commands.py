@@ -126,13 +126,18 @@ def _say_prepared(preparation: Preparation) -> None:
     for place, machine_words in preparation.words.items():
         ready = preparation.prepared[place]
         jobs = ready.workload
+        windows = bool(preparation.study.replicates.length_ns)
+        first = f"window {preparation.study.seeds[0]}: " * windows
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
-            f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
+            f"workload {Path(jobs.source).name}: {first}{jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        window = "" if preparation.study.replicates.length_ns else jobs.window_text
-        for words in (window, *machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
+        for words in (
+            "" if windows else jobs.window_text,
+            *machine_words,
+            time_limit_words(jobs, preparation.options.get(place, ())),
+        ):
             if words and words not in said:
                 say(words)
                 said.add(words)

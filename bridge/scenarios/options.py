@@ -205,7 +205,7 @@ class ScenarioOptions:
         return jobs, machine
 
     def source(self, workload: str, jobs: Workload | None = None) -> dict[str, Any]:
-        """Where the jobs come from, for a record of the run; the selected ``jobs`` tell whether a window started with others."""
+        """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
         window = None if jobs is None else jobs.window
         return {
             "workload": workload,
