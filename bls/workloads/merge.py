@@ -86,6 +86,7 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
     reasons = dict.fromkeys(reason for workload in workloads for reason in workload.rejects)
     return Workload(
         **columns,
+        window=None,
         header=merged_header(workloads, len(order), start_s),
         rejects={reason: sum(workload.rejects.get(reason, 0) for workload in workloads) for reason in reasons},
         reordered=sum(workload.reordered for workload in workloads),

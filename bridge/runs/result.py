@@ -498,11 +498,10 @@ class Result:
 
     def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
         jobs, counted = self.ledger.jobs, self._counted
-        columns = [jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov]
-        if counted is not None:
-            columns = [column[counted] for column in columns]
-            loops = None if loops is None else loops[:, counted]
-        return application_metrics(*columns, loops)
+        if counted is None:
+            return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+        tasks, chunks, imbalance, cov = (one[counted] for one in (jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov))
+        return application_metrics(tasks, chunks, imbalance, cov, None if loops is None else loops[:, counted])
 
     @cached_property
     def decisions(self) -> pd.DataFrame:

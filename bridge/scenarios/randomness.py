@@ -9,6 +9,7 @@ from als.techniques import TECHNIQUES
 from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
+from bls.workloads.seeded import is_seeded
 from bridge.scenarios.scenario import RECORDED
 
 __all__ = ["draws"]
@@ -25,6 +26,7 @@ def _kind(value: object) -> str:
 #: The options of a run's record with which a run may draw at random, and when it does not: built-in policies, allocators and
 #: estimators are known; a plug-in may draw whatever it wants.
 _FIXED: Mapping[str, Callable[[object], bool]] = {
+    "workload": lambda name: not is_seeded(str(name)),
     "bls": lambda name: _kind(name) in (*POLICIES, "expr"),
     "bls_command": _unset,
     "allocator": lambda name: name in ALLOCATORS and name != "random",

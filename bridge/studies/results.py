@@ -76,7 +76,9 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     heads: dict[str, ColumnKind] = {"cell": "whole", "workload": "text"}
     heads |= {name: _kind(column) for name, column in options.items()}
     heads |= {"seed": "seed" if max(study.seeds) >= 2**63 else "whole"}
-    heads |= dict.fromkeys([WINDOW_BEGIN] if study.windows else [], "whole") | {"error": "text"}
+    if study.windows:
+        heads[WINDOW_BEGIN] = "whole"
+    heads["error"] = "text"
 
     def results(row: int, entry: Entry) -> dict[str, Any]:
         return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})

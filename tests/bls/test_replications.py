@@ -81,7 +81,9 @@ def test_queued_jobs_of_a_window_without_warm_up_are_not_counted() -> None:
     assert found.submit_ns.tolist() == [0, 0, 0]
     assert found.uncounted is not None
     assert found.uncounted.tolist() == [True, True, False]
-    with pytest.raises(InputError, match=r"^replicate: no job of jobs that fits the platform is submitted from 11 s to 12 s"):
+    with pytest.raises(
+        InputError, match=r"^replicate: no job of jobs that fits the platform is submitted from 11 s to 12 s"
+    ):
         replication(made, 11 * NS, 1 * NS)
 
 
@@ -164,7 +166,9 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
     few = bridge.run_grid(WEEKS, MACHINE, some, workers=1, replicate="40s", warmup="10s")
     assert [row["mean_wait_ns"] for row in few] == [rows[1]["mean_wait_ns"], rows[3]["mean_wait_ns"]]
     with pytest.raises(InputError, match="^seeds: there is no window 9; allowed: up to 3"):
-        bridge.run_grid(WEEKS, MACHINE, bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 9)), replicate="40s")
+        bridge.run_grid(
+            WEEKS, MACHINE, bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 9)), replicate="40s"
+        )
     with pytest.raises(InputError, match="^warmup: needs replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, warmup="1s")
     with pytest.raises(InputError, match="^shake: not with replicate"):

@@ -91,9 +91,8 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     if not math.isfinite(row["difference"]):
         return [*means, _NONE, _NONE, _NONE, _NONE, ""]
     if not math.isfinite(row["difference_low"]):  # nothing random: exact numbers
-        difference, ratio = float(row["difference"]) / how.scale, float(row["ratio"])
-        sign = "+" * (difference > 0)
-        exact = [f"{sign}{_number(difference)}".replace("-", "−"), _number(ratio)]
+        difference = float(row["difference"]) / how.scale
+        exact = [f"{'+' * (difference > 0)}{_number(difference)}".replace("-", "−"), _number(float(row["ratio"]))]
         return [*means, *exact, _NONE, f"{row['share_greater']:.2f}", ""]
     change = [row[name] / how.scale for name in ("difference", "difference_low", "difference_high")]
     ratio = [float(row[name]) for name in ("ratio", "ratio_low", "ratio_high")]

@@ -94,10 +94,10 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
     if n < MIN_SEEDS:
         return Paired(n, mean_base, mean_other, nan, nan, nan, nan, nan, nan, nan, nan)
     if _equal(first) and _equal(second):
-        above = 0.5 * (1.0 + np.sign(mean_other - mean_base)) if mean_other != mean_base else 0.5
-        ratio = mean_other / mean_base if mean_base > 0 and mean_other > 0 else nan
-        difference_of_means = mean_other - mean_base
-        return Paired(n, mean_base, mean_other, difference_of_means, nan, nan, ratio, nan, nan, nan, float(above))
+        change_of_means = 0.0 if _equal(np.array((mean_base, mean_other))) else mean_other - mean_base
+        quotient = mean_other / mean_base if mean_base > 0 and mean_other > 0 else nan
+        greater = 0.5 * (1.0 + float(np.sign(change_of_means)))
+        return Paired(n, mean_base, mean_other, change_of_means, nan, nan, quotient, nan, nan, nan, greater)
     size = np.maximum(np.abs(first), np.abs(second))
     difference = second - first
     difference[np.abs(difference) <= _ROUNDING * size] = 0.0

@@ -126,8 +126,8 @@ def _replicates(head: Table) -> Replicates:
     def where(key: str) -> str:
         return f"[study] {key}"
 
-    given = {key: _duration(head[key], where(key)) if key in head else None for key in REPLICATION}
-    return given_replicates(*given.values(), where=where)
+    length, warm_up, shake = (_duration(head[key], where(key)) if key in head else None for key in REPLICATION)
+    return given_replicates(length, warm_up, shake, where)
 
 
 def _duration(given: object, where: str) -> str:
