@@ -44,7 +44,7 @@ def test_windows_are_whole_and_have_jobs(rows: list[tuple[int, int, int]], lengt
             begins.append(at * NS)
         at += length
     if not whole:
-        with pytest.raises(InputError, match="^replicate: jobs has submits for .*, too short for a window of"):
+        with pytest.raises(InputError, match=r"^replicate: jobs has submits for .*, too short for a window of"):
             window_begins(log(*rows), length * NS, warm_up * NS)
         return
     assert list(window_begins(log(*rows), length * NS, warm_up * NS)) == begins
@@ -144,7 +144,7 @@ def test_shaken_submits() -> None:
     assert started.preset.any()
     assert shaken(started, 3, 60 * NS).preset.sum() == started.preset.sum()
     assert shaken(started, 3, 60 * NS).submit_ns[0] == 0
-    with pytest.raises(InputError, match="^shake: 0 is out of range"):
+    with pytest.raises(InputError, match=r"^shake: 0 is out of range"):
         shaken(made, 1, 0)
 
 
@@ -165,13 +165,13 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
     some = bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 3))
     few = bridge.run_grid(WEEKS, MACHINE, some, workers=1, replicate="40s", warmup="10s")
     assert [row["mean_wait_ns"] for row in few] == [rows[1]["mean_wait_ns"], rows[3]["mean_wait_ns"]]
-    with pytest.raises(InputError, match="^seeds: there is no window 9; allowed: up to 3"):
+    with pytest.raises(InputError, match=r"^seeds: there is no window 9; allowed: up to 3"):
         bridge.run_grid(
             WEEKS, MACHINE, bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 9)), replicate="40s"
         )
-    with pytest.raises(InputError, match="^warmup: needs replicate"):
+    with pytest.raises(InputError, match=r"^warmup: needs replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, warmup="1s")
-    with pytest.raises(InputError, match="^shake: not with replicate"):
+    with pytest.raises(InputError, match=r"^shake: not with replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, replicate="40s", shake="1s")
 
 
