@@ -163,12 +163,15 @@ def given_for(
             b.PRESET: workload.preset,
             b.CANCEL: np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
             b.WALLTIME: workload.estimate_ns,
+            b.BEGIN: workload.earliest_ns,
         },
         n_users=len(users),
         limits=np.stack([table.priority, *_limits(table)], axis=1),
         corrections_ns=np.array(CORRECTIONS_NS),
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
+        switch_level=platform.topology.level,
+        switch_hosts=platform.topology.hosts,
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())

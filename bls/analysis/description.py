@@ -113,7 +113,7 @@ class Description:
     step, timeline : str, tuple of Period
         The same in steps (year, month, week, day or hour) of which the log has at least 20, so as to draw it.
     wait_ns : Spread or None
-        Waits that the log records. None where it records none.
+        Waits that the log records, from when a job could start. None where it records none.
     users : Users or None
         How users share the machine. None where the log names none.
     queues, partitions, qos, statuses : tuple of Members
@@ -200,7 +200,9 @@ def describe(workload: Workload, platform: Platform) -> Description:
     widths = _widths(cores)
     step = next((name for name, days in _STEPS if span_ns >= _LEAST_STEPS * days * _DAY_NS), _STEPS[-1][0])
     months = periods(workload, calendar, platform.n_cores, work, "month")
-    waits, memory = workload.wait_ns[workload.wait_ns >= 0], workload.memory_kb[workload.memory_kb >= 0]
+    # A wait counts from when the job could start; a job that started before has not waited.
+    waited = np.maximum(workload.wait_ns - (workload.earliest_ns - workload.submit_ns), 0)
+    waits, memory = waited[workload.wait_ns >= 0], workload.memory_kb[workload.memory_kb >= 0]
     kinds = {name: names_in(workload.header, name) for name in ("Queue", "Partition", "QOS")}
     return Description(
         source=workload.source,

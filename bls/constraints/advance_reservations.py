@@ -172,7 +172,7 @@ class Windows(Columns):
 
 def _check_job(workload: Workload, row: int, window: Window, width: int) -> None:
     job, cores = workload.job_id[row], int(workload.cores[row])
-    estimate, submit = int(workload.estimate_ns[row]), int(workload.submit_ns[row])
+    estimate, earliest = int(workload.estimate_ns[row]), int(workload.earliest_ns[row])
     if cores > width:
         raise InputError(f"{window}: job {job} asks for {cores} cores; the reservation has {width}")
     if estimate > window.end_ns - window.begin_ns:
@@ -180,9 +180,10 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
         raise InputError(
             f"{window}: job {job} is estimated to run {format_ns(estimate)}; the reservation lasts {length}"
         )
-    if submit + estimate > window.end_ns:
+    if earliest + estimate > window.end_ns:
+        since = "not to start before" if workload.held[row] else "submitted at"
         raise InputError(
-            f"{window}: job {job}, submitted at {format_ns(submit)} with an estimate of {format_ns(estimate)}, "
+            f"{window}: job {job}, {since} {format_ns(earliest)} with an estimate of {format_ns(estimate)}, "
             f"cannot end before {format_ns(window.end_ns)}"
         )
 

@@ -2,12 +2,13 @@
 
 ::
 
-    job_id,unit_cores,gpu,memory_gb,matlab,switches
-    17,4,1,16,,1
-    18,,,2,1,
+    job_id,unit_cores,gpu,memory_gb,matlab,switches,begin_s
+    17,4,1,16,,1,3600
+    18,,,2,1,,
 
 ``job_id`` is needed; the others are columns of choice: ``unit_cores`` (a divisor of the job's cores), ``switches`` (the
-most leaf switches that the job accepts, 0 for any), resources for each unit and licences for the job, by the platform's
+most leaf switches that the job accepts, 0 for any), ``begin_s`` (the instant from which the job may join the queue, in
+seconds since time 0), resources for each unit and licences for the job, by the platform's
 names; memory as ``memory_gb``, ``memory_mb`` or ``memory_kb``. An empty field leaves what holds without the file.
 """
 

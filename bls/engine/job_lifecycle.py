@@ -190,7 +190,7 @@ def for_good(state: BatchState, job: int, now: int) -> None:
         if jobs[b.WHY, child] == b.NEVER_STARTED and jobs[b.STATE, child] == b.CANCELLED:
             continue  # withdrawn before it could arrive
         think = min(jobs[b.THINK, child], MAX_NS - now)
-        _push_arrival(state, max(jobs[b.SUBMIT, child], now + think), child)
+        _push_arrival(state, max(jobs[b.BEGIN, child], now + think), child)
 
 
 @compiled(inner=True)

@@ -1,13 +1,14 @@
 """Batch metrics of a schedule.
 
-A job has q = submit, s = start, f = end, p = f - s (its simulated run time) and n = cores asked for; h are the cores that it
-held, M those of the machine. Its numbers are those of its final row, if it was requeued: s and p of its last attempt, q of its
-submit. Which rows count where is the table of ``bls.metrics.schedule.Schedule``: *measured* rows leave out attempts that were
-requeued, rows that never started and preset jobs; *started* rows leave out only those that never started. Where some jobs are
-not counted (a warm-up), these rules hold for the counted ones, and the span is theirs; all rows fill the machine and the queue
-within it. How a job ended (killed, cancelled, failed) does not matter.
+A job has q = submit (or the later instant from which it may join the queue), s = start, f = end, p = f - s (its simulated
+run time) and n = cores asked for; h are the cores that it held, M those of the machine. Its numbers are those of its final
+row, if it was requeued: s and p of its last attempt, q of its submit. Which rows count where is the table of
+``bls.metrics.schedule.Schedule``: *measured* rows leave out attempts that were requeued, rows that never started and preset
+jobs; *started* rows leave out only those that never started. Where some jobs are not counted (a warm-up), these rules hold for
+the counted ones, and the span is theirs; all rows fill the machine and the queue within it. How a job ended (killed, cancelled,
+failed) does not matter.
 
-The span of every metric that has one is [min q, max f] over started rows: its length is the makespan.
+The span of every metric that has one is [min submit, max f] over started rows: its length is the makespan.
 
 ==============================  ====================================================================================
 jobs                            number of jobs that ran (final rows)

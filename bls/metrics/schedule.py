@@ -58,7 +58,9 @@ class Schedule:
     why, state : int64 (n,)
         Numbers of :data:`WHY` and :data:`STATES`.
     eligible_ns : int64 (n,)
-        Instant at which the row joined the queue.
+        Instant at which the row joined the queue; -1 if it was withdrawn before.
+    begin_ns : int64 (n,)
+        Instant from which the job's wait counts: its submit, or later where it could not join the queue before.
     left_ns : int64 (n,)
         Instant at which a row that never started left the queue; -1 where it is not known.
     holdings : Holdings or None
@@ -77,6 +79,7 @@ class Schedule:
     why: Array
     state: Array
     eligible_ns: Array
+    begin_ns: Array
     left_ns: Array
     holdings: Holdings | None = None
     counted: Array | None = None
@@ -94,6 +97,7 @@ class Schedule:
         why: Array | None = None,
         state: Array | None = None,
         eligible_ns: Array | None = None,
+        begin_ns: Array | None = None,
         left_ns: Array | None = None,
         holdings: Holdings | None = None,
         counted: Array | None = None,
@@ -118,6 +122,7 @@ class Schedule:
             "why": np.where(np.asarray(start_ns) < 0, _NEVER, 0) if why is None else why,
             "state": np.where(np.asarray(start_ns) < 0, _CANCELLED, 0) if state is None else state,
             "eligible_ns": submit_ns if eligible_ns is None else eligible_ns,
+            "begin_ns": submit_ns if begin_ns is None else begin_ns,
             "left_ns": np.full(n, -1, np.int64) if left_ns is None else left_ns,
         }
         columns = {name: np.asarray(values).astype(np.int64, copy=False) for name, values in given.items()}
@@ -160,9 +165,9 @@ class Schedule:
 
     @cached_property
     def times(self) -> tuple[Array, Array, Array]:
-        """Submit, start and end of the measured rows."""
+        """The instants from which waits count, start and end of the measured rows."""
         measured = self.measured
-        return self.submit_ns[measured], self.start_ns[measured], self.end_ns[measured]
+        return self.begin_ns[measured], self.start_ns[measured], self.end_ns[measured]
 
     @property
     def span_ns(self) -> tuple[int, int]:

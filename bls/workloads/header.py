@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Sequence
 
+from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 
-__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header", "with_start"]
+__all__ = ["FACT", "NAMED_FIELD", "has_begin", "log_name", "merged_header", "moved_header", "with_start"]
 
 #: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
@@ -23,6 +24,11 @@ _WHOLE = re.compile(r"[0-9]{1,15}")
 def log_name(workload: Workload) -> str:
     """The name of a workload's file, without its folder."""
     return os.path.basename(workload.source) or workload.source
+
+
+def has_begin(header: Sequence[str]) -> bool:
+    """Whether a comment names a further field of the lines that is the column ``begin_ns``."""
+    return any((match := NAMED_FIELD.fullmatch(line)) and match[2].rstrip() == BEGIN for line in header)
 
 
 def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:

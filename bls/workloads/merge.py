@@ -114,14 +114,15 @@ def _start_s(workload: Workload) -> int | None:
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:
     """The columns of a log, later by an offset, with numbers that those before it do not have."""
     part: dict[str, Array] = {name: getattr(workload, name) for name in (*COLUMNS, *OPTIONAL)}
-    latest_cancel = int(workload.cancel_ns.max())
-    if max(int(workload.submit_ns[-1]), latest_cancel) + offset_ns > MAX_NS:
+    latest = {name: int(getattr(workload, name).max()) for name in ("cancel_ns", "begin_ns")}
+    if max(int(workload.submit_ns[-1]), *latest.values()) + offset_ns > MAX_NS:
         raise InputError(f"{workload.source}: begins too long after the others: an instant is beyond 2**62 ns")
     if offset_ns and np.any(workload.preset == 1):
         raise InputError(f"{workload.source}: has jobs that run already at its time 0, which is not that of the whole")
     part["submit_ns"] = workload.submit_ns + offset_ns
-    if latest_cancel >= 0:
-        part["cancel_ns"] = np.where(workload.cancel_ns < 0, -1, workload.cancel_ns + offset_ns)
+    for name, last_ns in latest.items():
+        if last_ns >= 0:
+            part[name] = np.where(part[name] < 0, -1, part[name] + offset_ns)
     part["line"] = workload.line + max((int(other["line"].max()) for other in before), default=0)
     for name in _APART:
         shift = _shift(part[name], [other[name] for other in before])

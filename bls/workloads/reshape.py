@@ -154,7 +154,7 @@ def scale(
     """The same jobs, denser, faster or wider.
 
     Everything is rounded once, half to even. Waits that the log recorded are unknown in the result: no such system ever
-    ran. A user who gave up waiting does so after the same time; think times stay.
+    ran. A user who gave up waiting does so after the same time, and a job is held for the same time; think times stay.
 
     Parameters
     ----------
@@ -195,6 +195,11 @@ def scale(
             raise _beyond("cancel_ns", workload.source)
         changed["cancel_ns"] = np.where(workload.cancel_ns < 0, -1, submit + patience)
         changed["wait_ns"] = np.where(unknown, patience, -1)
+    if workload.held.any():
+        hold = workload.earliest_ns - workload.submit_ns
+        if np.any(hold > MAX_NS - submit):
+            raise _beyond("begin_ns", workload.source)
+        changed["begin_ns"] = np.where(workload.held, submit + hold, -1)
     what = ", ".join(f"{name} × {float(value):g}" for name, value in given.items())
     header = moved_header(
         workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None

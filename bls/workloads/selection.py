@@ -101,9 +101,9 @@ def select(
 
         - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
           estimate that are left (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
-        - wait: they start, or were cancelled, after S. They are submitted at time 0 with all their run time, and are
-          counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those that
-          are submitted at S; of another they are in the order of lines.
+        - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with all their run
+          time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those
+          that are submitted at S; of another they are in the order of lines.
 
         Jobs of which no wait is recorded are not selected. By default they are selected where the log records waits, and
         the jobs that run at S fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
@@ -253,7 +253,8 @@ def _jobs(n: int, how: str) -> str:
 
 
 def _window(workload: Workload, first: int, stop: int, window: Window, runs: Array, waits: Array) -> Workload:
-    start_ns, submit, wait, cancel = window.begin_ns, workload.submit_ns, workload.wait_ns, workload.cancel_ns
+    start_ns, submit, wait = window.begin_ns, workload.submit_ns, workload.wait_ns
+    cancel, begin = workload.cancel_ns, workload.begin_ns
     age = _age(workload, start_ns)
     left = workload.run_ns - age
     chosen = runs | waits
@@ -273,6 +274,7 @@ def _window(workload: Workload, first: int, stop: int, window: Window, runs: Arr
         ),
         wait_ns=np.where(running, 0, np.where(waiting, -age[rows], wait[rows])),  # from time 0 on
         cancel_ns=np.where(cancel[rows] < 0, -1, cancel[rows] - start_ns),
+        begin_ns=np.where(running | (begin[rows] <= start_ns), -1, begin[rows] - start_ns),
         preset=np.where(running, 1, workload.preset[rows]),
         header=with_start(workload.header, start_ns),
         waiting=int(np.count_nonzero(waiting)),

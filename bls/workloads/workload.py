@@ -38,6 +38,7 @@ __all__ = [
     "MALFORMED",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
+    "OTHER_FORMAT",
     "REASONS",
     "TOO_WIDE",
     "Window",
@@ -125,6 +126,9 @@ class Workload:
         1 for a job that runs already at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
     application : ndarray of int64, shape (n,)
         Number that the log gives the program that the job runs, -1 where unknown.
+    begin_ns : ndarray of int64, shape (n,)
+        Instant from which the job may join the queue, where it is later than the submit; -1 for the submit. A wait counts
+        from it.
     extras : mapping of str to ndarray of int64, shape (n,)
         Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
         with their jobs.
@@ -173,6 +177,7 @@ class Workload:
     status: Array = field(default_factory=_unknown)
     preset: Array = field(default_factory=_zero)
     application: Array = field(default_factory=_unknown)
+    begin_ns: Array = field(default_factory=_unknown)
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
@@ -213,6 +218,9 @@ class Workload:
         late = np.flatnonzero((self.preset == 1) & (self.submit_ns > 0))
         if len(late):
             raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} is not submitted at time 0")
+        late = np.flatnonzero((self.preset == 1) & (self.begin_ns > 0))
+        if len(late):
+            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} begins after time 0")
         counts = dict.fromkeys(REASONS, 0) | dict(self.rejects)
         object.__setattr__(self, "rejects", MappingProxyType(counts))
 
@@ -231,6 +239,16 @@ class Workload:
                 ("run times", f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}"),
             ]
         )
+
+    @property
+    def earliest_ns(self) -> Array:
+        """The instants from which the jobs may join the queue, and their waits count: int64, shape (n,)."""
+        return np.maximum(self.submit_ns, self.begin_ns)
+
+    @property
+    def held(self) -> Array:
+        """Jobs that may join the queue only after their submit: bool, shape (n,)."""
+        return np.asarray(self.begin_ns > self.submit_ns)
 
     @property
     def run_unknown(self) -> Array:
@@ -380,7 +398,7 @@ class Workload:
         jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
-            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
+            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
             ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
             there is a number then. A ``run_s`` of None, with an estimate and
             ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
@@ -414,10 +432,14 @@ class Workload:
         return made
 
 
+#: What is said where every line is malformed.
+OTHER_FORMAT = "; perhaps it is in another format"
+
+
 def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int]) -> InputError:
     """What there is to say of a file of which no line is a job."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
-    other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
+    other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""
     return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
 
 

@@ -197,6 +197,7 @@ def _say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
@@ -206,8 +207,9 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
+    of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (limits, wish_words(scenario), *power_words(scenario)):
+    for words in (*of_log, limits, wish_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
@@ -328,7 +330,7 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.runs.tracing import requested
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.scenario import RECORDED, Scenario
+    from bridge.scenarios.scenario import RECORDED, Scenario, check_slack
     from bridge.schedulers import scheduler_of
     from traces.base.errors import InputError
 
@@ -338,6 +340,7 @@ def run_command(
         raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
+    check_slack([(options.slack, options.bls)])
     peers = peers_of(how, hosts)
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED
@@ -377,7 +380,7 @@ def run_command(
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
-        keep = tables.tasks or (trace is not None and trace.needs_tasks)
+        keep = tables.tasks or (trace is not None and trace.needs_tasks(scenario.platform.machine()))
         result = run(
             scenario,
             coupling_name=how.coupling,
@@ -390,6 +393,10 @@ def run_command(
         written = write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
         same = None if checks.other is None else note_same(folder, checks.other)
     _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
+    if trace and (
+        line := trace.note(result.ledger.machine, "--trace-detail task has those, --trace-cores some of them")
+    ):
+        say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {checks.same_as} {target} says where"

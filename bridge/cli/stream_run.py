@@ -44,6 +44,7 @@ from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
+from bridge.scenarios.log_words import held_words
 from bridge.scenarios.machine import machine_words, platform_for
 from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario
@@ -123,6 +124,8 @@ def stream_run(
     say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, shared.platform, replayed=True):
+        say(words)
+    if words := held_words(arrivals.held):
         say(words)
     if not arrivals.limited and (words := time_limit_words(begin, [options])):
         say(words)

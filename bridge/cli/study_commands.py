@@ -116,6 +116,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.workload import rejects_text
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.studies.replicates import replicates_words
 
@@ -133,11 +134,10 @@ def _say_prepared(preparation: Preparation) -> None:
             f"workload {Path(jobs.source).name}: {first}{jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        for words in (
-            "" if windows else jobs.window_text,
-            *machine_words,
-            time_limit_words(jobs, preparation.options.get(place, ())),
-        ):
+        options = preparation.options.get(place, ())
+        window = "" if windows else jobs.window_text
+        of_log = log_words(jobs, ready.platform, options)
+        for words in (window, *machine_words, *of_log, time_limit_words(jobs, options)):
             if words and words not in said:
                 say(words)
                 said.add(words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Sectio
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.runs.page import parts_of_folder, timeline_of
+from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.tables import read_rows
@@ -94,9 +94,9 @@ def page_of_two(a: Path, b: Path) -> Page:
     )
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
     drawn = next((found[-1] for found in moved if found), None)
-    with tempfile.TemporaryDirectory() as place:
-        write_comparison(compared, *runs, Path(place), row=drawn, top=_TOP)
-        return comparison_page(Path(place))
+    with scratch_folder() as place:
+        write_comparison(compared, *runs, place, row=drawn, top=_TOP)
+        return comparison_page(place)
 
 
 def page_of_comparison(compared: Comparison) -> Page:

@@ -79,7 +79,7 @@ WORKLOAD = Option[str | None](
     name="WORKLOAD",
     default=None,
     metavar="WORKLOAD",
-    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; 'sample'; or FILE.py:NAME, which makes jobs of the seed",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
     name="--out",
@@ -114,11 +114,12 @@ NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Wr
 TRACE_DETAIL = Choice(
     name="--trace-detail",
     panel=Panel.TRACES,
-    default="task",
+    default="auto",
     metavar="DETAIL",
-    choices=("job", "chunk", "task"),
+    choices=("auto", "lane", "host", "job", "chunk", "task"),
     what="detail",
-    help="What a trace shows on cores: each job, chunk or task",
+    help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task on them; auto: task, or "
+    "on more than 4,096 cores, in formats for viewers, host or lane",
 )
 TRACE_WINDOW = Option[str | None](
     name="--trace-window",
@@ -323,7 +324,7 @@ GRAPH = Option[str | None](
     name="GRAPH",
     default=None,
     metavar="GRAPH",
-    help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8",
+    help="A file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, as cholesky:tiles=8",
 )
 GRAPH_ALS = replace(
     a.ALS,

@@ -17,7 +17,7 @@ from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others,
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.given_file import near_files
 from traces.base.parsing import parse_json
-from traces.base.written_file import naming, under_its_name
+from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
 __all__ = [
     "check_place",
@@ -106,6 +106,8 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
             error.args = (under_its_name(str(error), partial, target),)
         elif isinstance(error, OSError) and isinstance(error.filename, str):
             error.filename = under_its_name(error.filename, partial, target)
+        elif isinstance(error, OSError) and error.errno in NO_ROOM:
+            error.filename = str(target)
         shutil.rmtree(partial, ignore_errors=True)
         with contextlib.suppress(OSError):  # somebody else may have put something there
             for parent in missing:
@@ -183,8 +185,7 @@ def _plain(value: Any) -> Any:
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a run.json, grid.json or comparison.json."""
     text = json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with naming(path):
-        path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:

@@ -188,6 +188,7 @@ def summary_rows(
         ("mean wait", span("mean_wait_ns")),
         ("mean response", span("mean_response_ns")),
         ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
+        *([("computing utilisation", text("computing_utilisation", ".4f"))] if metrics["tasks"] else []),
         ("utilisation", text("utilisation", ".4f")),
         ("mean imbalance", text("mean_imbalance", ".4f")),
     ]
@@ -292,6 +293,8 @@ class Result:
         """What the table of jobs has beside its usual columns."""
         rows, because = len(self.ledger.jobs), self.ledger.cut_because
         further: dict[str, Any] = self.notes.further_columns(rows)
+        if self.scenario.workload.held.any():
+            further[tables.BEGIN] = self.ledger.jobs.begin_ns
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.power is not None:
@@ -451,7 +454,7 @@ class Result:
             downtime=notes.downtime,
             fst_ns=notes.fair_start_ns,
         )
-        found = batch | self._application_metrics(self.application_notes.loops.T)
+        found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
@@ -462,7 +465,8 @@ class Result:
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        return MappingProxyType(main_metrics(self._schedule()) | self._application_metrics())
+        batch = main_metrics(self._schedule())
+        return MappingProxyType(batch | self._application_metrics(batch["makespan_ns"], detail=False))
 
     @property
     def predicted_share(self) -> float | None:
@@ -483,6 +487,7 @@ class Result:
             why=jobs.why,
             state=jobs.state,
             eligible_ns=jobs.eligible_ns,
+            begin_ns=jobs.begin_ns,
             left_ns=jobs.left_ns,
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
             counted=self._counted,
@@ -496,12 +501,14 @@ class Result:
             return None
         return np.asarray(~np.isin(self.ledger.jobs.job_id, workload.job_id[workload.uncounted]))
 
-    def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
-        jobs, counted = self.ledger.jobs, self._counted
-        if counted is None:
-            return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
-        tasks, chunks, imbalance, cov = (one[counted] for one in (jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov))
-        return application_metrics(tasks, chunks, imbalance, cov, None if loops is None else loops[:, counted])
+    def _application_metrics(self, makespan_ns: int, *, detail: bool = True) -> dict[str, Any]:
+        jobs, loops, counted = self.ledger.jobs, self.application_notes.loops.T, self._counted
+        capacity_ns = float(self.ledger.machine.n_cores * makespan_ns)
+        tasks, chunks, imbalance, cov = jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov
+        if counted is not None:
+            tasks, chunks, imbalance, cov = (one[counted] for one in (tasks, chunks, imbalance, cov))
+            loops = loops[:, counted]
+        return application_metrics(tasks, chunks, imbalance, cov, loops, capacity_ns, detail=detail)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -561,7 +568,9 @@ class Result:
         format : str
             The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, or one of your own.
         detail : str
-            ``job``, ``chunk`` or ``task``: what is shown on cores.
+            What has rows: ``lane`` (jobs alone), ``host`` (and hosts), or ``job``, ``chunk`` or ``task``: cores, too, and
+            what is shown on them. By default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers, ``host``
+            or ``lane``.
         window, cores, jobs : str, optional
             Only a part of the run, as ``2h..3h``, ``0-63``, ``40-60``.
 

@@ -45,9 +45,9 @@ from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.machine import given_platform, platform_for
+from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper_machine
 from bridge.scenarios.options import SchedulerOptions
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack, load_workload
 from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
@@ -134,6 +134,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         why=columns.why.astype(np.int8),
         state=columns.state.astype(np.int8),
         eligible_ns=kept(columns.eligible_ns, submit_ns),
+        begin_ns=of_rows(workload.earliest_ns) if workload.held.any() else submit_ns,
         held_cores=kept(columns.held_cores, cores),
         left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),
@@ -412,7 +413,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
+        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
         ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
@@ -495,9 +496,12 @@ def simulate(
         level=level or ApplicationLevel(),
         power=power,
     )
+    check_slack([(slack, options.bls)])
     log = given_workload(workload, seed, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     machine = platform_for(platform, log, replayed=als == RECORDED)
     jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
+    if platform is None:
+        warn_of_paper_machine(jobs, machine)
     scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)
     peers = PeerOptions(workers, als_timeout_s, als_command, socket, listen, token_file, certificate)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

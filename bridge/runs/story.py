@@ -18,7 +18,7 @@ from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.ledger_tables import HINTS, RELEASES, SCALES, WIDTHS
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
+from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +92,7 @@ class _Jobs:
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
             np.asarray(columns[name], np.int64) for name in whole
         )
+        self.begin = np.asarray(columns[BEGIN], np.int64) if BEGIN in columns else self.submit
         self.started = self.start >= 0
         # Since when it had its cores: where their hosts had to boot, it started later.
         boot = np.maximum(np.asarray(columns[BOOT_WAIT], np.int64), 0) if BOOT_WAIT in columns else 0
@@ -264,7 +265,8 @@ class _Jobs:
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
         text = "eligible" if attempt == 0 else f"in the queue again, attempt {attempt}"
         if attempt == 0 and eligible > self.submit[row]:
-            text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: it follows another job"
+            why = "it could not start before" if self.begin[row] == eligible else "it follows another job"
+            text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
         ahead = _counted(int(before.sum()), "job")
         verb = "waits" if before.sum() == 1 else "wait"
         return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} that came before it {verb}"

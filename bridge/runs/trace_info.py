@@ -105,12 +105,15 @@ def _archive(path: Path) -> dict[str, Any]:
             locations = [
                 (one.name, str(one.type).rpartition(".")[2], one.number_of_events) for one in defined.locations
             ]
-            groups = [one for one in defined.groups if str(one.group_type).endswith("REGIONS")]
+            groups: dict[str, int] = {}
+            for one in defined.groups:  # a long one is several of the same name
+                if str(one.group_type).endswith("REGIONS"):
+                    groups[one.name] = groups.get(one.name, 0) + len(one.members)
             return {
                 "locations": len(locations),
                 "location_kinds": _counted(kind for _, kind, _ in locations),
                 "regions": len(list(defined.regions)),
-                "region_groups": {one.name: len(one.members) for one in groups},
+                "region_groups": groups,
                 "metrics": [one.name for one in defined.metric_members],
                 "events": sum(number for _, _, number in locations),
                 "ticks_per_second": clock.timer_resolution,

@@ -49,6 +49,7 @@ MEASURES = {
     "makespan": "makespan_ns",
     "wait": "mean_wait_ns",
     "slowdown": "mean_bounded_slowdown",
+    "computing-utilisation": "computing_utilisation",
     "utilisation": "utilisation",
 }
 

@@ -18,7 +18,8 @@ from bls.workloads.replications import window_begins
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
-from bridge.scenarios.scenario import RECORDED, Options, Scenario
+from bridge.scenarios.machine import platform_for, warn_of_paper_machine
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import given_replicates
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from bridge.studies.plots import StudyPlots
 
 __all__ = ["Cell", "Grid", "Rows", "run_grid"]
+
+#: One run's row: its place on the axes and its metrics.
+Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -86,19 +90,19 @@ class Grid:
     def __len__(self) -> int:
         return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
 
+    def axes(self) -> Iterator[Cell]:
+        """The place of every run on the axes: policies slowest, seeds fastest."""
+        names = ("bls", "backfill", "als", "variation", "seed")
+        for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
+            yield dict(zip(names, place, strict=True))
+
     def cells(self) -> Iterator[Options]:
-        """The options of every run: policies slowest, seeds fastest."""
-        for bls, backfill, als, variation, seed in product(
-            self.bls, self.backfill, self.als, self.variation, self.seeds
-        ):
-            rules = replace(self.options.rules, backfill=backfill)
-            cell = replace(self.options, bls=bls, als=als, variation=variation, seed=seed, rules=rules)
+        """The options of every run, in the order of :meth:`axes`."""
+        for place in self.axes():
+            rules = replace(self.options.rules, backfill=place.pop("backfill"))
+            cell = replace(self.options, **place, rules=rules)
             # Beside others recorded run times are what they are compared with, and the options are theirs.
-            yield cell.without_applications() if als == RECORDED and len(self.als) > 1 else cell
-
-
-#: One run's row: its place on the axes and its metrics.
-Cell = dict[str, Any]
+            yield cell.without_applications() if cell.als == RECORDED and len(self.als) > 1 else cell
 
 
 class Rows(list[Cell]):
@@ -163,7 +167,7 @@ def _failure(outcome: Outcome, options: Options) -> Exception:
 @errors_name_keywords
 def run_grid(
     workload: Workload,
-    platform: Platform,
+    platform: Platform | str | Path,
     grid: Grid,
     *,
     workers: int | None = None,
@@ -179,7 +183,9 @@ def run_grid(
     ----------
     workload : Workload
         Fitted and selected.
-    platform : Platform
+    platform : Platform, str or Path
+        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), or ``log``: the machine that
+        the log names. ``Platform()`` is the paper's machine, too, with a warning if the log names another one.
     grid : Grid
     workers : int, optional
         How many run at once, each in a process of its own; default one per processor. Policies, techniques and allocators that
@@ -208,6 +214,10 @@ def run_grid(
     TwolevelError
         If one cannot be run.
     """
+    if isinstance(platform, Platform):
+        warn_of_paper_machine(workload, platform)
+    else:
+        platform = platform_for(platform, workload, replayed=False)
     given = given_replicates(replicate, warmup, shake)
     begins: tuple[int, ...] = ()
     if given.length_ns:
@@ -215,7 +225,8 @@ def run_grid(
         grid = replace(grid, seeds=grid.seeds if len(grid.seeds) > 1 else tuple(range(len(begins))))
         if max(grid.seeds) >= len(begins):
             raise InputError(f"seeds: there is no window {max(grid.seeds)}; allowed: up to {len(begins) - 1}")
-    runs = list(grid.cells())
+    runs, axes = list(grid.cells()), list(grid.axes())
+    check_slack((run.slack, run.bls) for run in runs)
     prepared = {
         k: Prepared(
             replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload,
@@ -238,10 +249,8 @@ def run_grid(
         options = runs[outcome.place]
         if outcome.metrics is None:
             raise _failure(outcome, options)
-        axes: Cell = {"bls": options.bls, "backfill": options.rules.backfill, "als": options.als}
-        axes |= {"variation": options.variation, "seed": options.seed}
-        axes |= {WINDOW_BEGIN: begins[options.seed]} if begins else {}
-        rows[outcome.place] = axes | outcome.metrics
+        begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
+        rows[outcome.place] = axes[outcome.place] | begin | outcome.metrics
         watch(len(rows), -1)
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 

@@ -16,7 +16,7 @@ from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.tracing import TraceOptions
 from bridge.scenarios.machine import given_platform, machine_words, platform_for
-from bridge.scenarios.scenario import Options, Scenario
+from bridge.scenarios.scenario import Options, Scenario, check_slack
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (
     FileSums,
@@ -310,6 +310,7 @@ class Preparation:
         TwolevelError
             If one cannot be; the message names it.
         """
+        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self._study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]

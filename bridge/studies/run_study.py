@@ -23,9 +23,10 @@ from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_el
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import NO_ROOM, NoRoomError, check_metrics, remove_partial, remove_scratch
+from bridge.studies.unit import NoRoomError, check_metrics, remove_partial, remove_scratch
 from traces.base.errors import InputError, one_of, shown_path
 from traces.base.notebook import html_table
+from traces.base.written_file import NO_ROOM
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -107,9 +107,7 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
 
 
 def _write(record: Mapping[str, Any], folder: Path) -> None:
-    partial = folder / f".{RECORD}.partial"
-    write_record(partial, record)
-    os.replace(partial, folder / RECORD)
+    write_record(folder / RECORD, record)
 
 
 def read_study_record(folder: Path) -> StudyRecord:

@@ -569,7 +569,7 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=10, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=11, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

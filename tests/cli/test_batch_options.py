@@ -298,6 +298,7 @@ def test_tables_on_request(files: Path) -> None:
         ("--bls mine.py:X", "--bls: mine.py has no 'X'"),
         ("--bls mine.py:ByHand --backfill easy", "--backfill easy: batch policy by-hand decides itself which jobs start"),
         ("--backfill esy", "--backfill: 'esy'; allowed: none, easy, conservative, or a number of reservations"),
+        (f"--backfill {'9' * 5000}", "--backfill: '999"),
         ("--backfill -1", "--backfill: '-1'; allowed: none"),
         ("--backfill 1000000001", "--backfill: '1000000001'; allowed: none"),
         ("--conservative keep", "--conservative keep: needs --backfill conservative"),

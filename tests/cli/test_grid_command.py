@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_two_workers_write_what_one_writes(here: Path) -> None:
     written = {"cells", "costs.parquet", "figures", "journal.jsonl", "results.parquet", "study.json"}
     assert set(os.listdir(here / "g1")) == written
     assert set(os.listdir(here / "g1" / "cells")) == cells
-    drawn = ("makespan", "wait", "slowdown", "utilisation", "variation", "imbalance")
+    drawn = ("makespan", "wait", "slowdown", "computing-utilisation", "utilisation", "variation", "imbalance")
     figures = {f"{name}.{form}" for name in drawn for form in ("png", "svg")}
     assert set(os.listdir(here / "g1" / "figures")) == figures
     assert "1 seed: too few for an interval" in shown[0].err
@@ -52,7 +53,8 @@ def test_which_policy_is_best(here: Path) -> None:
     assert ran.code == 0, ran.err
     head, fcfs, sjf, *more = ran.out.splitlines()
     assert re.split(r"  +", head) == [
-        *("batch × application", "makespan [h]", "mean wait [h]", "mean bounded slowdown", "utilisation [fraction]")
+        *("batch × application", "makespan [h]", "mean wait [h]", "p95 wait [h]", "max wait [h]"),
+        *("mean bounded slowdown", "utilisation [fraction]"),
     ]
     assert more == ["", "* the best"]
     assert "*" not in fcfs
@@ -78,14 +80,19 @@ def test_the_best_is_marked_at_every_variation(here: Path) -> None:
     words = (*GRID, "--bls", "fcfs,sjf", "--als", "static,fac", "--variation", "0,0.25", "--workers", 1, "--out", "g")
     parts = twolevel(*words).out.split("\n\n")
     assert [part.partition(",")[0] for part in parts[:-1]] == [
-        *("makespan [h]", "mean wait [min]", "mean bounded slowdown", "utilisation [fraction]")
+        *("makespan [h]", "mean wait [min]", "mean bounded slowdown", "computing utilisation [fraction]"),
+        "utilisation [fraction]",
     ]
     assert parts[-1].startswith("* the best at this Υ")
+    # Cores that wait for the last task of their job are held: of techniques, the worst has the highest utilisation.
+    assert "*" not in parts[-2]
     table = pd.read_parquet(here / "g/results.parquet").set_index(["variation", "bls", "als"])
-    for part, name in zip(parts, ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation"), strict=False):
+    assert (table["computing_utilisation"] < table["utilisation"]).all()
+    named = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation")
+    for part, name in zip(parts, named, strict=False):
         for at, variation in enumerate((0, 0.25)):
             column = table[name][variation]
-            best = column[column == (column.max() if name == "utilisation" else column.min())]
+            best = column[column == (column.max() if name == "computing_utilisation" else column.min())]
             marked = [
                 line.split("  ")[0]
                 for line in part.splitlines()[2:]
@@ -127,6 +134,13 @@ def test_seeds_give_intervals(here: Path) -> None:
     assert f"{of['static', 0.25] / of['static', 0.0]:.3f}" in line
     assert line.endswith("]×")
     assert (here / "g/cells/fcfs-ss-0.25/seed-4/jobs.parquet").exists()
+
+
+def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> None:
+    words = ("--als", "recorded", "--slack", "1.5")
+    ran = twolevel(*GRID, "--bls", "fcfs,edf", *words, "--out", "g")
+    assert ran.code == 0, ran.err
+    assert len(pd.read_parquet(here / "g/results.parquet")) == 2
 
 
 def test_a_cell_is_a_run(here: Path) -> None:
@@ -291,6 +305,19 @@ def test_a_grid_from_python_of_objects() -> None:
     assert named["makespan_ns"] == objects["makespan_ns"]
     assert rows.frame["bls"].tolist() == ["sjf", "sjf"]
     assert rows.frame["als"].tolist() == ["ss", objects["als"].name]
+
+
+def test_python_warns_of_the_default_machine_where_the_log_names_another_one() -> None:
+    jobs = replace(Workload.from_jobs([(1, 0, 60, 2, 60)]), header=("MaxProcs: 100", "MaxNodes: 10"), source="log.swf")
+    grid = bridge.Grid(("fcfs",), ("ss",), (0.0,), bridge.Options())
+    said = '256 cores, the two-level paper\'s machine; log.swf names 100: platform="log" takes them'
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        on_256 = bridge.run_grid(jobs, Platform(), grid, workers=1)
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        bridge.simulate(jobs)
+    assert bridge.run_grid(jobs, "paper", grid, workers=1) == on_256
+    (row,) = bridge.run_grid(jobs, "log", grid, workers=1)
+    assert row["utilization"] == pytest.approx(2.56 * on_256[0]["utilization"])
 
 
 def test_a_grid_from_python_says_which_cell_fails() -> None:

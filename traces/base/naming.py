@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -60,7 +61,7 @@ def split_parameters(name: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (name, "")
 
 
-def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
+def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
     """The plug-in with other parameters.
 
     Parameters
@@ -75,6 +76,8 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
         For errors.
     kind : str
         What it is, for errors, as ``batch policy``.
+    shared : iterable of str
+        Parameters that all of its kind have, which are not in the text; for errors.
 
     Raises
     ------
@@ -90,10 +93,10 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals:
             raise InputError(f"{where}: {shown(part)} is not a parameter; allowed: key=value, separated by commas")
-        if not known:
+        if not known and not shared:
             raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
         if key not in known:
-            raise one_of(f"parameter of {kind} {name}", key, known, where)
+            raise one_of(f"parameter of {kind} {name}", key, [*known, *shared], where)
         of, expected = known[key]
         if of in given:
             raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")

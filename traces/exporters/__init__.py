@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from traces.base.plugins import resolve
 from traces.ledger import Ledger
 
-__all__ = ["EXPORTERS", "Exporter", "exporter"]
+__all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
 
 
 @runtime_checkable
@@ -83,6 +83,10 @@ EXPORTERS: dict[str, Exporter] = {
     "batsim": _batsim,
     "swf": _swf,
 }
+
+
+#: Of these, the formats for viewers, which show a row for each core.
+WITH_ROWS = frozenset({"otf2", "perfetto", "chrome", "paje"})
 
 
 def exporter(name: str, where: str = "trace") -> Exporter:

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
+from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 
@@ -78,18 +78,13 @@ def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()
     submits[jobs.attempt > 0] = jobs.eligible_ns[jobs.attempt > 0]
+    submits[jobs.attempt == 0] = jobs.begin_ns[jobs.attempt == 0]
     columns = (jobs.job_id, jobs.attempt, submits, jobs.start_ns, jobs.end_ns, jobs.estimate_ns, jobs.cores)
     rows = zip(*(column.tolist() for column in (*columns, jobs.state, jobs.chunks)), strict=True)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="ascii", newline="\n") as file:
-            file.write(",".join(COLUMNS) + "\n")
-            for row, values in enumerate(rows):
-                file.write(_line(values, intervals_text(jobs.allocation(row))) + "\n")
-    except FileExistsError:
-        raise InputError(f"{path} exists already") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with fresh(path) as file:
+        file.write((",".join(COLUMNS) + "\n").encode("ascii"))
+        for row, values in enumerate(rows):
+            file.write((_line(values, intervals_text(jobs.allocation(row))) + "\n").encode("ascii"))
     return path
 
 

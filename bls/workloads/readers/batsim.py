@@ -1,4 +1,4 @@
-"""Reads the JSON workloads of Batsim, plain or gzipped.
+"""Reads the JSON workloads of Batsim, plain or compressed.
 
 Every entry of ``jobs`` is a job or a reject; its number as a line is its place there, from 1.
 
@@ -67,7 +67,7 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     Parameters
     ----------
     path : path
-        The file, plain or gzipped.
+        The file, plain or compressed.
 
     Raises
     ------

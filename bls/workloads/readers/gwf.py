@@ -1,4 +1,4 @@
-"""Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or gzipped.
+"""Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or compressed.
 
 Lines that begin with ``#`` are comments; so is one whose first word is ``JobID``, which names the columns. A job's line has
 29 fields, separated by tabs (one more may stand at its end) or by any white space. Times are seconds.
@@ -61,7 +61,7 @@ def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Parameters
     ----------
     path : path
-        The file, plain or gzipped.
+        The file, plain or compressed.
     cancelled : bool
         Whether jobs that were cancelled before their start are jobs too.
 

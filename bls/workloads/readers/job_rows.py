@@ -22,6 +22,9 @@ _NANO = Decimal("1e-9")
 _MOST_S = Decimal(MAX_NS) * _NANO
 _CONTEXT = Context(prec=40)
 
+#: Optional columns of instants since time 0, -1 for none.
+_INSTANTS = ("cancel_ns", "begin_ns")
+
 _UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
 
 
@@ -134,11 +137,6 @@ class JobRows:
         for name, value in others.items():
             self._others[name].append(value)
 
-    def shift_further(self, name: str, by: int) -> None:
-        """Take ``by`` from every value of a further column that is known and not less; others are -1 from now on."""
-        if name in self._others:
-            self._others[name] = array("q", (value - by if value >= by else -1 for value in self._others[name]))
-
     def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
         """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of applications.
 
@@ -150,8 +148,9 @@ class JobRows:
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}
-        cancel = others.get("cancel_ns", np.empty(0, np.int64))
-        cancel[cancel >= 0] -= start_ns
+        for name in _INSTANTS:
+            instant = others.get(name, np.empty(0, np.int64))
+            instant[instant >= 0] -= start_ns
         for column in (*base, *others.values()):
             column.flags.writeable = False  # so that the workload takes them as they are
         return Workload.from_lines(

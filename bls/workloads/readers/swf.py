@@ -1,4 +1,4 @@
-"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or gzipped.
+"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
 A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
 separated by white space, each a decimal number: an optional sign, digits, and optionally a point among or
@@ -34,7 +34,8 @@ job all the same. A fraction of a KB is rounded up.
 
 A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
 where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
-``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on.
+``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
+called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
 
 The reasons for a reject, in the order they are tested, the first that applies being counted:
 
@@ -63,7 +64,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bls.workloads.columns import COLUMNS, NAME_LENGTH
+from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
 from bls.workloads.header import NAMED_FIELD
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
@@ -95,7 +96,7 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is gzipped is seen from its first bytes, not from its name.
+    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Raises
     ------
     InputError
-        One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
+        One line that names the file: it is missing, a directory, not readable, empty, broken,
         or holds no valid job.
     """
     with GivenFile(path, "workload file") as file:
@@ -167,8 +168,8 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21); the first block has the header. The counts of a block
-    are those of the lines since the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The
+    counts of a block are those of the lines since the block before, so that every line is in one of them.
 
     Parameters
     ----------
@@ -188,6 +189,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     counts, seen, last = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
     waits: Array | None = None  # for the lines behind it that are no jobs
+    begin = -1  # the row of the jobs' begin, if a further field has it
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
         for jobs in _blocks(file, source, False, block_bytes, header, counts):
@@ -195,16 +197,18 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first)
+                    yield _block(waits, upto - seen, source, first, begin)
                     seen, first = upto, ()
                 else:
                     first = tuple(header)
+                    names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
+                    begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 header.clear()
                 waits = jobs.copy()
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts))
-    yield _block(waits, upto - seen, source, first)
+    yield _block(waits, upto - seen, source, first, begin)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -219,8 +223,10 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
         )
 
 
-def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> Workload:
+def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...], begin: int) -> Workload:
     columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+    if begin >= 0:
+        columns[BEGIN] = np.maximum(jobs[begin], -1)
     return Workload(
         **columns,
         header=header,
@@ -240,16 +246,18 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
         for column, values in zip(columns, jobs, strict=True):
             column.add(values)
     further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
+    extra = {name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)}
+    extras = {name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)}
+    if BEGIN in extras:
+        extra[BEGIN] = np.maximum(extras.pop(BEGIN), -1)
     return Workload.from_lines(
         [column.taken(whole=True) for column in columns[:6]],
         header=header,
         rejects=_rejects(counts),
         source=source,
         n_lines=int(counts[:_LINE].sum()),
-        extra={name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)},
-        extras={
-            name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)
-        },
+        extra=extra,
+        extras=extras,
     )
 
 

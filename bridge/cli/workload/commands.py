@@ -66,6 +66,7 @@ def info_command(
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read
     from bridge.runs.fresh_file import check_file
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
 
     if plot is not None:
@@ -76,7 +77,10 @@ def info_command(
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
-    described = describe(cut(fit(log, machine.n_cores, oversize), select), machine)
+    fitting = cut(fit(log, machine.n_cores, oversize), select)
+    described = describe(fitting, machine)
+    for words in log_words(fitting):
+        say(words)
     if plot is not None:
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -171,7 +172,7 @@ def given_plan(
             raise InputError(f"{RATES.name}: 0 is no clock that runs; allowed: above 0")
     found_sizes = []
     for word in _numbers(sizes, SIZES.name):
-        if not word.isascii() or not word.isdigit() or not int(word):
+        if not re.fullmatch("[0-9]{1,18}", word) or not int(word):
             raise InputError(f"{SIZES.name}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
     plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
