@@ -197,6 +197,8 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
     for remark in jobs.remarks:
         say(f"workload: {remark}")
+    if jobs.window_text:
+        say(jobs.window_text)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
@@ -380,6 +382,7 @@ def run_command(
     prepare_run(applications=not replayed)
     log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
+    arguments |= shared.source(workload, jobs)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     if trace is not None:
