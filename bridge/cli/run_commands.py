@@ -195,6 +195,7 @@ def _say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
@@ -205,7 +206,8 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (limits, wish_words(scenario), *power_words(scenario)):
+    balance = balance_words([scenario.options])
+    for words in (limits, balance, wish_words(scenario), *power_words(scenario)):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

@@ -99,6 +99,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.workload import rejects_text
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.time_limits import time_limit_words
 
     said: set[str] = set()
@@ -110,7 +111,8 @@ def _say_prepared(preparation: Preparation) -> None:
             f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}"
         )
-        for words in (*machine_words, time_limit_words(jobs, preparation.options.get(place, ()))):
+        options = preparation.options.get(place, ())
+        for words in (*machine_words, time_limit_words(jobs, options), balance_words(options)):
             if words and words not in said:
                 say(words)
                 said.add(words)

@@ -136,6 +136,9 @@ PICTURES = (
         "python -m tools.paper_pages",
     ),
     Section(
+        "The two-level paper's extra tasks", "", {"paper-draws.png": ""}, "python -m tools.paper_draws"
+    ),
+    Section(
         "The two-level paper's four jobs",
         "",
         _alike("", *(f"paper-four-jobs-{name}.png" for name in ("static", "small-first", "ss-release", "ss-hint"))),
