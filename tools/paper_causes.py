@@ -21,7 +21,19 @@ from traces.statistics import mean_interval
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CORES", "FIVE", "PAPER_DRAW", "SEEDS", "TECHNIQUES", "Jobs", "busiest_day", "five_jobs", "jobs_of", "shares", "stretches"]
+__all__ = [
+    "CORES",
+    "FIVE",
+    "PAPER_DRAW",
+    "SEEDS",
+    "TECHNIQUES",
+    "Jobs",
+    "busiest_day",
+    "five_jobs",
+    "jobs_of",
+    "shares",
+    "stretches",
+]
 
 #: The paper's techniques, and the other rounding of static chunks, of which the paper does not say which it takes.
 TECHNIQUES = ("static", "static:round=ceil", "ss", "gss", "fac")

@@ -3,9 +3,9 @@
     twolevel study tools/studies/two-level-paper-draws.toml --data LOGS --out DIR --workers 2
     python -m tools.paper_draws DIR --page docs/explanation/two-level-paper.md
 
-With ``draw=work`` a job has the same work as without variation: what its makespan gains is imbalance. With ``draw=paper`` it also
-has the task, or the part of one, by which the drawn work exceeds its own. The table is written into the page, the figure into
-``images`` in the parent folder.
+With ``draw=work`` jobs have the same work as without variation, so that the makespan grows by imbalance alone. With
+``draw=paper`` they also have the task, or the part of one, by which the drawn work exceeds theirs. The table is written into
+the page, the figure into ``images`` in the parent folder.
 """
 
 from __future__ import annotations
@@ -62,7 +62,13 @@ def _mean(values: Array) -> str:
 def table(results: pd.DataFrame) -> list[str]:
     """A row for each workload, number of tasks per core and technique: means over the seeds with their intervals."""
     heads = [
-        *("workload", "tasks per core", "technique", f"paper's draw, Υ = {LARGE}", f"same work, Υ = {LARGE}: imbalance"),
+        *(
+            "workload",
+            "tasks per core",
+            "technique",
+            f"paper's draw, Υ = {LARGE}",
+            f"same work, Υ = {LARGE}: imbalance",
+        ),
         *("paper's draw / same work: extra task", "share of the increase that is extra task"),
         *(f"paper's draw, Υ = {SMALL}", f"same work, Υ = {SMALL}"),
     ]
@@ -90,9 +96,7 @@ def figure(results: pd.DataFrame) -> Figure:
                 whole, imbalance = (mean_interval((100.0 * (one - 1.0)).tolist()) for one in (paper, work))
                 extra = whole.mean - imbalance.mean
                 axis.bar(place, imbalance.mean, 0.6, color=_COLOURS["imbalance"], label="imbalance")
-                axis.bar(
-                    *(place, extra, 0.6, imbalance.mean), color=_COLOURS["extra"], hatch="//", label="extra task"
-                )
+                axis.bar(*(place, extra, 0.6, imbalance.mean), color=_COLOURS["extra"], hatch="//", label="extra task")
                 for shift, one in ((-0.12, imbalance), (0.12, whole)):
                     reach = np.array([[one.mean - one.low], [one.high - one.mean]])
                     axis.errorbar(place + shift, one.mean, reach, color="black", capsize=3, linewidth=1)
@@ -112,7 +116,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Write the table and the figure; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.paper_draws", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="the study's folder")
-    parser.add_argument("--page", required=True, type=Path, metavar="PAGE", help="page whose generated part is replaced")
+    parser.add_argument(
+        "--page", required=True, type=Path, metavar="PAGE", help="page whose generated part is replaced"
+    )
     said = parser.parse_args(words)
     try:
         results = pd.read_parquet(said.folder / "results.parquet")

@@ -15,8 +15,6 @@ from als.lengths import (
     FILL,
     LENGTHS,
     SCALED,
-    WORK,
-    WORK_NORMAL,
     LengthModel,
     check_variation,
     length_kernel,

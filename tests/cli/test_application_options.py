@@ -150,7 +150,10 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     [
         ({"variation": 0.25}, "no technique can balance tasks of different lengths"),
         ({"level": ApplicationLevel(lengths="exponential")}, "no technique can balance tasks of different lengths"),
-        ({"variation": 0.25, "level": ApplicationLevel(lengths="normal:draw=paper")}, "or a few more: a technique only"),
+        (
+            {"variation": 0.25, "level": ApplicationLevel(lengths="normal:draw=paper")},
+            "or a few more: a technique only",
+        ),
         ({"variation": 0.25, "tasks_per_core": 2}, ""),
         ({}, ""),
         ({"als": "recorded"}, ""),
