@@ -202,6 +202,7 @@ def _say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.map_words import unmatched_words
@@ -215,7 +216,9 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
         say(words)
     of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (*of_log, limits, wish_words(scenario), unmatched_words(scenario), *power_words(scenario)):
+    balance = balance_words([scenario.options])
+    more = (balance, wish_words(scenario), unmatched_words(scenario), *power_words(scenario))
+    for words in (*of_log, limits, *more):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:

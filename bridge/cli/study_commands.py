@@ -116,6 +116,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.rejected import rejects_text
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.studies.replicates import replicates_words
@@ -137,7 +138,8 @@ def _say_prepared(preparation: Preparation) -> None:
         options = preparation.options.get(place, ())
         window = "" if windows else jobs.window_text
         of_log = log_words(jobs, ready.platform, options)
-        for words in (window, *jobs.remarks, *machine_words, *of_log, time_limit_words(jobs, options)):
+        of_options = (time_limit_words(jobs, options), balance_words(options))
+        for words in (window, *jobs.remarks, *machine_words, *of_log, *of_options):
             if words and words not in said:
                 say(words)
                 said.add(words)
