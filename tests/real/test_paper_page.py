@@ -19,7 +19,7 @@ from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
 from tools import paper_pages, paper_selections
-from tools.paper_causes import FIVE, busiest_day, five_jobs, jobs_of, shares, stretches
+from tools.paper_causes import FIVE, PAPER_DRAW, busiest_day, five_jobs, jobs_of, shares, stretches
 
 PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
 STUDIES = ROOT / "tools" / "studies"
