@@ -61,7 +61,7 @@ _EXCESS: dict[str, Callable[[Array], Array]] = {
 
 def busiest_day(log: Workload) -> Workload:
     """The jobs of the study: of those that fit 256 cores the busiest 24 hours."""
-    return select(fit(log, CORES), "busiest:24h")
+    return select(fit(log, CORES), "busiest:24h", preset=False)
 
 
 def jobs_of(day: Workload, seeds: Sequence[int] = SEEDS, variation: float = 0.25) -> Jobs:

@@ -283,7 +283,10 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert_same(run(scenario, coupling_name="pool", peers=PeerOptions(2, socket="tcp")), run(scenario))
 
 
-@pytest.mark.parametrize("address", ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "ftp:here:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "tcp:here:²", "tcp:here:" + "9" * 5000, "ftp:here:1"],
+)
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
         asyncio.run(connect(address))

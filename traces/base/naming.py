@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from traces.base.errors import InputError, blamed_on, one_of, shown
+from traces.base.ranges import parse_real, parse_whole
 from traces.base.time import Seconds, parse_duration_ns, time_in
 
 __all__ = ["is_number", "split_names", "split_parameters", "with_parameters"]
@@ -21,9 +22,9 @@ _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def is_number(text: str) -> bool:
-    """Whether Python takes the text for a number."""
+    """Whether the text is a number (:func:`traces.base.ranges.parse_real`)."""
     try:
-        float(text)
+        parse_real(text)
     except ValueError:
         return False
     return True
@@ -145,7 +146,8 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
             raise InputError(f"{where}: empty; allowed: a text")
         return text
     try:
-        number = time_in("s", text, where) if expected is Seconds else int(text, 10) if expected is int else float(text)
+        read: Callable[[str], float] = parse_whole if expected is int else parse_real
+        number = time_in("s", text, where) if expected is Seconds else read(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
