@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +87,11 @@ def figure(results: pd.DataFrame) -> Figure:
     seeds, of the imbalance and of the whole.
     """
     found = list(parts(results))
-    panels = list(dict.fromkeys((workload, per_core) for workload, per_core, *_ in found))
+    workloads, per_cores = (list(dict.fromkeys(one[place] for one in found)) for place in (0, 1))
     with styled():
         drawn = new_figure(8.0, 5.6)
-        axes = drawn.subplots(2, (len(panels) + 1) // 2, squeeze=False)
-        for axis, (workload, per_core) in zip(axes.T.flat, panels, strict=True):
+        axes = drawn.subplots(len(per_cores), len(workloads), squeeze=False)
+        for axis, (per_core, workload) in zip(axes.flat, product(per_cores, workloads), strict=True):
             rows = [one for one in found if one[:2] == (workload, per_core)]
             for place, (_, _, _, paper, work, *_) in enumerate(rows):
                 whole, imbalance = (mean_interval((100.0 * (one - 1.0)).tolist()) for one in (paper, work))
