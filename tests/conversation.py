@@ -63,9 +63,7 @@ def recipe(**fields: Any) -> Recipe:
         "variation": 0.0,
         "total_gflop": 3.0,
     }
-    return Recipe(
-        **{**given_fields, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "program": "", **fields}
-    )
+    return Recipe(**{**given_fields, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "program": "", **fields})
 
 
 def start(how: str = "lengths", /, **fields: Any) -> Start:

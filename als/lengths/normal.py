@@ -34,6 +34,4 @@ class Normal(Spread):
 
     def model(self, cov: float) -> LengthModel:
         """The model with this cov, above 0."""
-        return LengthModel(
-            self.name, _next_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
-        )
+        return LengthModel(self.name, _next_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1")

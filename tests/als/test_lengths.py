@@ -312,8 +312,7 @@ def test_the_spread_of_what_was_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
-    ["equal", "increasing", "gamma:cov=1,draw=paper", "normal:cov=0.3,draw=paper", "gamma:cov=1", "normal:cov=0.3"],
+    "spec", ["equal", "increasing", "gamma:cov=1,draw=paper", "normal:cov=0.3,draw=paper", "gamma:cov=1", "normal:cov=0.3"]
 )
 def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
     model = lengths(spec)

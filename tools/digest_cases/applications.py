@@ -125,9 +125,7 @@ def _loops() -> Iterator[Case]:
     for name, costs in _COSTS.items():
         for technique in ("ss", "fac", "af", "bold", "select:ss,gss"):
             yield run_of_paper(f"{name} × {technique}", **{**_LEVEL, **costs}, als=technique, variation=0.5)
-    yield run_of_paper(
-        "sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf"
-    )
+    yield run_of_paper("sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf")
     yield run_of_paper(
         "traced",
         **{**_LEVEL, "workload": "few"},
@@ -141,9 +139,7 @@ def _programs() -> Iterator[Case]:
     for technique in ("fac", "awf-b", "select:static,gss"):
         for variation in (0.0, 0.3):
             given = {**_LEVEL, "als": technique, "variation": variation, "backfill": "easy"}
-            yield run_of_paper(
-                f"programs × {technique} × {variation}", **given, level={"applications": "programs.toml"}
-            )
+            yield run_of_paper(f"programs × {technique} × {variation}", **given, level={"applications": "programs.toml"})
     changing = {"applications": "programs.toml", "speeds": SPEEDS["late and lost"], "latency_ns": 5_000_000}
     yield run_of_paper("programs × speeds × master", **_LEVEL, als="gss", level={**changing, "assignment": "master"})
 
@@ -164,9 +160,7 @@ def _graphs() -> Iterator[Case]:
     level = {"applications": "graphs.toml", "network": "lv08", "latency_ns": 2_000_000, "assignment": "master"}
     costly = {"overhead_ns": 10_000_000, "allocator": "worst-fit", "rules": {"kill_at_walltime": True}}
     yield run_of_paper("graphs × master × killed", **{**given, "platform": "fat-tree.toml", **costly}, level=level)
-    yield run_of_paper(
-        "graphs traced", **{**given, "workload": "few", "platform": "star.toml"}, level=level, exports=["otf2"]
-    )
+    yield run_of_paper("graphs traced", **{**given, "workload": "few", "platform": "star.toml"}, level=level, exports=["otf2"])
     for planner in ("heft", "peft", "min-min", "max-min", "critical-path", f"{PLUGINS}:FASTEST"):
         yield run_of_paper(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
 
@@ -189,9 +183,7 @@ def _couplings() -> Iterator[Case]:
     for name, given in _TOLD.items():
         for coupling in ("inline", "pool", "process"):
             told = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8, **given}
-            yield run_of_paper(
-                f"{name} by {coupling}", **told, coupling=coupling, workers=2 if coupling == "pool" else None
-            )
+            yield run_of_paper(f"{name} by {coupling}", **told, coupling=coupling, workers=2 if coupling == "pool" else None)
 
 
 def _keeping_work() -> Iterator[Case]:

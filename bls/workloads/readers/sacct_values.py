@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache, wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, TypeVar, cast
 
 from bls.workloads.readers.job_rows import exact_ns, kilobytes, number, seconds_ns, whole
 from traces.base.time import MAX_NS, NS_PER_S
@@ -51,19 +51,19 @@ _TRES_NUMBERS = {"cpu": "1", "mem": "2", "node": "4"}
 #: Of words of which a log has few different ones, the results for the latest are kept, if they are not longer than this.
 _MOST_KEPT, _LONGEST_KEPT = 1 << 12, 200
 
-_Parameters = ParamSpec("_Parameters")
+_OfWord = TypeVar("_OfWord", bound=Callable[..., int])
 
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
 
 
-def _kept(of_word: Callable[Concatenate[str, _Parameters], int]) -> Callable[Concatenate[str, _Parameters], int]:
+def _kept(of_word: _OfWord) -> _OfWord:
     kept = lru_cache(_MOST_KEPT)(of_word)
 
     @wraps(of_word)
-    def found(word: str, *others: _Parameters.args, **named: _Parameters.kwargs) -> int:
-        return (kept if len(word) <= _LONGEST_KEPT else of_word)(word, *others, **named)
+    def found(word: str, *others: Any) -> int:
+        return (kept if len(word) <= _LONGEST_KEPT else of_word)(word, *others)
 
-    return found
+    return cast(_OfWord, found)
 
 
 def is_step(word: str) -> bool:
