@@ -75,7 +75,13 @@ def _of(folder: Path) -> list[int]:
 
 
 def interrupted(
-    folder: Path, words: tuple[str, ...], after_s: float, *, again_s: float = 0.0, at_line: str = ""
+    folder: Path,
+    words: tuple[str, ...],
+    after_s: float,
+    *,
+    again_s: float = 0.0,
+    at_line: str = "",
+    by: signal.Signals = signal.SIGINT,
 ) -> Ended:
     """Run a command in a folder and interrupt it.
 
@@ -90,6 +96,8 @@ def interrupted(
         How long after that a second time; 0: not.
     at_line : str
         A part of the line of its stderr that is awaited first; empty: none.
+    by : signal
+        Sent to its process group. Of SIGKILL the command learns nothing: what it leaves must vanish by itself.
     """
     temporary = folder / "tmp"
     temporary.mkdir(parents=True)
@@ -112,7 +120,7 @@ def interrupted(
         for wait_s in (0.0, again_s) if again_s else (0.0,):
             time.sleep(wait_s)
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGINT)
+                os.killpg(process.pid, by)
         try:
             code = process.wait(_BOUND_S)
         except subprocess.TimeoutExpired:
@@ -125,7 +133,7 @@ def interrupted(
     last = text.splitlines()[-1] if text else ""
     wrong = []
     if (
-        code not in (0, 130)
+        code not in (0, 130, -by)
         or (code == 130 and last not in LINES)
         or "Traceback" in text
         or "Exception ignored" in text
@@ -133,6 +141,8 @@ def interrupted(
         wrong.append(f"exit code {code}, {text!r}")
     deadline = time.monotonic() + 10
     while (left := _of(temporary)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    while by == signal.SIGKILL and any(temporary.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)
     if left:
         wrong.append(f"processes {left} are left")

@@ -161,6 +161,15 @@ def test_what_runs_from_the_start_does_not_run_on_hosts_in_maintenance() -> None
     assert found_and_expected(case) == ["1.0 9-12 head completed", "2.0 0-3 preset completed"]
 
 
+@pytest.mark.parametrize(("rules", "others_start"), [(FCFS, 35), (EASY, 1), (KEEP, 1)])
+def test_a_maintenance_is_foreseen_without_backfilling_too(rules: Rules, others_start: int) -> None:
+    """Job 1 would still run as the maintenance of 10 to 20 begins, so it waits for its end under every rule."""
+    jobs = jobs_of((0, 4, 15, 15), (1, 4, 5, 5))
+    case = BatchCase(tuple(jobs), Machine((Host(4),), windows=(Window(10, 20, True, frozenset(range(4))),)), rules)
+    first, second = (line.split()[1] for line in found_and_expected(case))
+    assert (first, second) == ("20-35", f"{others_start}-{others_start + 5}")
+
+
 @pytest.mark.parametrize("by_cores", [False, True])
 @pytest.mark.parametrize("rules", [EASY, KEEP, REBUILD])
 def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:

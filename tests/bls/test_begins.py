@@ -206,6 +206,11 @@ def test_merging_and_scaling_keep_for_how_long_jobs_are_held() -> None:
     assert (dense.begin_ns // S).tolist() == [-1, 7205]
 
 
+def test_a_job_that_is_withdrawn_before_its_begin_never_waits() -> None:
+    found = bridge.simulate(jobs(cancel_s=7000), platform=EIGHT, als="recorded").metrics
+    assert [found[name] for name in ("mean_queue_length", "max_queue_length", "max_queued_cores")] == [0, 0, 0]
+
+
 def test_a_result_says_since_when_jobs_have_waited(tmp_path: Path) -> None:
     found = bridge.simulate(jobs(), platform=EIGHT, als="recorded")
     assert (found.jobs["begin_ns"] // S).tolist() == [0, 7210]

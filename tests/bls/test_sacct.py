@@ -437,6 +437,17 @@ def test_a_name_may_have_marks_and_line_breaks_in_it(
     assert found.n_lines == len(jobs) + sum(rejected.values())
 
 
+def test_a_line_that_was_cut_off_outside_the_name_is_no_part_of_the_next(read: Read) -> None:
+    found = read(
+        "JobID|JobName|NCPUS|Submit|ElapsedRaw|Partition|State",
+        "1|a|4|50|60|gpu",
+        "x|COMPLETED",
+        "2|b|4|50|60|cpu|COMPLETED",
+    )
+    assert found.job_id.tolist() == [2]
+    assert rejects(found) == {"malformed": 2}
+
+
 def test_a_name_at_the_end_of_a_line_goes_on_in_the_next(read: Read) -> None:
     found = read("JobID|NCPUS|Submit|ElapsedRaw|JobName", "1|4|50|60|a|b", "c", "2|4|51|60|d", "3|4|5")
     assert [found.job_name(row) for row in range(2)] == ["a|b\nc", "d"]

@@ -167,6 +167,12 @@ def test_what_a_job_may_lack(tmp_path: Path, more: dict[str, Any], reason: str |
     assert found.job_id.tolist() == ([8] if reason else [7, 8])
 
 
+def test_only_the_name_of_a_job_may_have_line_breaks(tmp_path: Path) -> None:
+    found = read(tmp_path, json.dumps({"jobs": [job(name="two\nlines", partition="a\nb", qos="c\td")]}))
+    assert found.names == {1: "two\nlines"}
+    assert found.header[1:] == ("; Partition: 1 a?b", "; QOS: 1 c?d")
+
+
 def test_what_is_no_object_is_malformed(tmp_path: Path) -> None:
     found = read(tmp_path, json.dumps({"jobs": [1, None, [], job()]}))
     assert (found.rejects["malformed"], found.n_lines, found.line.tolist()) == (3, 4, [4])

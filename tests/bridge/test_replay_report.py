@@ -68,7 +68,11 @@ def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_e
     first = _side("a", (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1), (9, 0, 0, 50, 4))
     with_one = replace(first, preset=np.array([False, False, False, True]))
     without = replace(
-        first, **{name: getattr(first, name)[:3] for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores")}
+        first,
+        **{
+            name: getattr(first, name)[:3]
+            for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
+        },
     )
     interval = Interval(0, 100 * S)
     found, known = measures(with_one, 4, interval), measures(without, 4, interval)

@@ -24,6 +24,7 @@ FILES = {
     "chrome": "trace.json",
     "paje": "trace.paje",
     "csv": "csv/cores.csv",
+    "text": "text/batch.txt",
 }
 
 
@@ -170,6 +171,20 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"twolevel: {said}"), ran.err
         assert len(ran.err.splitlines()) == 1
+
+
+def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
+    found = {}
+    for coupling in ("inline", "pool", "process"):
+        words = ("--select", "first:4", "--als", "gss", "--variation", 0.25, "--trace", "text", "--coupling", coupling)
+        ran = twolevel("run", "sample", *words, "--out", coupling)
+        assert ran.code == 0, ran.err
+        folder = here / coupling / "trace" / "text"
+        files = sorted(path for path in folder.rglob("*.txt"))
+        found[coupling] = {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+    jobs = pd.read_parquet("inline/jobs.parquet")["job_id"]
+    assert set(found["inline"]) == {"batch.txt", *(f"applications/{number}.txt" for number in jobs)}
+    assert found["inline"] == found["pool"] == found["process"]
 
 
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:

@@ -323,3 +323,24 @@ def test_the_citation_names_the_paper() -> None:
     assert f"version: {version}\n" in text
     assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_what_is_not_modelled_is_no_option() -> None:
+    """The list names nothing that an option models: each of these once stood there although it had become one."""
+    listed = (
+        section(DOCS / "explanation/model.md", "What is not modelled").partition("The cost of scheduling")[0].lower()
+    )
+    known = twolevel("run", "--help").out
+    for option, word in {"--power": "power", "--malleable": "change their size", "--windows": "reservation"}.items():
+        assert option in known
+        assert word not in listed
+    for topic in ("Communication", "Input and output", "Preemption and checkpoints", "GPUs"):
+        assert f"**{topic}**".lower() in listed
+
+
+def test_the_shares_of_examples_are_those_of_conftest() -> None:
+    rows = {row[0]: row[2] for row in table(section(ROOT / "CONTRIBUTING.md", "Tests"))}
+    (shares,) = re.findall(r"^SHARES = (\{.*\})$", (ROOT / "tests/conftest.py").read_text("utf-8"), re.MULTILINE)
+    for name, share in json.loads(shares).items():
+        said = rows[f"`make {name}`"]
+        assert said.startswith(f"{share:.0%}".replace("%", " %") if share < 1 else f"{share:g} times"), name

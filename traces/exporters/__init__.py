@@ -73,6 +73,12 @@ def _csv(ledger: Ledger, directory: Path) -> Path:
     return write_csv(ledger, directory)
 
 
+def _text(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.text import write_text
+
+    return write_text(ledger, directory)
+
+
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
     "otf2": _otf2,
@@ -80,6 +86,7 @@ EXPORTERS: dict[str, Exporter] = {
     "chrome": _chrome,
     "paje": _paje,
     "csv": _csv,
+    "text": _text,
     "batsim": _batsim,
     "swf": _swf,
 }

@@ -142,13 +142,11 @@ class Columns:
         surplus = -1 if fields is None else len(fields) - self._width
         if fields is None or surplus < 0:
             return []
-        if not surplus:
-            return [self._by_use(fields)]
-        found = []
-        for place in self._free_places:
+        candidates = [] if surplus else [fields]
+        for place in self._free_places if surplus else ():
             name = self.mark.join(fields[place : place + surplus + 1])
-            found.append(self._by_use([*fields[:place], name, *fields[place + surplus + 1 :]]))
-        return found
+            candidates.append([*fields[:place], name, *fields[place + surplus + 1 :]])
+        return [self._by_use(candidate) for candidate in candidates if self._is_sound(candidate, text)]
 
     def goes_on(self, text: str) -> bool:
         """Whether a line may end within a word of free text, so that the next one belongs to it."""
@@ -156,6 +154,12 @@ class Columns:
             return True
         fields = self._fields(text)
         return fields is not None and any(place < len(fields) < self._width for place in self._free_places)
+
+    def _is_sound(self, fields: list[str], text: str) -> bool:
+        # A line breaks within free text only; where fields may be quoted, within any.
+        if "\n" not in text or (self.mark == "," and '"' in text):
+            return True
+        return all("\n" not in field or place in self._free_places for place, field in enumerate(fields))
 
     def first_word(self, text: str) -> str:
         """The word of a line that stands where the job's number is, as far as the line goes."""

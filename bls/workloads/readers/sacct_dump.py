@@ -50,6 +50,7 @@ class Dump:
     def __init__(self, file: Readable, source: str) -> None:
         self.comments: list[str] = []
         self.free: tuple[str, ...] = ()
+        self._jobs: Iterator[Job]
         ahead = _Ahead(file)
         if ahead.begins_with(b"{"):
             self.further = further_columns(set(USES))

@@ -147,7 +147,7 @@ def _words(job: dict[str, Any]) -> dict[str, str]:
         "account": _word(job.get("account")) or _word(_part(job, "association").get("account")),
         "partition": _word(job.get("partition")),
         "qos": _word(job.get("qos")),
-        "application": _word(job.get("name")),
+        "application": _text(job.get("name")),
         "node_list": _word(job.get("nodes")),
         "features": _word(job.get("constraints")),
         "reservation": _word(_part(job, "reservation").get("name")),
@@ -174,6 +174,11 @@ def _word(value: Any) -> str:
         return ""
     if isinstance(value, int):
         return str(value) if abs(value) < 2**64 else "?"
+    word = _text(value)
+    return word if word.isprintable() else "".join(one if one.isprintable() else "?" for one in word)
+
+
+def _text(value: Any) -> str:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 

@@ -29,6 +29,7 @@ _ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 _ReaderOption = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
 ]
+_SELECT = replace(SELECT, help=f"{SELECT.help} or window:START..END; START may be a date")
 _NUMBERS = "as 3 5-9, or unknown"
 
 
@@ -52,6 +53,7 @@ def info_command(
         ),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     reader: _ReaderOption = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
@@ -63,6 +65,7 @@ def info_command(
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import describe
+    from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read, rejects_lines
     from bridge.runs.fresh_file import check_file
@@ -77,7 +80,7 @@ def info_command(
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
-    fitting = fit(log, machine.n_cores, oversize)
+    fitting = cut(fit(log, machine.n_cores, oversize), select)
     described = describe(fitting, machine)
     for words in log_words(fitting):
         say(words)
@@ -105,12 +108,7 @@ def cut_command(
     *,
     workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
-    select: Annotated[
-        str,
-        replace(
-            SELECT, help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date"
-        ),
-    ] = SELECT.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,

@@ -99,7 +99,7 @@ def write_cores(
 ) -> int:
     """Write the Enter and Leave of the cores that have a location, and what they sent and received.
 
-    The core's number is its location and its rank, the job's row its region; the region after the last job's is for waiting.
+    The core's number is its location, the job's row its region; the region after the last job's is for waiting.
 
     ``attributes`` is an empty attribute list, which OTF2 empties again at every event. At one instant a core first leaves what
     it did, then sends, then receives, then enters what it does next; what ends a wait is received within it.

@@ -125,7 +125,7 @@ def write_definitions(
     )
     _write_techniques(writer, strings, ledger, 2 * messages)
     if messages:
-        _write_communicator(writer, strings, machine.n_cores)
+        _write_communicator(writer, strings, cores.number)
         _write_wait(writer, strings, len(jobs))
     shown = dict(REGIONS)
     for name in batch.told:
@@ -161,12 +161,15 @@ def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_grou
             )
 
 
-def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:
-    """The communicator of all cores: a core's rank is its number."""
+def _write_communicator(writer: Any, strings: _Strings, number: Array) -> None:
+    """The communicator of all cores that have a location, in ascending order."""
     name = strings.add(["cores"])
-    for reference, kind in enumerate((binding.GroupType.COMM_LOCATIONS, binding.GroupType.COMM_GROUP)):
+    kinds = binding.GroupType
+    for reference, (kind, members) in enumerate(
+        [(kinds.COMM_LOCATIONS, number.tolist()), (kinds.COMM_GROUP, range(len(number)))]
+    ):
         binding.GlobalDefWriter_WriteGroup(
-            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, range(n_cores)
+            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, members
         )
     binding.GlobalDefWriter_WriteComm(
         writer, kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE

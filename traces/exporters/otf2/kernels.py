@@ -45,7 +45,7 @@ NO_WRITER = -100
 #: References of the attributes.
 TASK, CHUNK = 0, 1
 
-#: Reference of the communicator of all cores, in which a core's rank is its number.
+#: Reference of the communicator of all cores that have a location, in which a core's rank is its place among them.
 COMMUNICATOR = 0
 
 

@@ -15,8 +15,9 @@ A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
 What one task made and another needed that ran on another core
     A message: MpiSend on the core of the one, MpiRecv on that of the other, in the communicator ``cores``, in which a core's
-    rank is its number. Its length is in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo
-    2**31: so that each MpiSend has its own MpiRecv, whichever arrives first.
+    rank is its number (on a machine of more than 4,096 cores, its place among the cores that have a location). Its length is
+    in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo 2**31: so that each MpiSend has its
+    own MpiRecv, whichever arrives first.
 A core that waits for data
     Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
 The batch scheduler
@@ -58,7 +59,7 @@ from traces.exporters.otf2.cores import CoreEvents, write_cores
 from traces.exporters.otf2.definitions import CoreLocations, longest_definition, write_definitions
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
-from traces.exporters.otf2.messages import core_messages
+from traces.exporters.otf2.messages import core_messages, ranked
 from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, batch_level
 from traces.exporters.shown.detail import MOST_CORES, shown_bars
 from traces.ledger import Ledger, TaskRecords, TransferRecords
@@ -159,7 +160,7 @@ def _write_events(
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
-        run = CoreEvents(number, bars, jobs, tasks, messages, wait_bar, wait_from)
+        run = CoreEvents(number, bars, jobs, tasks, ranked(messages, number), wait_bar, wait_from)
         call(write_cores, call.archive, address_of(attributes), run)
         first_region = len(ledger.jobs) + (len(transfers) > 0)
         further = write_batch(call, attributes, batch, ledger, first_region, all_hosts=few)
