@@ -228,3 +228,22 @@ def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:
     assert (few.tasks == 3).all()
     assert (few.cores > 3).all()
     assert jobs.cores.min() == 1
+
+
+@pytest.mark.parametrize(
+    ("users", "said"),
+    [
+        ((999, 998), "--applications: no job matches a, b; all jobs run the default"),
+        ((999, "0-"), "--applications: no job matches a"),
+        (("0-", "0-"), "--applications: no job matches b"),
+    ],
+)
+def test_applications_that_no_job_has_are_named(here: Path, users: tuple[object, object], said: str) -> None:
+    tables = (
+        f'[[application]]\nname = "{name}"\nmatch = {{ user = {user!r} }}\nals = "gss"\n'
+        for name, user in zip("ab", users, strict=True)
+    )
+    Path("map.toml").write_text("".join(tables), encoding="utf-8")
+    ran = twolevel("run", "sample", "--select", "first:5", "--applications", "map.toml", "--no-trace", "--out", "r")
+    assert ran.code == 0, ran.err
+    assert said in ran.err.splitlines()

@@ -10,6 +10,7 @@ from command_line import twolevel
 import bridge
 from bls import Rules, sample_path
 from traces import InputError
+from traces.tables import read_jobs, read_rows
 
 OPTIONS = ("run", "sample", "--als", "gss", "--variation", "0.25", "--backfill", "easy", "--no-trace")
 
@@ -40,10 +41,10 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
     assert twolevel(*OPTIONS, "--select", "first:9", "--out", "r").code == 0
     ran = twolevel("story", "r", "99")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "twolevel: job 99: there is none in these results; allowed: 1-9\n"
+    assert ran.err == "twolevel: JOB: '99': there is no such job; allowed: 1-9\n"
     assert twolevel("story", "nowhere", "1").code == 2
     assert twolevel("story", "r", "abc").err == (
-        "twolevel: JOB: 'abc'; allowed: a whole number (The job's number in the workload)\n"
+        "twolevel: JOB: 'abc' is no job; allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0\n"
     )
     ran = twolevel("story", "r/jobs.parquet", "1")
     assert ran.err == "twolevel: r/jobs.parquet is a file; allowed: the folder that twolevel run has written\n"
@@ -51,3 +52,46 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
     with pytest.raises(InputError, match=r"allowed: 1-9$"):
         result.story(0)
     assert "scheduling pass" not in result.story(9)
+
+
+SACCT = """JobID|User|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State
+900_1|ann|8|1700000000|1700000000|1700003600|3600|02:00:00|COMPLETED
+900_2|ann|8|1700000000|1700003600|1700007200|3600|02:00:00|COMPLETED
+9002|bob|4|1700000060|1700007200|1700007800|600|00:30:00|COMPLETED
+"""
+
+BATSIM = """{"nb_res": 4, "profiles": {"d": {"type": "delay", "delay": 10}}, "jobs": [
+ {"id": "a!7", "subtime": 0, "res": 3, "profile": "d"}, {"id": "b!7", "subtime": 1, "res": 2, "profile": "d"}]}"""
+
+
+def test_jobs_have_the_names_of_slurm(here: Path) -> None:
+    Path("log.sacct").write_text(SACCT, encoding="utf-8")
+    assert twolevel("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    lines = twolevel("story", "r", "900_2").out.splitlines()
+    assert lines[0] == "job 9000000000002 (900_2)"
+    assert lines[-1].endswith("completed, after 60 min 00 s")
+    assert twolevel("story", "r", "9002").out.startswith("job 9002\n")
+    assert "chain of job 9000000000002 in B" in twolevel("compare", "r", "r", "--job", "900_2").out
+    for words in ("story r 900_3", "story r 901+0", "compare r r --job 900_3", "trace cut r --jobs 900_3 --out x"):
+        ran = twolevel(*words.split())
+        assert (ran.code, ran.out) == (2, ""), words
+        assert words.split()[-1 if words.startswith(("story", "compare")) else 4] in ran.err
+    assert twolevel("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part").code == 0
+    held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
+    assert "9000000000001" in held
+    assert ",9002," not in held
+
+
+def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
+    Path("w.json").write_text(BATSIM, encoding="utf-8")
+    assert twolevel("run", "w.json", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    assert read_jobs(Path("r/jobs.parquet"))["name"].tolist() == ["a!7", "b!7"]
+    assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
+    assert "chain of job 2 (b!7) in B" in twolevel("compare", "r", "r", "--job", "b!7", "--out", "c").out
+    assert read_rows(Path("c/delays.parquet"), ("name",))["name"].tolist() == ["a!7", "b!7"]
+    assert twolevel("workload", "export", "r", "--format", "batsim", "-o", "jobs.csv").code == 0
+    rows = [line.split(",")[:2] for line in Path("jobs.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert rows == [["7", "a"], ["7", "b"]]
+    ran = twolevel("workload", "export", "r", "--workload", "w.json", "-o", "x.swf")
+    assert (ran.code, ran.out) == (0, "x.swf\n"), ran.err
+    assert "not written, as SWF has no field for it: ids" in ran.err
