@@ -24,6 +24,7 @@ _TRACES = {
     "trace/trace.json": "chrome",
     "trace/trace.paje": "paje",
     "trace/csv/cores.csv": "csv",
+    "trace/text/batch.txt": "text",
     "trace/jobs.csv": "batsim",
     "trace/jobs.swf": "swf",
 }
@@ -81,13 +82,13 @@ def _run(folder: Path) -> dict[str, Any]:
 
 
 def _bytes(folder: Path, file: str) -> int:
-    # OTF2 and CSV are several files.
+    # OTF2, CSV and text are several files.
     path = folder / file
     files = [path]
     if path.suffix == ".otf2":
         files += [path.with_suffix(".def"), *path.with_suffix("").rglob("*")]
-    elif path.parent.name == "csv":
-        files = list(path.parent.iterdir())
+    elif path.parent.name in ("csv", "text"):
+        files = list(path.parent.rglob("*"))
     return sum(one.stat().st_size for one in files if one.is_file())
 
 
@@ -105,12 +106,15 @@ def _archive(path: Path) -> dict[str, Any]:
             locations = [
                 (one.name, str(one.type).rpartition(".")[2], one.number_of_events) for one in defined.locations
             ]
-            groups = [one for one in defined.groups if str(one.group_type).endswith("REGIONS")]
+            groups: dict[str, int] = {}
+            for one in defined.groups:  # a long one is several of the same name
+                if str(one.group_type).endswith("REGIONS"):
+                    groups[one.name] = groups.get(one.name, 0) + len(one.members)
             return {
                 "locations": len(locations),
                 "location_kinds": _counted(kind for _, kind, _ in locations),
                 "regions": len(list(defined.regions)),
-                "region_groups": {one.name: len(one.members) for one in groups},
+                "region_groups": groups,
                 "metrics": [one.name for one in defined.metric_members],
                 "events": sum(number for _, _, number in locations),
                 "ticks_per_second": clock.timer_resolution,

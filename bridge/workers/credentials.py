@@ -16,11 +16,12 @@ import shutil
 import ssl
 import stat
 import subprocess
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
+from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Certificate",
     "TlsError",
     "bridge_context",
+    "make_certificate",
     "pinned_context",
     "read_token",
     "why_not",
@@ -115,11 +117,11 @@ class Certificate:
     def __init__(self, path: str) -> None:
         self._path = path
         _check_replaceable(path)
-        with tempfile.TemporaryDirectory(prefix="twolevel-") as folder:  # only its owner may enter it
-            key, made = os.path.join(folder, "key"), os.path.join(folder, "certificate")
-            _make(key, made)
-            self.pem = Path(made).read_bytes()
-            self.context = bridge_context(made, key)
+        with scratch_folder() as folder:
+            key, made = folder / "key", folder / "certificate"
+            make_certificate(key, made, "--listen", ("serverAuth",))
+            self.pem = made.read_bytes()
+            self.context = bridge_context(str(made), str(key))
         # The whole file appears at once: somebody may be waiting for it.
         beside = f"{path}.{secrets.token_hex(8)}"
         try:
@@ -192,23 +194,39 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
-def _make(key: str, certificate: str) -> None:
+def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
+    """Make a certificate that is signed by itself, and its key, as files.
+
+    Parameters
+    ----------
+    key, certificate : Path
+        In a folder that only its owner may enter.
+    where : str
+        The option that needs it, for messages.
+    uses : sequence of str
+        What it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
+
+    Raises
+    ------
+    InputError
+        If there is no ``openssl``, or it makes none.
+    """
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError(
-            "--listen: there is no openssl command, which makes the certificate of the run; install openssl"
+            f"{where}: there is no openssl command, which makes the certificate of the run; install openssl"
         )
     words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
-    words += ["-keyout", key, "-out", certificate, "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
+    words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
     # Of nobody but itself: whoever knows this certificate must not come to trust others that it has signed.
-    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth"]
+    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
     try:
         made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"--listen: openssl cannot make a certificate: {error}") from None
+        raise InputError(f"{where}: openssl cannot make a certificate: {error}") from None
     if made.returncode:
         said = made.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"--listen: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
+        raise InputError(f"{where}: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
 
 
 def bridge_context(certificate: str, key: str) -> ssl.SSLContext:

@@ -68,7 +68,11 @@ def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_e
     first = _side("a", (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1), (9, 0, 0, 50, 4))
     with_one = replace(first, preset=np.array([False, False, False, True]))
     without = replace(
-        first, **{name: getattr(first, name)[:3] for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores")}
+        first,
+        **{
+            name: getattr(first, name)[:3]
+            for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
+        },
     )
     interval = Interval(0, 100 * S)
     found, known = measures(with_one, 4, interval), measures(without, 4, interval)
@@ -112,7 +116,14 @@ def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
     rows = [(7, 0, 0, 50, 0), (3, 5, 60, 90, 0), (9, 6, -1, -1, 0), (7, 0, 100, 130, 1), (3, 5, -1, -1, 1)]
     job, submit, start, end, attempt = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     jobs = SimpleNamespace(
-        job_id=job, submit_ns=submit, start_ns=start, end_ns=end, attempt=attempt, cores=job, why=0 * job
+        job_id=job,
+        submit_ns=submit,
+        begin_ns=submit,
+        start_ns=start,
+        end_ns=end,
+        attempt=attempt,
+        cores=job,
+        why=0 * job,
     )
     found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
     assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])

@@ -86,10 +86,19 @@ def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said:
         read_switches(str(tmp_path / "t"), _NODES)
 
 
-def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
-    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\n")
+def test_nodes_of_a_switch_need_not_be_neighbours(tmp_path: Path) -> None:
+    text = "SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\nSwitchName=top Switches=a,b\n"
+    (tmp_path / "t").write_text(text)
     found = read_switches(str(tmp_path / "t"), _NODES)
-    with pytest.raises(InputError, match="switch a has nodes that are not one behind the other"):
+    ours = switches_of(found, _NODES)
+    assert ours == (Switch("a", "0 2"), Switch("b", "1 3"), Switch("top", switches=("a", "b")))
+    assert switches_text(given_switches(ours, _NODES)) == text
+
+
+def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n3\n")
+    found = read_switches(str(tmp_path / "t"), _NODES)
+    with pytest.raises(InputError, match="host 1 is on no leaf switch"):
         switches_of(found, _NODES)
 
 

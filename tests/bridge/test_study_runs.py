@@ -488,7 +488,7 @@ def test_a_full_disk_loses_nothing(whole: Path, tmp_path: Path, limit: int) -> N
         timeout=300,
         check=False,
     )
-    assert (end.returncode, end.stderr.count("Traceback")) == (1, 0), end.stderr
+    assert (end.returncode, end.stderr.count("Traceback")) == (2, 0), end.stderr
     assert "File too large; what is finished is kept" in end.stderr
     kept = finished(tmp_path / "out")
     assert kept < TOTAL

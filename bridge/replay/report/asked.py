@@ -23,6 +23,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.base.option import Option
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 
 __all__ = ["Asked", "given_plan"]
@@ -165,7 +166,7 @@ def given_plan(
     found_rates = []
     for word in _numbers(rates, RATES.name):
         try:
-            found_rates.append(RATE.check(float(word), RATES.name))
+            found_rates.append(RATE.check(parse_real(word), RATES.name))
         except ValueError:
             raise InputError(f"{RATES.name}: {shown(word)}; allowed: numbers, as 10,30,100") from None
         if not found_rates[-1]:

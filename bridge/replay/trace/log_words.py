@@ -11,6 +11,7 @@ from bls.workloads import format_of
 from bls.workloads.header import FACT
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
+from traces.base.compressed import without_ending
 
 __all__ = ["LogWords", "log_words"]
 
@@ -72,7 +73,7 @@ def log_words(workload: Workload) -> LogWords:
     given: dict[int, dict[str, str]] = {}
     missing: tuple[str, ...] = ()
     if not Path(workload.source).is_file():
-        if workload.source.removesuffix(".gz").endswith(".sacct"):
+        if without_ending(workload.source).endswith(".sacct"):
             missing = (f"{workload.source}: is not there any more: what it says beside the usual columns is not known",)
     elif format_of(workload.source) == "sacct":
         given = sacct_words(workload.source, dict(zip(workload.line.tolist(), jobs, strict=True)))

@@ -115,14 +115,12 @@ def switches_of(switches: Sequence[NamedSwitch], nodes: Sequence[str]) -> tuple[
     Raises
     ------
     InputError
-        If a platform cannot have them: a leaf has nodes that are not one behind the other, or a node is on none.
+        If a platform cannot have them: a node is on no leaf, or on two.
     """
     place = {name: at for at, name in enumerate(nodes)}
     found = []
     for one in switches:
         hosts = sorted(place[name] for name in one.nodes)
-        if hosts and hosts[-1] - hosts[0] >= len(hosts):
-            raise InputError(f"switch {one.name} has nodes that are not one behind the other in slurm.conf")
-        found.append(Switch(one.name, f"{hosts[0]}-{hosts[-1]}" if hosts else "", one.switches))
+        found.append(Switch(one.name, " ".join(map(str, hosts)), one.switches))
     topology(found, len(nodes))
     return tuple(found)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ import _otf2 as binding
 import otf2
 
 from traces.base.errors import TwolevelError
+from traces.base.written_file import NO_ROOM, FullDiskError
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
@@ -76,9 +78,12 @@ _ERROR_CALLBACK = ctypes.CFUNCTYPE(
     *[ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p],
 )
 
-# The least chunks that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
-# costs.
-_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value
+# The least and the largest chunk that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
+# costs. A record must fit into one chunk; OTF2 crashes on longer strings.
+_CHUNK_BYTES, _MOST_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value, binding.CHUNK_SIZE_MAX.value
+
+# More than a chunk has besides its longest record.
+_CHUNK_HEADER_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,14 @@ def address_of(handle: Any) -> int:
     return address
 
 
+#: Codes of OTF2 for a full disk.
+_FULL_DISK = frozenset(getattr(binding, f"ERROR_{errno.errorcode[number]}").value for number in NO_ROOM)
+
+
 def failure(path: Path, code: int) -> TwolevelError:
     """The error for an OTF2 error code, in OTF2's own words."""
-    return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
+    kind = FullDiskError if code in _FULL_DISK else TwolevelError
+    return kind(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
 @contextlib.contextmanager
@@ -164,15 +174,33 @@ def _noting_errors() -> Iterator[list[int]]:
         register(before, None)
 
 
+def _chunk_bytes(path: Path, record_bytes: int) -> int:
+    """Return the least chunk that holds a record of this length."""
+    chunk: int = _CHUNK_BYTES
+    while chunk < record_bytes + _CHUNK_HEADER_BYTES:
+        chunk *= 2
+    if chunk > _MOST_CHUNK_BYTES:
+        raise TwolevelError(f"{path}: OTF2 has no room for a definition of {record_bytes} bytes")
+    return chunk
+
+
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[Any]:
+def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
     """An archive handle of the binding, open for writing ``path`` (an anchor file); closed on the way out.
+
+    Parameters
+    ----------
+    path : Path
+        The anchor file.
+    longest_definition : int
+        Upper bound of the length of a definition (bytes); default 0: all definitions are short.
 
     Raises
     ------
     TwolevelError
-        If OTF2 cannot create, write or finish the archive.
+        If OTF2 cannot create, write or finish the archive, or a definition is longer than its largest chunk (16 MiB).
     """
+    definition_chunk = _chunk_bytes(path, longest_definition)
 
     def flush(*_: Any) -> Any:
         return binding.FlushType.FLUSH
@@ -184,7 +212,7 @@ def writing(path: Path) -> Iterator[Any]:
                 path.stem,
                 binding.FileMode.WRITE,
                 _CHUNK_BYTES,
-                _CHUNK_BYTES,
+                definition_chunk,
                 binding.FileSubstrate.POSIX,
                 binding.Compression.NONE,
             )
@@ -200,9 +228,18 @@ def writing(path: Path) -> Iterator[Any]:
                 raise
             binding.Archive_Close(archive)
         except binding.Error as error:
-            raise failure(path, codes[0] if codes else error.code.value) from error
+            raise failure(path, _cause(codes) if codes else error.code.value) from error
+        except TwolevelError as error:  # of a call, whose code is often what a full disk has led to
+            if _cause(codes) in _FULL_DISK:
+                raise failure(path, _cause(codes)) from error
+            raise
         if codes:
-            raise failure(path, codes[0])
+            raise failure(path, _cause(codes))
+
+
+def _cause(codes: Sequence[int]) -> int:
+    # What went wrong first, but for a full disk, which OTF2 notes after some of what it leads to; 0: nothing.
+    return next((code for code in codes if code in _FULL_DISK), codes[0] if codes else 0)
 
 
 @contextlib.contextmanager
