@@ -184,7 +184,7 @@ def test_one_that_never_comes(
 def test_the_timeout_bounds_one_that_never_connects(
     coupling: str, workers: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    message = r"never-connects: no process has connected within 1\.5 s; allowed: within --als-timeout$"
+    message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
     with pytest.raises(PeerError, match=message):
         simulated(coupling, 8, als_command=rogue("never-connects"), workers=workers, als_timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time

@@ -14,7 +14,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
-from bridge.standard_error import say
+from bridge.standard_error import put, say
 
 __all__ = ["workload_app"]
 
@@ -37,7 +37,7 @@ def _save(workload: Any, target: Path, force: bool) -> None:
     from bridge.cli.workload.files import save
 
     save(workload, target, force, say)
-    print(target)
+    put(target)
 
 
 @workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
@@ -250,7 +250,7 @@ def export_command(
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
     export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
-    print(target)
+    put(target)
 
 
 @workload_app.command(
@@ -343,5 +343,6 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    say(told(brought))
-    print(brought.path)
+    for line in told(brought).splitlines():
+        say(line)
+    put(brought.path)
