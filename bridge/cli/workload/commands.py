@@ -14,7 +14,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
-from bridge.standard_error import put, say
+from bridge.standard_error import put, put_text, say
 
 __all__ = ["workload_app"]
 
@@ -93,9 +93,9 @@ def info_command(
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
         return
-    print(str(described).rstrip("\n"))
+    put_text(str(described).rstrip("\n"))
     if rejects:
-        print("", *rejects_lines(fitting), sep="\n")
+        put_text("\n".join(["", *rejects_lines(fitting)]))
 
 
 @workload_app.command(
@@ -291,7 +291,7 @@ def generate_command(
     say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
-    print(likeness_text(source, made))
+    put_text(likeness_text(source, made))
     if wanted.plot is not None:
         say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
