@@ -19,7 +19,7 @@ from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLO
 from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
-from bridge.standard_error import lined_up, say
+from bridge.standard_error import lined_up, put, say
 from traces.base.option import Panel
 
 __all__ = ["COMMANDS", "command_line"]
@@ -460,7 +460,7 @@ def gantt_command(
     """Draw the tasks of a run: cores as rows, jobs as colours; what is idle, or has other jobs, white."""
     from bridge.runs.gantt import draw_results
 
-    print(draw_results(Path(results), Path(output), jobs, cores, title))
+    put(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
 def doctor_command() -> None:

@@ -24,7 +24,7 @@ from bridge.options.declared import (
     WORKLOAD,
 )
 from bridge.scenarios.options import ScenarioOptions
-from bridge.standard_error import say
+from bridge.standard_error import put_text, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
     from bridge.studies.summary import study_text
 
     comparisons = compare_study(study, results, target)
-    print(study_text(study, results, comparisons))
+    put_text(study_text(study, results, comparisons))
     if (why := why_no_comparison(study)) and (seeded or study.comparisons):
         say(why)
     if figures:
@@ -229,6 +229,6 @@ def repeat_command(
             data=tuple(Path(one) for one in data or ()),
             watch=watch,
         )
-    print(found.text())
+    put_text(found.text())
     if not found.equal:
         raise typer.Exit(1)

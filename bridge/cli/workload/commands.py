@@ -14,7 +14,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
-from bridge.standard_error import say
+from bridge.standard_error import put, put_text, say
 
 __all__ = ["workload_app"]
 
@@ -37,7 +37,7 @@ def _save(workload: Any, target: Path, force: bool) -> None:
     from bridge.cli.workload.files import save
 
     save(workload, target, force, say)
-    print(target)
+    put(target)
 
 
 @workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
@@ -93,9 +93,9 @@ def info_command(
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
         return
-    print(str(described).rstrip("\n"))
+    put_text(str(described).rstrip("\n"))
     if rejects:
-        print("", *rejects_lines(fitting), sep="\n")
+        put_text("\n".join(["", *rejects_lines(fitting)]))
 
 
 @workload_app.command(
@@ -250,7 +250,7 @@ def export_command(
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
     export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
-    print(target)
+    put(target)
 
 
 @workload_app.command(
@@ -291,7 +291,7 @@ def generate_command(
     say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
-    print(likeness_text(source, made))
+    put_text(likeness_text(source, made))
     if wanted.plot is not None:
         say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
@@ -343,5 +343,6 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    say(told(brought))
-    print(brought.path)
+    for line in told(brought).splitlines():
+        say(line)
+    put(brought.path)
