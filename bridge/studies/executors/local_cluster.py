@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -28,6 +27,9 @@ __all__ = ["checked_workers", "local_cluster"]
 
 #: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
 _START_S = 600.0
+
+#: How long it may take to kill its processes, s.
+_END_S = 10.0
 
 #: How long between two looks at whether it has started, s: an interrupt is noticed at once.
 _LOOK_S = 1.0
@@ -94,12 +96,15 @@ def _process(workers: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     # All that is worth keeping is here by now.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # its number is its own until it is waited for
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:  # somebody has stopped it; what it has started dies with it
+        process.kill()
+        process.wait()
+    process.stdout.close()
 
 
 def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
