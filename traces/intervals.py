@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -12,13 +12,16 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["OPEN", "Texts", "intervals_text", "intervals_texts", "parse_intervals"]
+__all__ = ["OPEN", "Texts", "check_ends", "intervals_text", "intervals_texts", "parse_intervals", "parse_texts"]
 
 #: -1 is what logs write for a number that is not known, and no range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
 
+# Of a number, at most.
+_DIGITS = 18
+
 #: Where an interval without an end stops: above all numbers that can be written.
-OPEN: Final = 10**18
+OPEN: Final = 10**18 + 1
 
 
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
@@ -111,6 +114,28 @@ def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
         numbers = rest
 
 
+def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, known: str) -> None:
+    """Refuse intervals that go beyond what there is: nothing is clamped in silence.
+
+    Parameters
+    ----------
+    intervals : iterable of (int, int)
+        Half-open; one without an end, up to :data:`OPEN`, may begin anywhere below ``stop``.
+    stop : int
+        The first number that does not exist.
+    where, known : str
+        The option, and what exists, for the error: ``the machine has cores 0 to 63``.
+
+    Raises
+    ------
+    InputError
+        If an interval ends beyond ``stop``, or begins there.
+    """
+    for lo, hi in intervals:
+        if lo >= stop or OPEN != hi > stop:
+            raise InputError(f"{where}: {intervals_text([(lo, hi)])} goes beyond what exists: {known}")
+
+
 def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:
     """Half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
 
@@ -142,3 +167,76 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
         else:
             merged.append((lo, hi))
     return merged
+
+
+def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
+    """Parse many texts as :func:`parse_intervals` does.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Sets of numbers.
+    where : str
+        The option or column, for the error.
+
+    Returns
+    -------
+    first, lo, hi : ndarray of int64
+        As :func:`intervals_texts` takes them: set ``i`` has the intervals ``first[i]:first[i + 1]``.
+
+    Raises
+    ------
+    InputError
+        As :func:`parse_intervals`.
+    """
+    pieces = [_parsed(texts[at : at + _ROWS], where) for at in range(0, len(texts), _ROWS)]
+    none = np.zeros(0, np.int64)
+    count, lo, hi = (
+        np.concatenate([none, *columns]) for columns in (zip(*pieces, strict=True) if pieces else [()] * 3)
+    )
+    return np.concatenate([[0], np.cumsum(count)]), lo, hi
+
+
+def _parsed(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
+    # The number of intervals of each text, and the intervals.
+    found = _plain(texts)
+    if found is not None:
+        return found
+    held = [parse_intervals(text, where) for text in texts]
+    edges = np.array([interval for one in held for interval in one], np.int64).reshape(-1, 2)
+    return np.array([len(one) for one in held], np.int64), edges[:, 0].copy(), edges[:, 1].copy()
+
+
+def _plain(texts: Sequence[str]) -> tuple[Array, Array, Array] | None:
+    """Parse texts that :func:`intervals_text` has written, as :func:`_parsed` does; return None of others."""
+    letters = np.frombuffer(("\n" + "\n".join(texts) + "\n").encode(), np.uint8)
+    digit = (letters >= ord("0")) & (letters <= ord("9"))
+    ends_line = letters == ord("\n")
+    edges = np.flatnonzero(digit[1:] != digit[:-1]) + 1
+    begin, stop = edges[::2], edges[1::2]
+    before, behind = letters[begin - 1], letters[stop]
+    last = before == ord("-")
+    low = np.flatnonzero(~last)
+    several = behind[low] == ord("-")
+    # One character, and ends of lines, are between two numbers; no number is long; each range has both of its numbers.
+    if (
+        np.count_nonzero(ends_line) != len(texts) + 1
+        or np.count_nonzero(~digit & ~ends_line) != np.count_nonzero(before != ord("\n"))
+        or (stop - begin).max(initial=0) > _DIGITS
+        or not np.isin(before[low], (ord(" "), ord("\n"))).all()
+        or last[:1].any()
+        or (last[1:] & last[:-1]).any()
+        or np.count_nonzero(several) != np.count_nonzero(last)
+    ):
+        return None
+    numbers = np.zeros(len(begin), np.int64)
+    for place in range(int((stop - begin).max(initial=0))):
+        there = begin + place < stop
+        numbers[there] = 10 * numbers[there] + (letters[begin[there] + place] - ord("0"))
+    lo = numbers[low]
+    hi = lo + 1
+    hi[several] = numbers[low[several] + 1] + 1
+    line = np.cumsum(ends_line)[begin[low]] - 1
+    if (hi <= lo).any() or ((line[1:] == line[:-1]) & (lo[1:] <= hi[:-1])).any():
+        return None
+    return np.bincount(line, minlength=len(texts)), lo, hi

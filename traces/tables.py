@@ -41,6 +41,7 @@ __all__ = [
     "Values",
     "job_blocks",
     "joined_frames",
+    "job_names",
     "jobs_frame",
     "read_frame",
     "read_jobs",
@@ -79,6 +80,7 @@ JOB_COLUMNS = (
 
 #: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 NAME = "name"
+BEGIN = "begin_ns"
 FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
@@ -161,7 +163,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``NAME``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
+    them come any ``further`` columns, one value a row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
     ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)
@@ -365,6 +367,33 @@ def _whole_numbers(column: Any, words: Sequence[str] | None) -> Array:
 def _numbers(column: Any, dtype: Any) -> Array:
     # Where they lie: pyarrow's own way would import pandas.
     return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
+
+
+def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
+    """Job numbers and names of the rows of a jobs.parquet; None where it has no names, and nothing if there is no such file.
+
+    Raises
+    ------
+    InputError
+        If it is not a table.
+    """
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    if not path.is_file():
+        return np.zeros(0, np.int64), None
+    try:
+        with pq.ParquetFile(path) as file:
+            wanted = [name for name in ("job_id", NAME) if name in file.schema_arrow.names]
+            rows = file.read(wanted, use_threads=False)
+            numbers = np.concatenate([np.zeros(0, np.int64), *map(_int64, rows.column("job_id").chunks)])
+            return numbers, rows.column(NAME).to_pylist() if NAME in wanted else None
+    except (ArrowException, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
+
+
+def _int64(column: Any) -> Array:
+    return _numbers(column, np.int64)
 
 
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:

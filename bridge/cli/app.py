@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -129,7 +128,10 @@ def _run(words: list[str], debug: bool) -> Any:
             raise KeyboardInterrupt
         return code
     except usage_error as error:
-        return _fault(_usage(error), 2)
+        if type(error).__name__ == "NoArgsIsHelpError":  # a command that has commands, without one
+            say(error.format_message())
+            return 2
+        return _fault(error.format_message(), 2)
     except typer.Abort:
         raise
     except BrokenPipeError:
@@ -177,40 +179,6 @@ def _drop_output() -> None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, _STDOUT)
         os.close(nothing)
-
-
-#: What the parser says of a text that is no number, and what is allowed there.
-_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "a valid integer": (int, "a whole number"),
-    "a valid number": (float, "a number"),
-}
-
-
-def _usage(error: Any) -> str:
-    message: str = error.format_message()
-    param: Any = getattr(error, "param", None)
-    names = getattr(param, "opts", [])
-    # The parser says neither what was given nor what the number is of.
-    for phrase, (parse, allowed) in _NUMBERS.items():
-        if phrase not in message:
-            continue
-        for word, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
-            option, equals, text = word.partition("=")
-            given = text if equals else following
-            if option in names and not _parses(parse, given):
-                return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
-        if getattr(param, "param_type_name", "") == "argument":  # a word by itself: the last one that is no such number
-            given = next(word for word in reversed(sys.argv) if not _parses(parse, word))
-            return f"{param.metavar}: {given!r}; allowed: {allowed} ({(param.help or param.metavar).rstrip('.')})"
-    return message
-
-
-def _parses(parse: Callable[[str], object], text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _show_traceback(error: BaseException) -> None:

@@ -96,7 +96,7 @@ def graph_command(
     options = _options(als, speed_gflops, cores, order, links, costs, written.seed)
     target = named_folder(written.out, why="missing")
     check_target(target, written.force)
-    trace = further_traces(written.trace)
+    trace = further_traces(written.trace, "task")
     arguments = source.names() | {"trace": False if trace is None else list(trace.formats)}
     found = source.read(options)
     from bridge.single.graph_record import summary, write_graph

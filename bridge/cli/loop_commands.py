@@ -90,7 +90,7 @@ def loop_command(
     target = named_folder(written.out, why="missing", instead="; or --chunks, which only prints")
     check_target(target, written.force)
     options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
-    trace = further_traces(written.trace)
+    trace = further_traces(written.trace, "task")
     arguments = tasks.names() | {"trace": False if trace is None else list(trace.formats)}
     lengths_gflop = _tasks(arguments, written.seed)
     from bridge.single.loop_record import summary, write_loop

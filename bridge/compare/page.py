@@ -17,6 +17,7 @@ from bridge.report.page import Page
 from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
+from bridge.runs.job_names import ids_of
 from bridge.runs.page import parts_of_folder, timeline_of
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
@@ -91,6 +92,7 @@ def page_of_two(a: Path, b: Path) -> Page:
         (first.releases, second.releases),
         (first.hints, second.hints),
         (first.widths, second.widths),
+        ids_of(first.record, first.jobs),
     )
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
     drawn = next((found[-1] for found in moved if found), None)
@@ -179,9 +181,7 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     if said:
         words = "; ".join(said)
         parts.append(f"{words[0].upper()}{words[1:]}.")
-    parts.append(
-        "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give."
-    )
+    parts.append("This compares two single runs.")
     return parts
 
 

@@ -40,12 +40,14 @@ __all__ = [
     "PHASE",
     "RATES",
     "REPEATS",
+    "REPLICATE",
     "REPORT",
     "POLICIES",
     "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
+    "SHAKE",
     "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
@@ -68,6 +70,7 @@ __all__ = [
     "TRACE_FORMATS",
     "TRACE_WINDOW",
     "VARIATIONS",
+    "WARMUP",
     "WORKERS",
     "WORKLOAD",
 ]
@@ -76,7 +79,7 @@ WORKLOAD = Option[str | None](
     name="WORKLOAD",
     default=None,
     metavar="WORKLOAD",
-    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; 'sample'; or FILE.py:NAME, which makes jobs of the seed",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
     name="--out",
@@ -96,7 +99,7 @@ TRACE_FORMATS = Option(
     metavar="FORMATS",
     names="traces.exporters:EXPORTERS",
     bare="otf2",
-    help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, one's own; or none",
+    help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none",
 )
 #: Of commands that write none where nothing is said.
 TRACE = Option[str | None](
@@ -111,11 +114,12 @@ NO_TRACE = Option(name="--no-trace", panel=Panel.TRACES, default=False, help="Wr
 TRACE_DETAIL = Choice(
     name="--trace-detail",
     panel=Panel.TRACES,
-    default="task",
+    default="auto",
     metavar="DETAIL",
-    choices=("job", "chunk", "task"),
+    choices=("auto", "lane", "host", "job", "chunk", "task"),
     what="detail",
-    help="What a trace shows on cores: each job, chunk or task",
+    help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task on them; auto: task, or "
+    "on more than 4,096 cores, in formats for viewers, host or lane",
 )
 TRACE_WINDOW = Option[str | None](
     name="--trace-window",
@@ -259,6 +263,19 @@ VARIATIONS = Option(
     help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none",
 )
 
+REPLICATE = Option[str | None](
+    name="--replicate", default=None, metavar="LENGTH",
+    help="Run each cell for every window of this length of the log, as 7d, in place of seeds",
+)  # fmt: skip
+WARMUP = Option[str | None](
+    name="--warmup", default=None, metavar="LENGTH",
+    help="With --replicate: simulate the jobs of this time before each window, too, and do not count them",
+)  # fmt: skip
+SHAKE = Option[str | None](
+    name="--shake", default=None, metavar="TIME",
+    help="Submit each job up to this time later, as 1min, drawn anew for each seed but 0",
+)  # fmt: skip
+
 # One loop, or one graph, alone.
 
 CORE_SPEED = Option(
@@ -307,7 +324,7 @@ GRAPH = Option[str | None](
     name="GRAPH",
     default=None,
     metavar="GRAPH",
-    help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8",
+    help="A file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, as cholesky:tiles=8",
 )
 GRAPH_ALS = replace(
     a.ALS,

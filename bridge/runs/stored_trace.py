@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.options.declared import TRACE_DETAIL
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks
+from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
@@ -77,7 +79,7 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = replace(ledger, cut_because=because)
     if tasks:
         ledger = _with_tasks(ledger, folder, record)
-    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record))
+    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record), ids=ids_of(record, columns))
 
 
 def _cluster(record: Mapping[str, Any]) -> str:
@@ -139,11 +141,15 @@ def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Arra
 def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tuple[Path, Array, dict[str, Array]]:
     """Likewise of the OTF2 trace that a run without ``--tasks`` has written, if that shows all of it; it has no lengths."""
     from traces.exporters.otf2.archive_tasks import read_tasks
+    from traces.exporters.shown.detail import automatic_detail
 
     path, jobs, arguments = folder / ARCHIVE, ledger.jobs, record.get("arguments") or {}
     instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
     part = [name for name in ("trace_window", "trace_cores") if arguments.get(name) is not None]
-    if part or arguments.get("trace_detail", "task") != "task":
+    detail = arguments.get("trace_detail", "task")
+    if detail == TRACE_DETAIL.default:
+        detail = automatic_detail(ledger.machine)
+    if part or detail != "task":
         raise InputError(f"--detail: {folder} has no tasks.parquet, and {path} not all tasks{instead}")
     found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
     if found.messages:

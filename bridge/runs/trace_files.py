@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from bridge.options.declared import PART_DETAIL, PART_FORMATS
 from bridge.runs.directory import check_place, made_beside, named_folder, unusable
+from bridge.runs.gantt import hosts
 from bridge.runs.stored_trace import ARCHIVE, ledger_of_results
 from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
 from traces.exporters.shown.part import Part
+from traces.ledger import Machine
 
 __all__ = ["write_part"]
 
 
-def write_part(folder: Path, out: str, formats: str, detail: str, part: Part) -> list[Path]:
+def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, say: Callable[[str], None]) -> list[Path]:
     """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
+
+    ``say`` is called with a line for the user if there is something to say.
 
     Raises
     ------
@@ -32,7 +37,11 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part) ->
         raise unusable(target, "--out", error) from None
     check_place(target, "--out")
     _refuse_archive(folder)
-    ledger = ledger_of_results(folder, tasks=request.needs_tasks)
+    first_core, names = hosts(folder)
+    machine = Machine("", tuple(names), first_core)
+    ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
+    if line := request.note(machine, "--detail task has those, trace cut --cores some of them"):
+        say(line)
     with made_beside(target, "--out") as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         partial.chmod(0o777 & ~_umask())

@@ -24,6 +24,7 @@ _TRACES = {
     "trace/trace.json": "chrome",
     "trace/trace.paje": "paje",
     "trace/csv/cores.csv": "csv",
+    "trace/text/batch.txt": "text",
     "trace/jobs.csv": "batsim",
     "trace/jobs.swf": "swf",
 }
@@ -81,13 +82,13 @@ def _run(folder: Path) -> dict[str, Any]:
 
 
 def _bytes(folder: Path, file: str) -> int:
-    # OTF2 and CSV are several files.
+    # OTF2, CSV and text are several files.
     path = folder / file
     files = [path]
     if path.suffix == ".otf2":
         files += [path.with_suffix(".def"), *path.with_suffix("").rglob("*")]
-    elif path.parent.name == "csv":
-        files = list(path.parent.iterdir())
+    elif path.parent.name in ("csv", "text"):
+        files = list(path.parent.rglob("*"))
     return sum(one.stat().st_size for one in files if one.is_file())
 
 

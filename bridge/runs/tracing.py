@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import PART_CORES, PART_JOBS, PART_WINDOW, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.tracing import NO_FORMATS, TraceOptions
 from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
-from traces.exporters import exporter
+from traces.exporters import WITH_ROWS, exporter
 from traces.exporters.shown.part import WHOLE, Part
-from traces.intervals import parse_intervals
-from traces.ledger import Ledger
+from traces.intervals import check_ends, parse_intervals
+from traces.ledger import Ledger, Machine
 
 __all__ = ["TraceRequest", "further_traces", "part_of", "requested", "technique_labels", "window_ns"]
 
@@ -30,10 +31,35 @@ class TraceRequest:
     detail: str = TRACE_DETAIL.default
     part: Part = WHOLE
 
-    @property
-    def needs_tasks(self) -> bool:
-        """Whether records of tasks are needed."""
-        return self.detail != "job"
+    def needs_tasks(self, machine: Machine) -> bool:
+        """Whether records of tasks are needed for the traces of a run on this machine."""
+        return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
+
+    def note(self, machine: Machine, instead: str) -> str | None:
+        """Return a line if these traces, of a run on this machine, have no rows of cores although nobody said so.
+
+        ``instead`` says how to have them.
+        """
+        machine = self._within(machine)
+        details = {self._detail(name, machine) for name in self.formats}
+        if self.detail != TRACE_DETAIL.default or details <= {"task"}:
+            return None
+        rows = "jobs and hosts" if "host" in details else "jobs"
+        return f"trace: rows for {rows}, not for {machine.n_cores:,} cores, which few viewers can open; {instead}"
+
+    def _detail(self, name: str, machine: Machine) -> str:
+        """Return the detail of this format for a trace of this machine."""
+        if self.detail != TRACE_DETAIL.default:
+            return self.detail
+        from traces.exporters.shown.detail import automatic_detail
+
+        return automatic_detail(machine) if name in WITH_ROWS else "task"
+
+    def _within(self, machine: Machine) -> Machine:
+        """Return the part of a machine that is shown."""
+        from traces.exporters.shown.cut import cut_machine
+
+        return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
     def check(self, where: str = TRACE_FORMATS.name) -> None:
         """Refuse a format that there is not, before anything is simulated.
@@ -46,6 +72,16 @@ class TraceRequest:
         for name in self.formats:
             exporter(name, where)
 
+    def check_cores(self, n_cores: int) -> None:
+        """Refuse cores that the machine does not have, before anything is simulated.
+
+        Raises
+        ------
+        InputError
+            Naming them.
+        """
+        check_ends(self.part.cores or (), n_cores, "--trace-cores", f"the machine has cores 0 to {n_cores - 1}")
+
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
         """Write the traces of a ledger into a folder; returned are the files that viewers are to open.
 
@@ -57,8 +93,10 @@ class TraceRequest:
         from traces.exporters.shown.cut import cut_ledger
         from traces.exporters.shown.detail import with_detail
 
-        ledger = with_detail(cut_ledger(ledger, self.part), self.detail)
-        return [exporter(name)(ledger, folder) for name in self.formats]
+        ledger = cut_ledger(ledger, self.part)
+        return [
+            exporter(name)(with_detail(ledger, self._detail(name, ledger.machine)), folder) for name in self.formats
+        ]
 
 
 def requested(options: TraceOptions) -> TraceRequest | None:
@@ -83,8 +121,8 @@ def requested(options: TraceOptions) -> TraceRequest | None:
     return request
 
 
-def further_traces(formats: str | None) -> TraceRequest | None:
-    """What ``--trace`` asks for where a command writes no trace of itself; None if that is none.
+def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
+    """What ``--trace`` asks for where a command writes no trace of itself, in this detail; None if that is none.
 
     Raises
     ------
@@ -93,7 +131,7 @@ def further_traces(formats: str | None) -> TraceRequest | None:
     """
     if formats is None or formats == NO_FORMATS:
         return None
-    request = TraceRequest(formats_of(formats, TRACE_FORMATS.name))
+    request = TraceRequest(formats_of(formats, TRACE_FORMATS.name), detail)
     request.check()
     return request
 
@@ -116,8 +154,8 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     return names
 
 
-def part_of(window: str | None, cores: str | None, jobs: str | None) -> Part:
-    """A part of a run; None is all of it.
+def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Part:
+    """A part of a run; None is all of it, and ``words`` read what names jobs.
 
     Raises
     ------
@@ -127,7 +165,7 @@ def part_of(window: str | None, cores: str | None, jobs: str | None) -> Part:
     return Part(
         None if window is None else window_ns(window, PART_WINDOW.name),
         None if cores is None else _intervals(cores, PART_CORES.name),
-        None if jobs is None else _intervals(jobs, PART_JOBS.name),
+        None if jobs is None else tuple(words.intervals(jobs, PART_JOBS.name)),
     )
 
 

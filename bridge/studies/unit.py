@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,9 @@ __all__ = [
 
 #: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
 SCRATCH = ".slurm-"
+
+#: The names of folders that killed processes leave, with the eight characters that tempfile chooses: no other is removed.
+_PARTIAL, _SCRATCH = re.compile(r"\.seed-[0-9]+\.partial-[a-z0-9_]{8}"), re.compile(r"\.slurm-[a-z0-9_]{8}")
 
 
 class NoRoomError(TwolevelError):
@@ -256,8 +260,9 @@ def remove_partial(folder: Path) -> None:
 
     if not folder.is_dir():
         return
-    for entry in folder.rglob(".*.partial-*"):
-        shutil.rmtree(entry, ignore_errors=True)
+    for entry in folder.glob("*/.seed-*"):
+        if _PARTIAL.fullmatch(entry.name):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def remove_scratch(folder: Path) -> None:
@@ -265,4 +270,5 @@ def remove_scratch(folder: Path) -> None:
     import shutil
 
     for entry in folder.glob(f"{SCRATCH}*"):
-        shutil.rmtree(entry, ignore_errors=True)
+        if _SCRATCH.fullmatch(entry.name):
+            shutil.rmtree(entry, ignore_errors=True)

@@ -24,6 +24,7 @@ FILES = {
     "chrome": "trace.json",
     "paje": "trace.paje",
     "csv": "csv/cores.csv",
+    "text": "text/batch.txt",
 }
 
 
@@ -170,6 +171,44 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"twolevel: {said}"), ran.err
         assert len(ran.err.splitlines()) == 1
+
+
+def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
+    found = {}
+    for coupling in ("inline", "pool", "process"):
+        words = ("--select", "first:4", "--als", "gss", "--variation", 0.25, "--trace", "text", "--coupling", coupling)
+        ran = twolevel("run", "sample", *words, "--out", coupling)
+        assert ran.code == 0, ran.err
+        folder = here / coupling / "trace" / "text"
+        files = sorted(path for path in folder.rglob("*.txt"))
+        found[coupling] = {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+    jobs = pd.read_parquet("inline/jobs.parquet")["job_id"]
+    assert set(found["inline"]) == {"batch.txt", *(f"applications/{number}.txt" for number in jobs)}
+    assert found["inline"] == found["pool"] == found["process"]
+
+
+def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
+    (here / "wide.toml").write_text('name = "wide"\n[[hosts]]\ncount = 1001\ncores = 5\nspeed_gflops = 1.0\n')
+    words = ("run", "sample", "--select", "first:5", "--als", "gss", "--platform", "wide.toml")
+    rows_for = "trace: rows for jobs, not for 5,005 cores, which few viewers can open; "
+    ran = twolevel(*words, "--tasks", "--out", "r")
+    line = f"{rows_for}--trace-detail task has those, --trace-cores some of them"
+    assert (ran.code, line in ran.err.splitlines()) == (0, True), ran.err
+    ran = twolevel(*words, "--trace-detail", "task", "--out", "all")
+    assert (ran.code, "rows" in ran.err) == (0, False), ran.err
+    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
+    line = f"{rows_for}--detail task has those, trace cut --cores some of them"
+    assert (ran.code, ran.err.splitlines()) == (0, [line])
+    ran = twolevel("trace", "convert", "all", "--format", "csv", "--out", "d")
+    assert (ran.code, ran.err) == (0, "")
+    assert (here / "c" / "csv" / "cores.csv").read_bytes() == (here / "d" / "csv" / "cores.csv").read_bytes()
+    ran = twolevel("trace", "cut", "r", "--cores", "0-9", "--format", "paje", "--out", "e")
+    assert (ran.code, ran.err) == (0, "")
+    for name, there in {"c": False, "e": True}.items():
+        assert ("host 1 core 4" in (here / name / "trace.paje").read_text()) == there
+    ran = twolevel("trace", "convert", "r", "--out", "otf2")
+    locations = json.loads(twolevel("trace", "info", "otf2", "--json").out)["locations"]
+    assert len(list((here / "otf2" / "traces").iterdir())) == 2 * locations < 40
 
 
 def test_a_part_of_a_run_is_the_same_as_it_is_cut_out_later(traced: Path, here: Path) -> None:

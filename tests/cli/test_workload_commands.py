@@ -60,7 +60,10 @@ def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> N
             ("filter", "sample", "--users", "1-3,7", "--cores", "8-", "--run", "10m-2h", "--status", "completed"),
             filter_jobs(sample, users=[1, 2, 3, 7], cores=(8, None), run=(HOUR // 6, 2 * HOUR), status=[1]),
         ),
-        (("merge", "sample", sample_path(), "--align", "start"), merge([sample, sample], align="start")),
+        (
+            ("merge", "sample", sample_path(), "--align", "start", "--numbers", "apart"),
+            merge([sample, sample], align="start", numbers="apart"),
+        ),
     ]:
         ran = twolevel("workload", *words, "-o", "made/x.swf", "--force")
         assert (ran.code, ran.out) == (0, "made/x.swf\n"), ran.err

@@ -50,8 +50,8 @@ def pair(log: Workload) -> tuple[bridge.Result, bridge.Result]:
     """The day under FCFS with FAC and with GSS."""
     day = busiest_day(log)
     return (
-        bridge.simulate(day, als="fac", variation=0.25, keep_tasks=False),
-        bridge.simulate(day, als="gss", variation=0.25, keep_tasks=False),
+        bridge.simulate(day, als="fac", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
+        bridge.simulate(day, als="gss", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
     )
 
 

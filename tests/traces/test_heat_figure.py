@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,17 @@ def test_what_cannot_be_drawn_is_said() -> None:
         heat_figure(TASKS, **HOSTS, columns=0)
     with pytest.raises(InputError, match=r"^the table of tasks has no column core; "):
         heat_figure(pd.DataFrame({"start_ns": [0], "end_ns": [S]}), **HOSTS)
+
+
+def test_memory_is_that_of_intervals_and_not_of_cores() -> None:
+    n_cores, n_jobs = 1_000_000, 1000
+    rows = [
+        {"submit": 0, "start": k, "end": k + 1, "cores": n_cores, "allocation": f"0-{n_cores - 1}"}
+        for k in range(n_jobs)
+    ]
+    jobs = jobs_of(rows)
+    tracemalloc.start()
+    figure = heat_figure(jobs, first_core=np.array([0, n_cores]), host_names=["host 0"], columns=10)
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
+    assert share(figure).min() > 0.999

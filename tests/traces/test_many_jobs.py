@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ledgers import Job, ledger, machine
+from ledgers import Job, ledger, machine, transfer_records
 
 from traces.base.errors import TwolevelError
-from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2.definitions import GROUP_MEMBERS
+from traces.exporters import EXPORTERS, exporter
+from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.library import binding, reading
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
@@ -20,6 +24,11 @@ from traces.ledger import JobRecords, Ledger, TaskRecords
 JOBS = 300_000
 
 CORES = 64
+
+
+@pytest.fixture(scope="module")
+def many() -> Ledger:
+    return of_many_jobs()
 
 
 def of_many_jobs(n: int = JOBS) -> Ledger:
@@ -50,17 +59,70 @@ def of_many_jobs(n: int = JOBS) -> Ledger:
     return Ledger(machine(32, 32), jobs, tasks, techniques=("gss", "static"), technique=technique)
 
 
-def test_an_otf2_trace_has_all_regions_and_groups_of_at_most_a_chunk(tmp_path: Path) -> None:
-    with reading(write_otf2(of_many_jobs(), tmp_path)) as trace:
+@contextmanager
+def few_files(n: int = 8) -> Iterator[None]:
+    """No more than ``n`` further files can be open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + n, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def begun(text: bytes, *words: str) -> int:
+    """How many lines of a text begin with one of these words."""
+    return sum(text.count(f"\n{word}".encode()) for word in words)
+
+
+#: Of each format: the number of tasks, or of jobs where it shows no tasks, in what was written.
+COUNTS: dict[str, Callable[[Path], int]] = {
+    "perfetto": lambda path: path.read_bytes().count(b"\x82\x01") and JOBS,
+    "chrome": lambda path: path.read_bytes().count(b'"cat":"task,'),
+    "paje": lambda path: begun(path.read_bytes(), "10 "),
+    "csv": lambda path: path.read_bytes().count(b"\n") - 1,
+    "text": lambda path: len(os.listdir(path.parent / "applications")),
+    "batsim": lambda path: path.read_bytes().count(b"\n") - 1,
+    "swf": lambda path: path.read_bytes().count(b" 1 -1 -1 -1"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPORTERS) - {"otf2"}))
+def test_a_trace_has_all_jobs(name: str, many: Ledger, tmp_path: Path) -> None:
+    with few_files():
+        path = exporter(name)(many, tmp_path)
+    assert COUNTS[name](path) == JOBS
+
+
+def test_an_otf2_trace_of_many_jobs_is_written(many: Ledger, tmp_path: Path) -> None:
+    """Only looked at from outside: the reader makes an object of each definition."""
+    with few_files():
+        write_otf2(many, tmp_path)
+    # Each pair of events of a task has 25 bytes at least.
+    assert sum((tmp_path / "traces" / f"{core}.evt").stat().st_size for core in range(CORES)) > 25 * JOBS
+
+
+def test_groups_of_regions_are_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(definitions, "GROUP_MEMBERS", 32)
+    n = 300
+    with reading(write_otf2(of_many_jobs(n), tmp_path)) as trace:
         regions = {region: place for place, region in enumerate(trace.definitions.regions)}
-        events = sum(one.number_of_events for one in list(trace.definitions.locations)[:CORES])
         groups = [(group.name, [regions[one] for one in group.members]) for group in trace.definitions.groups]
-    assert events == 2 * JOBS
-    assert sum(region.name.startswith("job ") for region in regions) == JOBS
-    assert max(len(members) for _, members in groups) <= GROUP_MEMBERS
-    assert Counter(name for name, _ in groups) == dict.fromkeys(("gss", "static"), -(-JOBS // 2 // GROUP_MEMBERS))
+    assert Counter(name for name, _ in groups) == dict.fromkeys(("gss", "static"), -(-n // 2 // 32))
     for first, name in enumerate(("gss", "static")):
-        assert sorted(one for mine, members in groups if mine == name for one in members) == list(range(first, JOBS, 2))
+        assert [one for mine, members in groups if mine == name for one in members] == list(range(first, n, 2))
+
+
+def test_messages_between_cores_of_a_wide_machine(tmp_path: Path) -> None:
+    n = 120_000
+    rows = [Job(1, 0, 0, 9, [(0, 1), (n - 1, n)], [(0, 0, 0, 4), (n - 1, 1, 6, 9)])]
+    of = replace(ledger(machine(1, n - 1), rows), transfers=transfer_records(1, [(0, (0, 1, 8.0, 4, 5))]))
+    with reading(write_otf2(of, tmp_path)) as trace:
+        (group,) = (one for one in trace.definitions.groups if str(one.group_type).endswith("COMM_GROUP"))
+        assert len(group.members) == 2
+        sent = [event for _, event in trace.events if type(event).__name__ == "MpiSend"]
+        ends = [sent[0].communicator.group.location(event.receiver).name for event in sent]
+    assert ends == [f"host 1 core {n - 2}"]
 
 
 @pytest.mark.parametrize("length", [16_385, 300_000, 2_000_000])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from als.core_speeds.contract import chosen_cores
 from bls.constraints.advance_reservations import Window, windows
@@ -14,7 +18,7 @@ from bls.workloads.workload import Workload
 from bridge.cli.workload.files import numbers
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError
-from traces.intervals import OPEN, intervals_text, parse_intervals
+from traces.intervals import OPEN, intervals_text, parse_intervals, parse_texts
 
 FIVE = Platform(hosts=(HostGroup(count=5, cores=2, speed_gflops=1.0),))
 
@@ -43,6 +47,32 @@ def test_what_is_no_range(part: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_intervals(f"0 {part}", "cores")
     assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: as 0-63 128 256-"
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 10**17), st.integers(1, 300)), max_size=4).map(
+            lambda some: intervals_text((lo, lo + width) for lo, width in some)
+        )
+        | st.text("0123456789- ,\n", max_size=9)
+    )
+)
+def test_many_texts_are_parsed_as_each(texts: list[str]) -> None:
+    expected: list[list[tuple[int, int]]] = []
+    refused = ""
+    for text in texts:
+        try:
+            expected.append(parse_intervals(text, "x"))
+        except InputError as error:
+            refused = str(error)
+            break
+    if refused:
+        with pytest.raises(InputError, match=re.escape(refused)):
+            parse_texts(texts, "x")
+        return
+    first, lo, hi = parse_texts(texts, "x")
+    assert first.tolist() == [0, *np.cumsum([len(one) for one in expected])]
+    assert list(zip(lo.tolist(), hi.tolist(), strict=True)) == [pair for one in expected for pair in one]
 
 
 def test_a_range_ends_where_the_machine_does() -> None:

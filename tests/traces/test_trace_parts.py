@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import tempfile
 from collections import defaultdict
 from dataclasses import replace
@@ -14,12 +16,14 @@ from hypothesis import strategies as st
 from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
 from trace_readers import Shown, expected, read_csv
 
+from bridge.runs.tracing import TraceRequest
 from traces.base.errors import InputError
-from traces.exporters import exporter
+from traces.exporters import WITH_ROWS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
 from traces.exporters.shown.cut import cut_ledger
-from traces.exporters.shown.detail import DETAILS, with_detail
+from traces.exporters.shown.detail import DETAILS, MOST_CORES, MOST_HOSTS, automatic_detail, with_detail
 from traces.exporters.shown.part import Part
 from traces.ledger import Ledger, PassRecords, PowerRecords, ReleaseRecords
 
@@ -194,7 +198,7 @@ def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Pa
 def test_details_are_those_of_the_option() -> None:
     from bridge.options.declared import TRACE_DETAIL
 
-    assert TRACE_DETAIL.choices == DETAILS
+    assert TRACE_DETAIL.choices == (TRACE_DETAIL.default, *DETAILS)
 
 
 def test_nothing_in_a_part() -> None:
@@ -205,3 +209,63 @@ def test_nothing_in_a_part() -> None:
     ):
         with pytest.raises(InputError, match=said):
             cut_ledger(small(), part)
+
+
+def wide() -> Ledger:
+    """Two jobs on four cores of two of three hosts, on a machine of more cores than a viewer opens."""
+    rows = [
+        Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]),
+        Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)]),
+    ]
+    return ledger(machine(2, MOST_CORES, 9), rows)
+
+
+@pytest.mark.parametrize("name", sorted(WITH_ROWS))
+@pytest.mark.parametrize(
+    ("detail", "cores", "hosts"),
+    [
+        ("task", {"0 core 0", "0 core 1", "1 core 2998", "1 core 3998"}, True),
+        ("job", {"0 core 0", "0 core 1", "1 core 2998", "1 core 3998"}, True),
+        ("host", set(), True),
+        ("lane", set(), False),
+    ],
+)
+def test_only_what_is_used_of_a_wide_machine_has_rows(
+    name: str, detail: str, cores: set[str], hosts: bool, tmp_path: Path
+) -> None:
+    of = wide()
+    path = exporter(name)(with_detail(of, detail), tmp_path)
+    found = (path.with_suffix(".def") if name == "otf2" else path).read_bytes()
+    assert {core.decode() for core in re.findall(rb"host (\d+ core \d+)", found)} == cores
+    assert {lane.decode() for lane in re.findall(rb"lane (\d)", found)} == {"0", "1"}
+    if name != "otf2":
+        assert (b"host 1" in found) == hosts
+        assert b"host 2" not in found
+        return
+    # OTF2 has all hosts in its system tree, but locations only of those that were used.
+    with reading(path) as trace:
+        names = [one.name for one in trace.definitions.locations]
+        events = [location.name for location, _ in trace.events]
+    assert [one for one in names if "counters" in one] == [f"host {host} counters" for host in (0, 1)] * hosts
+    assert {one for one in names if "core" in one} == {f"host {core}" for core in cores} <= set(events)
+    assert len(list((tmp_path / "traces").iterdir())) == 2 * len(names)
+    assert subprocess.run(["otf2-print", "--silent", path], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "detail"),
+    [
+        ((MOST_CORES,), "task"),
+        ((MOST_CORES, 1), "host"),
+        ((5,) * MOST_HOSTS, "host"),
+        ((5,) * (MOST_HOSTS + 1), "lane"),
+    ],
+)
+def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: str) -> None:
+    assert automatic_detail(machine(*counts)) == detail
+    request = TraceRequest(("csv", "paje"))
+    assert (request.note(machine(*counts), "so") is None) == (detail == "task")
+    assert request.needs_tasks(machine(*counts))
+    assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
+    some = TraceRequest(("paje",), part=Part(cores=[(0, MOST_CORES)]))
+    assert some.note(machine(*counts), "so") is None

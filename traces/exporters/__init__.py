@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from traces.base.plugins import resolve
 from traces.ledger import Ledger
 
-__all__ = ["EXPORTERS", "Exporter", "exporter"]
+__all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
 
 
 @runtime_checkable
@@ -73,6 +73,12 @@ def _csv(ledger: Ledger, directory: Path) -> Path:
     return write_csv(ledger, directory)
 
 
+def _text(ledger: Ledger, directory: Path) -> Path:
+    from traces.exporters.text import write_text
+
+    return write_text(ledger, directory)
+
+
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
     "otf2": _otf2,
@@ -80,9 +86,14 @@ EXPORTERS: dict[str, Exporter] = {
     "chrome": _chrome,
     "paje": _paje,
     "csv": _csv,
+    "text": _text,
     "batsim": _batsim,
     "swf": _swf,
 }
+
+
+#: Of these, the formats for viewers, which show a row for each core.
+WITH_ROWS = frozenset({"otf2", "perfetto", "chrome", "paje"})
 
 
 def exporter(name: str, where: str = "trace") -> Exporter:

@@ -33,6 +33,7 @@ from traces.exporters.shown.batch_level import (
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, Rows, Words, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
@@ -209,8 +210,9 @@ def _names(ledger: Ledger, batch: BatchLevel) -> Iterator[str]:
     yield from named("process", _JOBS, "jobs" if batch.waiting else "running jobs")
     for lane in range(batch.lanes.n_locations):
         yield from named("thread", _JOBS, f"lane {lane}", lane)
-    for host, name in enumerate(machine.host_names):
-        yield from named("process", _HOSTS + host, name)
-    hosts = _host_of(ledger, np.arange(machine.n_cores)).tolist()
-    for core, name in enumerate(machine.core_names):
-        yield from named("thread", _HOSTS + hosts[core], name, core)
+    for host in shown_hosts(ledger).tolist():
+        yield from named("process", _HOSTS + host, machine.host_names[host])
+    cores = shown_cores(ledger)
+    core_names = machine.core_names if len(cores) else []
+    for core, host in zip(cores.tolist(), _host_of(ledger, cores).tolist(), strict=True):
+        yield from named("thread", _HOSTS + host, core_names[core], core)

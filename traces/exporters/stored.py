@@ -9,7 +9,7 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
-from traces.intervals import parse_intervals
+from traces.intervals import parse_texts
 from traces.ledger import STATES, WHY, JobRecords, Ledger, Machine
 
 __all__ = ["stored_ledger"]
@@ -25,7 +25,7 @@ def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     Parameters
     ----------
     jobs : mapping of str to column
-        ``traces.tables.JOB_COLUMNS``.
+        ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if it is there.
     machine : Machine
         The hosts that it ran on.
 
@@ -34,13 +34,10 @@ def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     InputError
         If an allocation, a state or a reason of a start is none, or a core is not the machine's.
     """
-    numbers = {name: np.array(jobs[name], np.int64) for name in (*_PLAIN, *_LATER)}
+    names = (*_PLAIN, *_LATER, *(["begin_ns"] if "begin_ns" in jobs else []))
+    numbers = {name: np.array(jobs[name], np.int64) for name in names}
     reals = {name: np.array(jobs[name], np.float64) for name in _REAL}
-    held = [parse_intervals(text, "allocation") for text in jobs["allocation"]]
-    intervals = [interval for allocation in held for interval in allocation]
-    first = np.concatenate([[0], np.cumsum([len(allocation) for allocation in held], dtype=np.int64)]).astype(np.int64)
-    lo = np.array([low for low, _ in intervals], np.int64)
-    hi = np.array([high for _, high in intervals], np.int64)
+    first, lo, hi = parse_texts(list(jobs["allocation"]), "allocation")
     if len(hi) and int(hi.max()) > machine.n_cores:
         raise InputError(f"allocation: core {int(hi.max()) - 1}; the machine has {machine.n_cores}")
     records = JobRecords(

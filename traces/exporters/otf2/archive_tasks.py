@@ -12,6 +12,7 @@ import numpy as np
 from traces.base.errors import InputError, TwolevelError
 from traces.compiled import Array
 from traces.exporters.otf2.library import reading
+from traces.exporters.shown.detail import MOST_CORES
 
 __all__ = ["ArchiveTasks", "read_tasks"]
 
@@ -61,12 +62,15 @@ def _read(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> Archi
     *begin, end = columns
     inside: dict[int, int] = {}
     with reading(path) as trace:
-        # References of ours are places: of a core among all, of a job's region among the rows.
-        places = {location: reference for reference, location in enumerate(trace.definitions.locations)}
+        # The reference of a core is its number, that of a job's region the job's row. On large machines only cores with
+        # events are there.
+        places = {one: one._ref for one in trace.definitions.locations if one._ref < len(core_names)}
         regions = {region: reference for reference, region in enumerate(trace.definitions.regions)}
-        cores = list(places)[: len(core_names)]
+        cores = list(places)
         jobs = [region.name for region in list(regions)[: len(job_id)]]
-        if [core.name for core in cores] != list(core_names) or jobs != [f"job {number}" for number in job_id]:
+        ours = all(core.name == core_names[number] for core, number in places.items())
+        ours &= len(cores) == len(core_names) or len(core_names) > MOST_CORES
+        if not ours or jobs != [f"job {number}" for number in job_id]:
             raise InputError(f"{path}: has other cores or jobs than the run")
         messages = len(list(trace.definitions.comms)) > 0
         known = {attribute.name: attribute for attribute in trace.definitions.attributes}

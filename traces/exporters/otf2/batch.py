@@ -10,7 +10,7 @@ from traces.compiled import Array, compiled
 from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
 from traces.exporters.shown.batch_level import STRING, BatchLevel, Spans, power_counters
-from traces.ledger import Machine
+from traces.ledger import Ledger
 
 __all__ = [
     "HOST_METRICS",
@@ -81,7 +81,9 @@ class Location(NamedTuple):
     group: int
 
 
-def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machine, first_region: int) -> list[Location]:
+def write_batch(
+    call: Calls, attributes: Any, batch: BatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
+) -> list[Location]:
     """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
 
     Parameters
@@ -92,11 +94,14 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
         The binding's handle of an empty attribute list.
     batch : BatchLevel
         What to write.
-    machine : Machine
-        Its hosts.
+    ledger : Ledger
+        Its machine has the hosts.
     first_region : int
         Reference of the first of :data:`REGIONS`.
+    all_hosts : bool
+        Whether hosts without events have a location, too.
     """
+    machine = ledger.machine
     load, hosts, lanes = batch.load, batch.hosts, batch.lanes
     thread, metric = binding.LocationType.CPU_THREAD.value, binding.LocationType.METRIC.value
     scheduler, jobs = machine.n_hosts, machine.n_hosts + 1
@@ -128,9 +133,11 @@ def write_batch(call: Calls, attributes: Any, batch: BatchLevel, machine: Machin
         drawn = np.column_stack([one.values for one in power_counters(power)])
         counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
         found += [Location("power", metric, len(power), scheduler)]
-    counters(HOST_METRICS, hosts.first, hosts.stop, hosts.instant_ns, hosts.busy_cores[:, None])
-    rows = zip(machine.host_names, (hosts.stop - hosts.first).tolist(), strict=True)
-    found += [Location(f"{name} counters", metric, n, host) for host, (name, n) in enumerate(rows)]
+    shown = np.arange(machine.n_hosts) if all_hosts else np.flatnonzero(hosts.stop > hosts.first)
+    first, stop = hosts.first[shown], hosts.stop[shown]
+    counters(HOST_METRICS, first, stop, hosts.instant_ns, hosts.busy_cores[:, None])
+    rows = zip(shown.tolist(), (stop - first).tolist(), strict=True)
+    found += [Location(f"{machine.host_names[host]} counters", metric, n, host) for host, n in rows]
     spans(lanes)
     found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
     return found

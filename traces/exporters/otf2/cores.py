@@ -22,8 +22,10 @@ _EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class CoreEvents(State):
-    """What cores did, sent and received; ``wait_bar`` and ``wait_from`` are ``traces.waits.bar_waits``'s."""
+    """What cores did, sent and received; ``number`` are the cores that have a location, in ascending order, and ``wait_bar``
+    and ``wait_from`` are ``traces.waits.bar_waits``'s."""
 
+    number: Ints
     bars: CoreBars
     jobs: JobTimes
     tasks: TaskTimes
@@ -95,8 +97,9 @@ def write_cores(
     send: MpiSend,
     receive: MpiRecv,
 ) -> int:
-    """Write every core's Enter and Leave, and what it sent and received; the core's number is its location and its rank, the
-    job's row its region, and the one behind the last job's that of waiting.
+    """Write the Enter and Leave of the cores that have a location, and what they sent and received.
+
+    The core's number is its location, the job's row its region; the region after the last job's is for waiting.
 
     ``attributes`` is an empty attribute list, which OTF2 empties again at every event. At one instant a core first leaves what
     it did, then sends, then receives, then enters what it does next; what ends a wait is received within it.
@@ -108,7 +111,9 @@ def write_cores(
     rows_first, task_start, task_end, task_chunk = run.tasks.first, run.tasks.start, run.tasks.end, run.tasks.chunk
     wait = 0
     code: int = 0
-    for core in range(len(bar_first) - 1):
+    number = run.number
+    for place in range(len(number)):
+        core = number[place]
         writer = get_writer(archive, core)
         if writer == 0:
             return NO_WRITER

@@ -4,7 +4,7 @@ whom messages are between."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,20 @@ from traces.exporters.otf2.library import address_of, binding
 from traces.exporters.shown.batch_level import REGIONS, TOLD, WORDS, BatchLevel, Counter, attributes_of, power_counters
 from traces.ledger import STATES, WHY, Ledger, Machine
 
-__all__ = ["GROUP_MEMBERS", "longest_definition", "write_definitions"]
+__all__ = ["GROUP_MEMBERS", "CoreLocations", "longest_definition", "write_definitions"]
 
 #: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
 GROUP_MEMBERS = 1 << 15
 
 # Upper bound of the length of a 32-bit number in a record, and of what a record has besides its text or its members.
 _NUMBER_BYTES, _RECORD_BYTES = 5, 64
+
+
+class CoreLocations(NamedTuple):
+    """The cores that have a location, in ascending order, and the number of events of each; int64."""
+
+    number: Array
+    n_events: Array
 
 
 class _Strings:
@@ -58,7 +65,7 @@ def write_definitions(
     call: Calls,
     archive: Any,
     ledger: Ledger,
-    n_events: Array,
+    cores: CoreLocations,
     batch: BatchLevel,
     further: list[Location],
     *,
@@ -74,8 +81,8 @@ def write_definitions(
         The binding's handle; all events are written and their files closed.
     ledger : Ledger
         What to define.
-    n_events : ndarray of int64, shape (n_cores,)
-        Number of events of each core.
+    cores : CoreLocations
+        Their locations.
     batch : BatchLevel
         What is shown beside what cores did.
     further : list of Location
@@ -93,13 +100,14 @@ def write_definitions(
     _write_attributes(writer, strings, attributes_of(batch.told, cut=bool(batch.cut_because)))
     _write_machine(writer, strings, ledger)
 
-    first_core = np.ascontiguousarray(machine.first_core, np.int64)
+    core_names = machine.core_names if len(cores.number) else []
     call(
         kernels.write_locations,
         address_of(writer),
-        strings.add(machine.core_names),
-        first_core,
-        n_events,
+        strings.add([core_names[core] for core in cores.number.tolist()]),
+        cores.number,
+        np.searchsorted(machine.first_core[1:], cores.number, side="right"),
+        cores.n_events,
         binding.LocationType.CPU_THREAD.value,
     )
     _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
@@ -117,7 +125,7 @@ def write_definitions(
     )
     _write_techniques(writer, strings, ledger, 2 * messages)
     if messages:
-        _write_communicator(writer, strings, machine.n_cores)
+        _write_communicator(writer, strings, cores.number)
         _write_wait(writer, strings, len(jobs))
     shown = dict(REGIONS)
     for name in batch.told:
@@ -153,12 +161,15 @@ def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_grou
             )
 
 
-def _write_communicator(writer: Any, strings: _Strings, n_cores: int) -> None:
-    """The communicator of all cores: a core's rank is its number."""
+def _write_communicator(writer: Any, strings: _Strings, number: Array) -> None:
+    """The communicator of all cores that have a location, in ascending order."""
     name = strings.add(["cores"])
-    for reference, kind in enumerate((binding.GroupType.COMM_LOCATIONS, binding.GroupType.COMM_GROUP)):
+    kinds = binding.GroupType
+    for reference, (kind, members) in enumerate(
+        [(kinds.COMM_LOCATIONS, number.tolist()), (kinds.COMM_GROUP, range(len(number)))]
+    ):
         binding.GlobalDefWriter_WriteGroup(
-            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, range(n_cores)
+            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, members
         )
     binding.GlobalDefWriter_WriteComm(
         writer, kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE

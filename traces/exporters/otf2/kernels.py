@@ -45,7 +45,7 @@ NO_WRITER = -100
 #: References of the attributes.
 TASK, CHUNK = 0, 1
 
-#: Reference of the communicator of all cores, in which a core's rank is its number.
+#: Reference of the communicator of all cores that have a location, in which a core's rank is its place among them.
 COMMUNICATOR = 0
 
 
@@ -84,11 +84,11 @@ def write_metrics(
 
 @compiled()
 def write_local_definitions(
-    archive: int, n_locations: int, get_writer: GetDefWriter, close_writer: CloseDefWriter
+    archive: int, locations: Ints, get_writer: GetDefWriter, close_writer: CloseDefWriter
 ) -> int:
-    """Write the local definitions of locations 0 to ``n_locations`` - 1: none, but readers miss the files."""
-    for location in range(n_locations):
-        writer = get_writer(archive, location)
+    """Write the local definitions of some locations: none, but readers miss the files."""
+    for place in range(len(locations)):
+        writer = get_writer(archive, locations[place])
         if writer == 0:
             return NO_WRITER
         code: int = close_writer(archive, writer)
@@ -109,14 +109,13 @@ def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, w
 
 @compiled()
 def write_locations(
-    writer: int, first_name: int, first_core: Ints, n_events: Ints, kind: int, write: WriteLocation
+    writer: int, first_name: int, core: Ints, host: Ints, n_events: Ints, kind: int, write: WriteLocation
 ) -> int:
-    """Define a location a core (reference: the core) in the group of its host (reference: the host)."""
-    for host in range(len(first_core) - 1):
-        for core in range(first_core[host], first_core[host + 1]):
-            code: int = write(writer, core, first_name + core, kind, n_events[core], host)
-            if code != 0:
-                return code
+    """Define the location of each core (reference: the core) in the group of its host (reference: the host)."""
+    for place in range(len(core)):
+        code: int = write(writer, core[place], first_name + place, kind, n_events[place], host[place])
+        if code != 0:
+            return code
     return 0
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.compiled import State, compiled
+from traces.compiled import Array, State, compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.ledger import Ledger, TransferRecords
 
-__all__ = ["CoreMessages", "core_messages", "place_messages", "transfer_cores"]
+__all__ = ["CoreMessages", "core_messages", "place_messages", "ranked", "transfer_cores"]
 
 
 class CoreMessages(State):
@@ -90,3 +90,12 @@ def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
         placed += [first, row]
     times = (np.ascontiguousarray(column, np.int64) for column in (transfers.sent_ns, transfers.arrived_ns))
     return CoreMessages(*cores, *placed, np.ascontiguousarray(transfers.bytes, np.float64), *times)
+
+
+def ranked(messages: CoreMessages, number: Array) -> CoreMessages:
+    """The same messages between ranks in place of cores: the places of cores in ``number``, which ascends."""
+    source, target = (
+        np.searchsorted(number, core).astype(np.int32) for core in (messages.source_core, messages.target_core)
+    )
+    places = (messages.send_first, messages.send_row, messages.receive_first, messages.receive_row)
+    return CoreMessages(source, target, *places, messages.size, messages.sent, messages.arrived)

@@ -5,7 +5,9 @@ The machine
 A host
     Location group of its name.
 A core
-    CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number.
+    CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number. On a machine of more
+    than 4,096 cores (:data:`traces.exporters.shown.detail.MOST_CORES`) only cores with events are defined, and only counters
+    of hosts with events: readers open the files of all locations at once.
 A job
     Region ``job <job number>``; reference: the job's row, so one a row also where a job was tried again. The region's
     description says the attempt, why it started and what became of it: ``attempt 0, backfill, completed``.
@@ -13,8 +15,9 @@ A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
 What one task made and another needed that ran on another core
     A message: MpiSend on the core of the one, MpiRecv on that of the other, in the communicator ``cores``, in which a core's
-    rank is its number. Its length is in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo
-    2**31: so that each MpiSend has its own MpiRecv, whichever arrives first.
+    rank is its number (on a machine of more than 4,096 cores, its place among the cores that have a location). Its length is
+    in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo 2**31: so that each MpiSend has its
+    own MpiRecv, whichever arrives first.
 A core that waits for data
     Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
 The batch scheduler
@@ -49,17 +52,16 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
-from traces.checks.ledger import core_bars
 from traces.checks.transfers import check_transfers
-from traces.compiled import Array
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
 from traces.exporters.otf2.cores import CoreEvents, write_cores
-from traces.exporters.otf2.definitions import longest_definition, write_definitions
+from traces.exporters.otf2.definitions import CoreLocations, longest_definition, write_definitions
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
-from traces.exporters.otf2.messages import core_messages
+from traces.exporters.otf2.messages import core_messages, ranked
 from traces.exporters.shown.batch_level import MOST_LANES, BatchLevel, batch_level
+from traces.exporters.shown.detail import MOST_CORES, shown_bars
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
@@ -108,7 +110,7 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
     path = Path(directory) / ANCHOR
     if path.exists():
         raise InputError(f"{path} exists already")
-    bars = core_bars(ledger)
+    bars = shown_bars(ledger)
     transfers = _transfers(ledger)
     batch = batch_level(ledger, most_lanes)
     if batch.span_ns[0] < 0:
@@ -125,8 +127,8 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
         binding.Archive_SetCreator(archive, "twolevel")
         binding.Archive_SetMachineName(archive, ledger.machine.name)
         call = Calls(path, address_of(archive))
-        n_events, further = _write_events(call, archive, ledger, bars, transfers, batch)
-        write_definitions(call, archive, ledger, n_events, batch, further, messages=messages)
+        cores, further = _write_events(call, archive, ledger, bars, transfers, batch)
+        write_definitions(call, archive, ledger, cores, batch, further, messages=messages)
     return path
 
 
@@ -141,28 +143,33 @@ def _transfers(ledger: Ledger) -> TransferRecords:
 
 def _write_events(
     call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: BatchLevel
-) -> tuple[Array, list[Location]]:
-    """All event files, one after the other, so that one is open at a time whatever the number of cores.
+) -> tuple[CoreLocations, list[Location]]:
+    """Write all event files in sequence, so that one is open at a time whatever the number of cores.
 
-    Returned are how many events each core has, int64 (n_cores,), and the locations that follow the cores.
+    Return the locations of cores, and those that follow them.
     """
     messages = core_messages(ledger, transfers)
     wait_bar, wait_from = bar_waits(ledger, bars, transfers)
+    n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
+    n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
+    n_events = 2 * (np.diff(bars.first) + n_waits) + n_messages
+    # Each location is two files, which a reader opens all at once.
+    few = ledger.shows == "cores" and ledger.machine.n_cores <= MOST_CORES
+    number = np.arange(len(n_events)) if few else np.flatnonzero(n_events)
     jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
-        run = CoreEvents(bars, jobs, tasks, messages, wait_bar, wait_from)
+        run = CoreEvents(number, bars, jobs, tasks, ranked(messages, number), wait_bar, wait_from)
         call(write_cores, call.archive, address_of(attributes), run)
         first_region = len(ledger.jobs) + (len(transfers) > 0)
-        further = write_batch(call, attributes, batch, ledger.machine, first_region)
+        further = write_batch(call, attributes, batch, ledger, first_region, all_hosts=few)
     finally:
         binding.AttributeList_Delete(attributes)
     binding.Archive_CloseEvtFiles(archive)
 
     binding.Archive_OpenDefFiles(archive)
-    call(kernels.write_local_definitions, call.archive, ledger.machine.n_cores + len(further))
+    locations = np.concatenate([number, ledger.machine.n_cores + np.arange(len(further))])
+    call(kernels.write_local_definitions, call.archive, locations)
     binding.Archive_CloseDefFiles(archive)
-    n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
-    n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
-    return 2 * (np.diff(bars.first) + n_waits) + n_messages, further
+    return CoreLocations(number, n_events[number]), further

@@ -9,6 +9,7 @@ import numpy as np
 from traces.compiled import Array
 from traces.exporters.shown.batch_level import REGIONS, BatchLevel
 from traces.exporters.shown.counters import Series
+from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.ledger import Ledger
 
@@ -95,10 +96,8 @@ def _name(text: str) -> str:
     return '"' + text.replace('"', "'").replace("\n", " ") + '"'
 
 
-def write_definitions(
-    ledger: Ledger, batch: BatchLevel, series: list[Series], begin: str, cores: Array
-) -> Iterator[bytes]:
-    """Types, containers and values; ``begin`` is the time of the containers, ``cores`` are those that have one."""
+def write_definitions(ledger: Ledger, batch: BatchLevel, series: list[Series], begin: str) -> Iterator[bytes]:
+    """Types, containers and values; ``begin`` is the time of the containers. Cores that no job ever held have none."""
     machine = ledger.machine
     lines = [f'{_CONTAINER_TYPE} {alias} {of} "{name}"' for alias, of, name in (
         ("M", "0", "cluster"), ("B", "M", "batch scheduler"), ("H", "M", "host"), ("C", "H", "core"), ("L", "M", "lane")
@@ -122,8 +121,10 @@ def write_definitions(
         for place in range(3):
             value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
         yield value.put(b'"\n').tobytes()
-    yield from _places(begin, "h", "H", "m", [_name(name) for name in machine.host_names], np.arange(machine.n_hosts))
-    names, host = machine.core_names, np.searchsorted(machine.first_core[1:], cores, side="right")
+    hosts, cores = shown_hosts(ledger), shown_cores(ledger, used=True)
+    yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
+    names = machine.core_names if len(cores) else []
+    host = np.searchsorted(machine.first_core[1:], cores, side="right")
     for lo in range(0, len(cores), BLOCK):
         some = cores[lo : lo + BLOCK]
         named = words([_name(names[core]) for core in some.tolist()])

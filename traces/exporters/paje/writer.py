@@ -92,22 +92,13 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     with fresh(path) as file:
         file.write(header())
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
-        for block in write_definitions(ledger, batch, series, begin, _used(ledger)):
+        for block in write_definitions(ledger, batch, series, begin):
             file.write(block)
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
                 file.write(lines)
     return path
-
-
-def _used(ledger: Ledger) -> Array:
-    # Cores that a job ever held, or was given.
-    held = holdings(ledger)
-    steps = np.zeros(ledger.machine.n_cores + 1, np.int64)
-    np.add.at(steps, held.lo, 1)
-    np.add.at(steps, held.hi, -1)
-    return np.flatnonzero(np.cumsum(steps)[:-1] > 0)
 
 
 def _window(sources: list[_Source], since: int, until: int) -> bytes:
@@ -152,6 +143,8 @@ def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Call
 
 
 def _cores(ledger: Ledger) -> Iterator[_Source]:
+    if ledger.shows != "cores":
+        return
     jobs, tasks = ledger.jobs, ledger.tasks
     if tasks is not None:
         yield _of_tasks(tasks)

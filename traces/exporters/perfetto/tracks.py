@@ -11,8 +11,9 @@ from traces.compiled import Array
 from traces.exporters.perfetto.wire import message, packet, text, varint
 from traces.exporters.shown.batch_level import BatchLevel
 from traces.exporters.shown.counters import Series
+from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, Rows
-from traces.ledger import Machine
+from traces.ledger import Ledger, Machine
 
 __all__ = ["Tracks", "write_tracks"]
 
@@ -56,8 +57,9 @@ class Tracks(NamedTuple):
         return cls(1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
 
 
-def write_tracks(tracks: Tracks, machine: Machine, batch: BatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
+def write_tracks(tracks: Tracks, ledger: Ledger, batch: BatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
     """A TrackDescriptor of each: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
+    machine = ledger.machine
     top = [(machine.name, tracks.cluster, 0), ("batch scheduler", tracks.scheduler, tracks.cluster)]
     top += [("jobs" if batch.waiting else "running jobs", tracks.jobs, tracks.cluster)]
     top += [(name, uuid, tracks.scheduler) for name, uuid in tracks.points.items()]
@@ -65,19 +67,20 @@ def write_tracks(tracks: Tracks, machine: Machine, batch: BatchLevel, series: Se
     counted = [(one.name, f"{one.unit}", one.exponent) for one in series] + [("utilisation", "", 0)]
     for place, (name, unit, _) in enumerate(counted):
         yield _counters([name], np.array([tracks.counters + place]), np.array([tracks.scheduler]), unit).tobytes()
-    host = np.arange(machine.n_hosts)
+    hosts = shown_hosts(ledger)
     first = np.asarray(machine.first_core, np.int64)
-    for lo in range(0, machine.n_hosts, BLOCK):
-        some = host[lo : lo + BLOCK]
-        names = list(machine.host_names[lo : lo + BLOCK])
+    for lo in range(0, len(hosts), BLOCK):
+        some = hosts[lo : lo + BLOCK]
+        names = [machine.host_names[host] for host in some.tolist()]
         yield _tracks(names, tracks.hosts + some, np.full(len(some), tracks.cluster), 1 + some).tobytes()
         busy = ["busy cores"] * len(some)
         yield _counters(busy, tracks.host_counters + some, tracks.hosts + some, "cores").tobytes()
-    names = machine.core_names
-    for lo in range(0, machine.n_cores, BLOCK):
-        core = np.arange(lo, min(lo + BLOCK, machine.n_cores))
+    cores = shown_cores(ledger)
+    core_names = machine.core_names if len(cores) else []
+    for lo in range(0, len(cores), BLOCK):
+        core = cores[lo : lo + BLOCK]
         parent = tracks.hosts + np.searchsorted(first[1:], core, side="right")
-        yield _tracks(names[lo : lo + BLOCK], tracks.cores + core, parent, 1 + core).tobytes()
+        yield _tracks([core_names[one] for one in core.tolist()], tracks.cores + core, parent, 1 + core).tobytes()
     for lo in range(0, batch.lanes.n_locations, BLOCK):
         lane = np.arange(lo, min(lo + BLOCK, batch.lanes.n_locations))
         named = [f"lane {one}" for one in lane.tolist()]

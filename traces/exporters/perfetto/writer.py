@@ -83,7 +83,7 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     with fresh(path) as file:
         for block in write_names(ledger, batch.cut_because):
             file.write(block)
-        for block in write_tracks(tracks, ledger.machine, batch, series):
+        for block in write_tracks(tracks, ledger, batch, series):
             file.write(block)
         for slices in core_slices(ledger):
             file.write(_cores(tracks, ledger, slices))

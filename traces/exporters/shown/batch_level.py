@@ -263,8 +263,15 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     because = tuple(sorted(set(ledger.cut_because.values())))
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
-    shown = (submits, points, reached, host_series(ledger), lanes, waiting, ledger.power)
+    shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
     return BatchLevel(load_series(ledger), *shown, because, ledger.window_ns)
+
+
+def _hosts(ledger: Ledger) -> HostSeries:
+    if ledger.shows != "lanes":
+        return host_series(ledger)
+    nothing, first = np.zeros(0, np.int64), np.zeros(ledger.machine.n_hosts, np.int64)
+    return HostSeries(first, first, nothing, nothing)
 
 
 def _nowhere() -> Spans:

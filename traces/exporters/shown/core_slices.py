@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traces.checks.ledger import core_bars
 from traces.compiled import Array
+from traces.exporters.shown.detail import shown_bars
 from traces.exporters.shown.rows import BLOCK
 from traces.ledger import Ledger
 from traces.waits import bar_waits
@@ -54,7 +54,7 @@ def core_slices(ledger: Ledger) -> Iterator[CoreSlices]:
         If a core does two things at once.
     """
     jobs, tasks, transfers = ledger.jobs, ledger.tasks, ledger.transfers
-    bars = core_bars(ledger)
+    bars = shown_bars(ledger)
     waits, since = (np.zeros(0, np.int64),) * 2
     if tasks is not None and transfers is not None:
         waits, since = bar_waits(ledger, bars, transfers)

@@ -12,10 +12,10 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
-from traces.intervals import intervals_text
+from traces.intervals import check_ends, intervals_text
 from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
 
-__all__ = ["cut_ledger"]
+__all__ = ["cut_ledger", "cut_machine"]
 
 T = TypeVar("T")
 
@@ -107,19 +107,30 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
     return replace(ledger, cut_because=because, **changed)
 
 
-def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
-    machine, jobs = ledger.machine, ledger.jobs
+def cut_machine(machine: Machine, chosen: Intervals) -> tuple[Machine, Array]:
+    """Return the part of a machine that has these cores, and which cores those are, bool (n_cores,).
+
+    Raises
+    ------
+    InputError
+        If one of them is no core of the machine.
+    """
+    check_ends(chosen, machine.n_cores, "cores", f"the machine has 0-{machine.n_cores - 1}")
     shown = _within(np.arange(machine.n_cores), chosen)
-    if not shown.any():
-        raise InputError(f"cores {intervals_text(chosen)}: the machine has 0-{machine.n_cores - 1}")
-    # The number that a core has among those that are kept; at the machine's end how many those are.
     place = np.concatenate([[0], np.cumsum(shown)])
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
     host = np.flatnonzero(count)
     own = np.arange(machine.n_cores) - np.repeat(machine.first_core[:-1], np.diff(machine.first_core))
     numbers = own if machine.numbers is None else machine.numbers
     names = tuple(machine.host_names[one] for one in host.tolist())
-    smaller = Machine(machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), numbers[shown])
+    return Machine(machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), numbers[shown]), shown
+
+
+def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
+    jobs = ledger.jobs
+    smaller, shown = cut_machine(ledger.machine, chosen)
+    # The number that a core has among those that are kept; at the machine's end how many those are.
+    place = np.concatenate([[0], np.cumsum(shown)])
     lo, hi = place[jobs.allocation_lo], place[jobs.allocation_hi]
     owner = np.repeat(np.arange(len(jobs)), np.diff(jobs.allocation_first))
     some = hi > lo

@@ -1,4 +1,4 @@
-"""How much detail a trace has: the ledger with its tasks, with a row a chunk in their place, or with jobs alone."""
+"""The detail of a trace: what has rows, and what is shown on cores."""
 
 from __future__ import annotations
 
@@ -6,29 +6,94 @@ from dataclasses import replace
 
 import numpy as np
 
+from traces.checks.core_bars import CoreBars
+from traces.checks.ledger import core_bars
 from traces.compiled import Array
 from traces.holdings import holdings
-from traces.ledger import Ledger, TaskRecords
+from traces.ledger import Ledger, Machine, TaskRecords
 
-__all__ = ["DETAILS", "with_detail"]
+__all__ = [
+    "DETAILS",
+    "MOST_CORES",
+    "MOST_HOSTS",
+    "automatic_detail",
+    "shown_bars",
+    "shown_cores",
+    "shown_hosts",
+    "with_detail",
+]
 
 #: From the least to the most.
-DETAILS = ("job", "chunk", "task")
+DETAILS = ("lane", "host", "job", "chunk", "task")
+
+#: Viewers open traces of this number of cores, or of hosts; some need an open file for each row. On machines of more cores,
+#: only those that do anything have rows.
+MOST_CORES, MOST_HOSTS = 4096, 1000
+
+
+def automatic_detail(machine: Machine) -> str:
+    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; with many hosts, too, ``lane``."""
+    if machine.n_cores <= MOST_CORES:
+        return "task"
+    return "host" if machine.n_hosts <= MOST_HOSTS else "lane"
+
+
+def _used_cores(ledger: Ledger) -> Array:
+    held = holdings(ledger)
+    steps = np.zeros(ledger.machine.n_cores + 1, np.int64)
+    np.add.at(steps, held.lo, 1)
+    np.add.at(steps, held.hi, -1)
+    return np.flatnonzero(np.cumsum(steps)[:-1] > 0)
+
+
+def shown_bars(ledger: Ledger) -> CoreBars:
+    """Return the bars of cores that a trace has: none if it shows no cores.
+
+    Raises
+    ------
+    InvariantError, InputError
+        As :func:`traces.checks.ledger.core_bars`.
+    """
+    if ledger.shows == "cores":
+        return core_bars(ledger)
+    nothing = np.zeros(0, np.int32)
+    return CoreBars(np.zeros(ledger.machine.n_cores + 1, np.int64), nothing, nothing)
+
+
+def shown_cores(ledger: Ledger, *, used: bool = False) -> Array:
+    """Return the cores that have rows, int64: all, those that a job ever held (``used``, or on large machines), or none."""
+    if ledger.shows != "cores":
+        return np.zeros(0, np.int64)
+    n = ledger.machine.n_cores
+    return _used_cores(ledger) if used or n > MOST_CORES else np.arange(n)
+
+
+def shown_hosts(ledger: Ledger) -> Array:
+    """Return the hosts that have rows, int64: all, those that a job ever held cores of (on large machines), or none."""
+    machine = ledger.machine
+    if ledger.shows == "lanes":
+        return np.zeros(0, np.int64)
+    if machine.n_cores <= MOST_CORES:
+        return np.arange(machine.n_hosts)
+    return np.unique(np.searchsorted(machine.first_core[1:], _used_cores(ledger), side="right"))
 
 
 def with_detail(ledger: Ledger, detail: str) -> Ledger:
-    """A ledger of which a writer shows so much.
+    """Return the ledger that a writer shows in this detail.
 
     Parameters
     ----------
     ledger : Ledger
     detail : str
-        ``task``: all there is. ``chunk``: chunk k of a job in place of its tasks, as task k, from the start of the first to
-        the end of the last; where a chunk's tasks ran on several cores, each core has a row of it, the further ones behind
-        all. ``job``: each job on the cores that it held, from when to when it held them. Transfers, which are between tasks,
-        are shown with tasks alone.
+        ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, the number of busy cores of each host. The
+        others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its tasks, as task k,
+        from the start of the first to the end of the last; where a chunk's tasks ran on several cores, each core has a row of
+        it, the further ones behind all. ``job``: each job on the cores that it held, from when to when it held them.
+        Transfers, which are between tasks, are shown with tasks alone.
     """
     tasks = ledger.tasks
+    if detail in ("lane", "host"):
+        return replace(ledger, tasks=None, transfers=None, shows=f"{detail}s")
     if detail == "task" or tasks is None:
         return ledger
     if detail == "chunk":

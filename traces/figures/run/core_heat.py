@@ -9,17 +9,17 @@ import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.base.time import format_ns
-from traces.compiled import Array
+from traces.compiled import Array, compiled, own
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.coverage import painted
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import remark, title_figure
 from traces.figures.drawing.time_axis import time_axis
-from traces.figures.run.gantt import Intervals, chosen_cores, select_bars, within
+from traces.figures.run.gantt import Intervals, chosen_cores, within
 from traces.holdings import spans
-from traces.intervals import parse_intervals
+from traces.intervals import parse_texts
+from traces.kernels.signatures import Floats, Floats2, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +29,6 @@ __all__ = ["heat_figure"]
 
 #: With more cores than this, several are a row.
 MOST_ROWS = 512
-
-_BLACK = np.zeros((1, 3))
 
 
 def heat_figure(
@@ -88,20 +86,24 @@ def heat_figure(
         others = not chosen.all()
     held = "core" not in frame.columns and "allocation" in frame.columns
     if held:
-        core, start_ns, end_ns = _held(frame, chosen, releases, widths)
+        low, high, start_ns, end_ns = _held(frame, chosen, releases, widths)
     else:
-        core, start_ns, end_ns = arrays(frame[chosen], ("core", "start_ns", "end_ns"), "tasks")
+        low, start_ns, end_ns = arrays(frame[chosen], ("core", "start_ns", "end_ns"), "tasks")
+        high = low + 1
     rows = chosen_cores(first_core, cores)
-    known = np.zeros(len(core), np.int64)
-    _, core, start_ns, end_ns = select_bars(known, core, start_ns, end_ns, cores=cores)
-    if len(core) == 0:
+    ran = (low >= 0) & (start_ns >= 0)
+    # Rows of the figure in place of cores: a job may hold some cores of an interval that are not shown.
+    low, high = np.searchsorted(rows, low[ran]), np.searchsorted(rows, high[ran])
+    there = low < high
+    low, high, start_ns, end_ns = low[there], high[there], start_ns[ran][there], end_ns[ran][there]
+    if len(low) == 0:
         raise InputError("nothing to draw: no job ran on these cores")
     axis = time_axis(int(start_ns.min()), int(end_ns.max()))
     per_row = 1
     while len(rows) > MOST_ROWS * per_row:
         per_row *= 2
     begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
-    share = _shares(np.searchsorted(rows, core), begin, stop, len(rows), columns, per_row)
+    share = _shares(low, high, begin, stop, len(rows), columns, per_row)
     height_in = min(max(1.7 + 0.06 * len(rows), 2.6), 5.0)
     with canvas.styled():
         figure = canvas.new_figure(9.0, height_in)
@@ -130,18 +132,14 @@ def heat_figure(
 
 def _held(
     jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None, widths: pd.DataFrame | None
-) -> tuple[Array, Array, Array]:
-    """One row per chosen job and core that it held: core, from when, until when."""
+) -> tuple[Array, Array, Array, Array]:
+    """One row for each interval of cores that a chosen job held: the first core, one beyond the last, from when, until when."""
     allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
-    held = [
-        np.concatenate([np.arange(lo, hi) for lo, hi in parse_intervals(text, "allocation")])
-        if text and taken
-        else np.zeros(0, np.int64)
-        for text, taken in zip(allocation.tolist(), chosen.tolist(), strict=True)
-    ]
-    count = np.array([len(one) for one in held], np.int64)
-    core = np.concatenate(held) if held else np.zeros(0, np.int64)
-    job = np.repeat(np.arange(len(held)), count)
+    first, lo, hi = parse_texts(allocation.tolist(), "allocation")
+    job = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    some = chosen[job]
+    job, lo, hi = job[some], lo[some], hi[some]
+    changed = np.zeros(len(first) - 1, np.bool_)
     none = np.zeros(0, np.int64)
     released: tuple[Array, ...] = (none, none, none)
     given = released
@@ -151,18 +149,44 @@ def _held(
     if widths is not None:
         *rows, change = arrays(widths, ("row", "core", "told_ns", "change"), "widths")
         given = tuple(column[chosen[rows[0]] & (change > 0)] for column in rows)
-    if not len(core) or not (len(released[0]) or len(given[0])):
-        return core, start_ns[job], end_ns[job]
-    found = spans(job, core, start_ns[job], end_ns[job], released, given)
-    return found.core, found.start_ns, found.end_ns
+    changed[released[0]] = changed[given[0]] = True
+    apart = changed[job]
+    if not apart.any() and not len(given[0]):
+        return lo, hi, start_ns[job], end_ns[job]
+    # Core by core only where a job has not all of its cores from its start to its end.
+    width = np.where(apart, hi - lo, 0)
+    core = np.repeat(lo - np.cumsum(width) + width, width) + np.arange(int(width.sum()))
+    owner, whole = np.repeat(job, width), ~apart
+    found = spans(owner, core, start_ns[owner], end_ns[owner], released, given)
+    return (
+        np.concatenate([lo[whole], found.core]),
+        np.concatenate([hi[whole], found.core + 1]),
+        np.concatenate([start_ns[job[whole]], found.start_ns]),
+        np.concatenate([end_ns[job[whole]], found.end_ns]),
+    )
 
 
-def _shares(row: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:
-    # Black bars on white: what is not white is covered. The last row may have fewer cores than the others.
-    height = -(-n_rows // per_row)
-    colour = np.zeros(len(row), np.int64)
-    picture = painted(row, begin, stop, colour, _BLACK, height * per_row, columns, height)
-    share: Array = 1.0 - picture[:, :, 0]
+@compiled()
+def _cover(low: Ints, high: Ints, begin: Floats, stop: Floats, per_row: int, covered: Floats2) -> None:
+    """Add to each cell of ``covered`` the share of it that bars cover.
+
+    A bar has the rows ``low`` to ``high`` - 1, of which a cell has ``per_row``, and the time ``begin`` to ``stop`` in cells.
+    """
+    n_columns = covered.shape[1]
+    for k in range(len(low)):
+        first, last = max(int(begin[k]), 0), min(int(np.ceil(stop[k])), n_columns)
+        for y in range(low[k] // per_row, (high[k] - 1) // per_row + 1):
+            rows = (min(high[k], (y + 1) * per_row) - max(low[k], y * per_row)) / per_row
+            for x in range(first, last):
+                covered[y, x] += rows * max(0.0, min(stop[k], x + 1.0) - max(begin[k], float(x)))
+
+
+def _shares(low: Array, high: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:
+    # The last row may have fewer cores than the others.
+    share = np.zeros((-(-n_rows // per_row), columns))
+    edges = (own(low, np.int64), own(high, np.int64), own(begin * columns, np.float64), own(stop * columns, np.float64))
+    _cover(*edges, per_row, share)
     if n_rows % per_row:
         share[-1] *= per_row / (n_rows % per_row)
-    return np.clip(share, 0.0, 1.0)
+    found: Array = np.clip(share, 0.0, 1.0)
+    return found

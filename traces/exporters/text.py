@@ -1,0 +1,304 @@
+"""A text trace per simulator: one file for the batch simulator, and one for each application simulator.
+
+Folder ``text``: ``batch.txt``, and in ``applications`` a file for each attempt at a job that ran tasks, ``JOB.txt``, or
+``JOB-ATTEMPT.txt`` of a further attempt. An application simulator knows its job alone, the batch simulator no tasks; their
+lines are on one clock, so that merging the files by time gives the whole run.
+
+A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, parted by
+single spaces; lines are in the order of time. A line that begins with ``#`` is a comment. :data:`BATCH_EVENTS` and
+:data:`APPLICATION_EVENTS` have the fields of each event. At one instant lines are in the order of these tables, so that what
+ends comes before what begins; the two lines of a job, or a task, of no length follow each other, before those that begin.
+
+The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.compiled import Array
+from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.exporters.shown.written import fresh
+from traces.intervals import intervals_texts
+from traces.ledger import STATES, WHY, Ledger
+
+__all__ = ["APPLICATIONS", "APPLICATION_EVENTS", "BATCH_EVENTS", "FILE", "FOLDER", "write_text"]
+
+#: The folder that is written, the batch simulator's file in it, and the folder of the application simulators' files.
+FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
+
+#: Events of the batch simulator, and their fields.
+BATCH_EVENTS = {
+    "end": ("job", "attempt", "state"),
+    "release": ("job", "attempt", "core"),
+    "submit": ("job", "attempt", "cores", "estimate_ns", "user"),
+    "eligible": ("job", "attempt"),
+    "leave": ("job", "attempt", "state"),
+    "hint": ("job", "attempt", "waiting_job", "lack", "wanted"),
+    "width": ("job", "attempt", "core", "change"),
+    "scale": ("job", "attempt", "core", "parts_per_billion"),
+    "pass": ("waiting", "started"),
+    "start": ("job", "attempt", "why", "cores"),
+}
+
+#: Events of an application simulator, and their fields.
+APPLICATION_EVENTS = {
+    "start": ("cores",),
+    "task-end": ("core", "task"),
+    "send": ("core", "task", "to_task", "bytes"),
+    "receive": ("core", "task", "from_task", "bytes"),
+    "release": ("core",),
+    "task-start": ("core", "task", "chunk"),
+    "end": ("state", "tasks", "chunks"),
+}
+
+#: The first line of each file.
+_HEAD = b"# twolevel text trace 1: %s; TIME EVENT KEY=VALUE ..., time in ns\n"
+
+
+def write_text(ledger: Ledger, directory: Path) -> Path:
+    """Write a ledger as files in ``directory / "text"``; equal ledgers give equal bytes. The path is that of ``batch.txt``.
+
+    One file is open at a time. Besides the ledger some 200 bytes a job of memory are needed, and 40 bytes for each task of a
+    block of jobs, or of the largest job.
+
+    Raises
+    ------
+    InputError
+        If there is a trace already, or a file cannot be written.
+    """
+    folder = Path(directory) / FOLDER
+    path = folder / FILE
+    with fresh(path) as file:
+        file.write(_HEAD % b"batch simulator")
+        for block in _batch(ledger):
+            file.write(block)
+    if ledger.tasks is not None:
+        place = folder / APPLICATIONS
+        try:
+            place.mkdir()
+            _write_applications(ledger, place)
+        except OSError as error:
+            raise InputError(f"{error.filename or place}: cannot be written: {error.strerror or error}") from None
+    return path
+
+
+class _Events(NamedTuple):
+    # The instants of some events of one kind, the job of each, and the lines of some of them.
+    instant_ns: Array
+    job: Array
+    lines: Callable[[Array], Rows]
+
+
+def _line(kind: str, instant_ns: Array) -> Rows:
+    return Rows(len(instant_ns)).number(instant_ns).put(f" {kind}".encode())
+
+
+def _numbers(kind: str, fields: tuple[str, ...], instant_ns: Array, job: Array, *columns: Array) -> _Events:
+    """Return events of which all fields are numbers."""
+
+    def lines(rows: Array) -> Rows:
+        found = _line(kind, instant_ns[rows])
+        for name, column in zip(fields, columns, strict=True):
+            found.put(f" {name}=".encode()).number(column[rows])
+        return found.put(b"\n")
+
+    return _Events(instant_ns, job, lines)
+
+
+def _blocks(events: list[_Events], *, by_job: bool) -> Iterator[tuple[Array, Array, bytes]]:
+    """Lines of events in the order of time, of the list, and of its rows, some at once; or, ``by_job``, of jobs before that.
+
+    Given are the job of each line, the length of each, and all of them.
+    """
+    kind = np.repeat(np.arange(len(events)), [len(one.instant_ns) for one in events])
+    row = np.concatenate([np.arange(len(one.instant_ns)) for one in events])
+    job = np.concatenate([one.job for one in events])
+    keys = (row, kind, np.concatenate([one.instant_ns for one in events]), *([job] if by_job else []))
+    order = np.lexsort(keys)
+    for lo in range(0, len(order), BLOCK):
+        some = order[lo : lo + BLOCK]
+        built = []
+        for which, one in enumerate(events):
+            place = np.flatnonzero(kind[some] == which)
+            if len(place):
+                built.append((place, *one.lines(row[some[place]]).matrix()))
+        width = max(out.shape[1] for _, out, _ in built)
+        text, there = np.empty((len(some), width), np.uint8), np.zeros((len(some), width), np.bool_)
+        for place, out, mask in built:
+            text[place, : out.shape[1]], there[place, : out.shape[1]] = out, mask
+        yield job[some], there.sum(axis=1), text[there].tobytes()
+
+
+def _in_order(found: dict[str, _Events], table: Iterable[str], begin: str) -> list[_Events]:
+    """Return events in the order of a table; those that begin and end at once, ``both``, before the kind ``begin``."""
+    kinds = [kind for name in table for kind in (("both", name) if name == begin else (name,))]
+    return [found[kind] for kind in kinds if kind in found]
+
+
+def _batch(ledger: Ledger) -> Iterator[bytes]:
+    jobs = ledger.jobs
+    row = np.arange(len(jobs))
+    ran, first = np.flatnonzero(jobs.started), np.flatnonzero(jobs.attempt == 0)
+    left, eligible = np.flatnonzero(~jobs.started), np.flatnonzero(jobs.eligible_ns >= 0)
+    states, why = words(STATES), words(WHY)
+    allocation = intervals_texts(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+
+    def whose(kind: str, instant_ns: Array, job: Array) -> Rows:
+        line = _line(kind, instant_ns).put(b" job=").number(jobs.job_id[job])
+        return line.put(b" attempt=").number(jobs.attempt[job])
+
+    def ends(kind: str, which: Array, at: Array) -> _Events:
+        def lines(rows: Array) -> Rows:
+            some = which[rows]
+            return whose(kind, at[some], some).put(b" state=").word(states, jobs.state[some]).put(b"\n")
+
+        return _Events(at[which], which, lines)
+
+    def starts(some: Array) -> Rows:
+        found = whose("start", jobs.start_ns[some], some).put(b" why=").word(why, jobs.why[some]).put(b" cores=")
+        texts = [allocation.text[allocation.first[k] : allocation.first[k + 1]].tobytes() for k in some.tolist()]
+        return found.word(words([text.decode().replace(" ", ",") for text in texts]), np.arange(len(some))).put(b"\n")
+
+    def told(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
+        numbers = (jobs.job_id[job], jobs.attempt[job], *columns)
+        return _numbers(kind, BATCH_EVENTS[kind], at, job, *numbers)
+
+    hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
+
+    def both(rows: Array) -> Rows:
+        return starts(short[rows]).add(of_short.lines(rows))
+
+    def begins(rows: Array) -> Rows:
+        return starts(long[rows])
+
+    lasts = jobs.end_ns > jobs.start_ns
+    long, short = ran[lasts[ran]], ran[~lasts[ran]]
+    of_short = ends("end", short, jobs.end_ns)
+    found = {
+        "end": ends("end", long, jobs.end_ns),
+        "leave": ends("leave", left, np.where(jobs.left_ns >= 0, jobs.left_ns, jobs.submit_ns)),
+        "submit": told(
+            "submit", jobs.submit_ns[first], first, *(jobs.cores[first], jobs.estimate_ns[first], jobs.user[first])
+        ),
+        "eligible": told("eligible", jobs.eligible_ns[eligible], eligible),
+        "both": _Events(jobs.start_ns[short], short, both),
+        "start": _Events(jobs.start_ns[long], long, begins),
+    }
+    if releases is not None:
+        found["release"] = told("release", releases.released_ns, releases.job, releases.core)
+    if hints is not None:
+        waiting = np.where(hints.waiting < 0, -1, jobs.job_id[hints.waiting])
+        found["hint"] = told("hint", hints.told_ns, hints.job, waiting, hints.lack, hints.wanted)
+    if widths is not None:
+        found["width"] = told("width", widths.told_ns, widths.job, widths.core, widths.change)
+    if scales is not None:
+        found["scale"] = told("scale", scales.told_ns, scales.job, scales.core, scales.scale)
+    if (passes := ledger.passes) is not None:
+        nobody = np.zeros(len(passes), np.int64)
+        found["pass"] = _numbers("pass", BATCH_EVENTS["pass"], passes.now_ns, nobody, passes.waiting, passes.started)
+    if len(row):
+        yield from (text for _, _, text in _blocks(_in_order(found, BATCH_EVENTS, "start"), by_job=False))
+
+
+def _write_applications(ledger: Ledger, folder: Path) -> None:
+    """Write the file of each application simulator, in the order of jobs: those of each block of lines at once."""
+    jobs = ledger.jobs
+    written = -1
+    for job, lengths, text in _applications(ledger):
+        stop = np.concatenate([[0], np.cumsum(lengths)])
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(job)) + 1, [len(job)]])
+        for lo, hi in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            number, attempt = int(jobs.job_id[job[lo]]), int(jobs.attempt[job[lo]])
+            name = f"{number}-{attempt}.txt" if attempt else f"{number}.txt"
+            lines = text[stop[lo] : stop[hi]]
+            if job[lo] == written:  # which began in the block before
+                _write(folder / name, os.O_APPEND, lines)
+                continue
+            written = int(job[lo])
+            head = _HEAD % b"application simulator of job %d, attempt %d" % (number, attempt)
+            _write(folder / name, os.O_CREAT | os.O_EXCL, head + lines)
+
+
+def _write(path: Path, how: int, text: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | how, 0o666)
+    try:
+        while text:
+            text = text[os.write(file, text) :]
+    finally:
+        os.close(file)
+
+
+def _applications(ledger: Ledger) -> Iterator[tuple[Array, Array, bytes]]:
+    """As :func:`_blocks`, of the jobs that ran tasks, by job."""
+    jobs, tasks = ledger.jobs, ledger.tasks
+    if tasks is None:
+        return
+    lo = 0
+    while lo < len(jobs):
+        hi = max(lo + 1, int(np.searchsorted(tasks.first, tasks.first[lo] + BLOCK, side="right")) - 1)
+        events = _of_jobs(ledger, lo, min(hi, len(jobs)))
+        if events:
+            yield from _blocks(events, by_job=True)
+        lo = hi
+
+
+def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
+    """Return what the applications of the jobs ``lo`` to ``hi`` - 1 did, in the order of :data:`APPLICATION_EVENTS`."""
+    jobs, tasks, transfers, releases = ledger.jobs, ledger.tasks, ledger.transfers, ledger.releases
+    assert tasks is not None
+    known = lo + np.flatnonzero(jobs.started[lo:hi] & (np.diff(tasks.first[lo : hi + 1]) > 0))
+    if not len(known):
+        return []
+    row = np.arange(tasks.first[lo], tasks.first[hi])
+    row = row[tasks.core[row] >= 0]
+    job = np.searchsorted(tasks.first[1:], row, side="right")
+    number, core = row - tasks.first[job], tasks.core[row]
+    states = words(STATES)
+
+    def ends(rows: Array) -> Rows:
+        some = known[rows]
+        line = _line("end", jobs.end_ns[some]).put(b" state=").word(states, jobs.state[some])
+        return line.put(b" tasks=").number(jobs.tasks[some]).put(b" chunks=").number(jobs.chunks[some]).put(b"\n")
+
+    def numbers(kind: str, instant_ns: Array, of: Array, *columns: Array) -> _Events:
+        return _numbers(kind, APPLICATION_EVENTS[kind], instant_ns, of, *columns)
+
+    def begun(some: Array) -> _Events:
+        columns = (core[some], number[some], tasks.chunk[row[some]])
+        return numbers("task-start", tasks.start_ns[row[some]], job[some], *columns)
+
+    def done(some: Array) -> _Events:
+        return numbers("task-end", tasks.end_ns[row[some]], job[some], core[some], number[some])
+
+    def both(rows: Array) -> Rows:
+        return of_short[0].lines(rows).add(of_short[1].lines(rows))
+
+    lasts = tasks.end_ns[row] > tasks.start_ns[row]
+    long, short = np.flatnonzero(lasts), np.flatnonzero(~lasts)
+    of_short = begun(short), done(short)
+    found = {
+        "start": numbers("start", jobs.start_ns[known], known, jobs.cores[known]),
+        "task-end": done(long),
+        "both": _Events(of_short[0].instant_ns, job[short], both),
+        "task-start": begun(long),
+        "end": _Events(jobs.end_ns[known], known, ends),
+    }
+    if transfers is not None:
+        sent = np.arange(transfers.first[lo], transfers.first[hi])
+        of = np.searchsorted(transfers.first[1:], sent, side="right")
+        source, target = transfers.source[sent], transfers.target[sent]
+        size = np.rint(transfers.bytes[sent]).astype(np.int64)
+        cores = [tasks.core[tasks.first[of] + task] for task in (source, target)]
+        found["send"] = numbers("send", transfers.sent_ns[sent], of, cores[0], source, target, size)
+        found["receive"] = numbers("receive", transfers.arrived_ns[sent], of, cores[1], target, source, size)
+    if releases is not None:
+        some = np.flatnonzero(np.isin(releases.job, known))
+        found["release"] = numbers("release", releases.released_ns[some], releases.job[some], releases.core[some])
+    return _in_order(found, APPLICATION_EVENTS, "task-start")
