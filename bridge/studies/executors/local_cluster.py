@@ -22,6 +22,7 @@ from bridge.studies.executors.dask_library import dask_library
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
+from traces.base.parsing import parse_json
 
 __all__ = ["checked_workers", "local_cluster"]
 
@@ -118,5 +119,5 @@ def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
             if not more:
                 raise PeerError(f"--cluster local: it could not be started: its process {how_ended(process.wait())}")
             text += more
-    found: dict[str, str] = json.loads(text)
+    found: dict[str, str] = parse_json(text, "--cluster local")
     return found
