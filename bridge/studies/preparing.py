@@ -310,7 +310,7 @@ class Preparation:
         TwolevelError
             If one cannot be; the message names it.
         """
-        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self._study.cells)
+        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self.study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]
