@@ -5,6 +5,8 @@ A replication is simulated for every setting that is compared, so that the setti
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from bls.workloads.selection import select
@@ -43,13 +45,13 @@ def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: 
         If the log has no such window, or more than 100,000.
     """
     first, last = int(log.submit_ns[0]) + warm_up_ns, int(log.submit_ns[-1])
-    n = (last - first) // length_ns
+    n, name = (last - first) // length_ns, Path(log.source).name
     if n < 1:
         needed = format_ns(length_ns) + (f" and a warm-up of {format_ns(warm_up_ns)}" if warm_up_ns else "")
         span = format_ns(last - int(log.submit_ns[0]))
-        raise InputError(f"{where}: {log.source} has submits for {span}, too short for a window of {needed}")
+        raise InputError(f"{where}: {name} has submits for {span}, too short for a window of {needed}")
     if n > _MOST:
-        raise InputError(f"{where}: {log.source} has {n} windows of {format_ns(length_ns)}; allowed: up to {_MOST}")
+        raise InputError(f"{where}: {name} has {n} windows of {format_ns(length_ns)}; allowed: up to {_MOST}")
     begins = first + length_ns * np.arange(n, dtype=np.int64)
     some = np.diff(np.searchsorted(log.submit_ns, np.append(begins, begins[-1] + length_ns))) > 0
     return tuple(begins[some].tolist())

@@ -72,7 +72,7 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
 
 def _compared(frame: pd.DataFrame, unit: str) -> str:
     more = len(frame) - _MOST_COMPARED
-    text = comparison_table(frame.head(_MOST_COMPARED), unit=unit)
+    text = comparison_table(frame.head(_MOST_COMPARED), paired_by=unit)
     return f"{text}\n… and {more:,} more, which comparisons.parquet has" if more > 0 else text
 
 

@@ -21,7 +21,7 @@ __all__ = ["comparison_table"]
 _NONE = "–"
 
 
-def comparison_table(comparisons: pd.DataFrame, *, unit: str = "seed") -> str:
+def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> str:
     """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
 
     What is the same in all rows is said once, above them. Durations are in d, h, min or s, all of a metric in one unit. A row
@@ -31,7 +31,7 @@ def comparison_table(comparisons: pd.DataFrame, *, unit: str = "seed") -> str:
     Parameters
     ----------
     comparisons : DataFrame
-    unit : str
+    paired_by : str
         What a pair has in common: a seed, or a window of a log.
 
     Returns
@@ -54,7 +54,19 @@ def comparison_table(comparisons: pd.DataFrame, *, unit: str = "seed") -> str:
     units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}
     option = comparisons["option"].iloc[0]
     several = [] if len(metrics) == 1 else ["metric"]
-    head = [*told, option, *several, f"{unit}s", "base mean", "mean", "difference", "ratio", "effect", "greater", ""]
+    head = [
+        *told,
+        option,
+        *several,
+        f"{paired_by}s",
+        "base mean",
+        "mean",
+        "difference",
+        "ratio",
+        "effect",
+        "greater",
+        "",
+    ]
     lines = [head]
     records: list[dict[str, Any]] = comparisons.to_dict("records")  # type: ignore[assignment]
     for row in records:
@@ -71,18 +83,20 @@ def comparison_table(comparisons: pd.DataFrame, *, unit: str = "seed") -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([_first_line(comparisons, context, told, units, unit), *text, *_notes(comparisons, unit)])
+    return "\n".join(
+        [_first_line(comparisons, context, told, units, paired_by), *text, *_notes(comparisons, paired_by)]
+    )
 
 
 def _first_line(
-    comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown], unit: str
+    comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown], paired_by: str
 ) -> str:
     option, base = comparisons["option"].iloc[0], comparisons["base"].iloc[0]
     same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in told]
     what = next(iter(units.values())).label if len(units) == 1 else f"{len(units)} metrics"
     share = float(comparisons["confidence"].iloc[0])
     return "; ".join(
-        [f"{what}: {option} compared with {_plain(base)}, paired by {unit}, {100 * share:g} % intervals", *same]
+        [f"{what}: {option} compared with {_plain(base)}, paired by {paired_by}, {100 * share:g} % intervals", *same]
     )
 
 
@@ -107,7 +121,7 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     ]
 
 
-def _notes(comparisons: pd.DataFrame, unit: str) -> list[str]:
+def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
     changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
     few = (comparisons["seeds"] < MIN_SEEDS).any()
     exact = np.isfinite(comparisons["difference"]) & ~np.isfinite(comparisons["difference_low"])
@@ -115,7 +129,7 @@ def _notes(comparisons: pd.DataFrame, unit: str) -> list[str]:
     if exact.any():
         notes.append("without an interval: these runs draw nothing at random, so that more seeds would add nothing")
     if few:
-        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} {unit}s, which give no interval")
+        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} {paired_by}s, which give no interval")
     return notes
 
 

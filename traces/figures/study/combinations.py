@@ -101,7 +101,7 @@ class Combinations:
         The metric in the unit of its name; NaN where no run finished.
     drawn : bool
         Whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept.
-    unit : str
+    paired_by : str
         What a seed is the number of: a seed, or a window of a log.
     """
 
@@ -112,7 +112,7 @@ class Combinations:
     seeds: tuple[int, ...]
     values: Array
     drawn: bool = True
-    unit: str = "seed"
+    paired_by: str = "seed"
 
     @classmethod
     def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
@@ -162,8 +162,10 @@ class Combinations:
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
         drawn = seeds_matter(rows)
-        unit = "window" if WINDOW_BEGIN in results.columns else "seed"
-        return cls(metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, unit)
+        paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
+        return cls(
+            metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
+        )
 
     @property
     def replayed(self) -> bool:
@@ -233,7 +235,7 @@ class Combinations:
         drawn = self.values if places is None else self.values[:, :, list(places)]
         counts = (~np.isnan(drawn)).sum(axis=-1)
         few, most = int(counts[counts > 0].min()), int(counts.max())
-        seeds = f"{most} {self.unit}{'s' * (most > 1)}" if few == most else f"{few} to {most} {self.unit}s"
+        seeds = f"{most} {self.paired_by}{'s' * (most > 1)}" if few == most else f"{few} to {most} {self.paired_by}s"
         if most < MIN_SEEDS:
             return f"{seeds}: too few for an interval ({MIN_SEEDS})"
         said = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"
