@@ -155,6 +155,7 @@ class _Replay:
         return bool(
             settings[b.ORDER] == b.STATIC
             and np.array_equal(state.jobs[b.RANK, : self.n], np.arange(self.n))
+            and np.array_equal(state.jobs[b.BEGIN, : self.n], state.jobs[b.SUBMIT, : self.n])
             and not settings[[b.DEPTH, b.BY_CORES, b.LIMITED, b.CHARGE]].any()
             and state.sizes[b.PRESETS_LEFT] == 0
             and settings[b.SWITCH_WAIT] == b.NEVER

@@ -14,6 +14,7 @@ from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
+from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
@@ -162,12 +163,15 @@ def given_for(
             b.PRESET: workload.preset,
             b.CANCEL: np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
             b.WALLTIME: workload.estimate_ns,
+            b.BEGIN: workload.earliest_ns,
         },
         n_users=len(users),
         limits=np.stack([table.priority, *_limits(table)], axis=1),
         corrections_ns=np.array(CORRECTIONS_NS),
         switch_lo=platform.topology.lo,
         switch_hi=platform.topology.hi,
+        switch_level=platform.topology.level,
+        switch_hosts=platform.topology.hosts,
         parameters=allocator.parameters,
         settings=_settings(rules, allocator, around, scored, table, order, countable, recorded)
         | ({} if limits is None else limits.settings())
@@ -379,14 +383,11 @@ def _add_history(given: Given, workload: Workload, rules: Rules, around: JobCons
     # What estimates are predicted from, where they come later.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
-        if found.by_name and not workload.names:
-            raise InputError(
-                f"--estimates {found.name}: {workload.source or 'the log'} does not name its jobs; allowed: profile, which "
-                "goes by what else it says, or other estimates"
-            )
+        check_predicts(found, workload, around.requests)
         given.history_group, n_groups = groups(found, workload, around.requests)
         given.history_least = np.full(len(found.levels), found.least)
-        given.history = np.zeros((n_groups, 1 + found.mean_of), np.int64)
+        # The last row is no group's: it counts the predictions.
+        given.history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         given.settings[b.SHORTEST] = found.shortest_ns
 
 
@@ -396,6 +397,8 @@ def _add_constraints(given: Given, workload: Workload, platform: Platform, aroun
     if depends is not None and bool((depends.depends_on >= 0).any()):
         columns[b.DEPENDS], columns[b.THINK] = depends.depends_on, depends.think_ns
         given.child_first, given.child_row = depends.child_first, depends.child_row
+        if depends.several:
+            given.unmet = depends.waits_for
     if asked is not None:
         columns[b.UNIT], columns[b.LIMIT] = asked.unit_cores, asked.switches
         given.needs = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -102,7 +103,7 @@ class Rules:
         """How many jobs have a reservation at once."""
         if self.backfill in BACKFILL:
             return BACKFILL[self.backfill]
-        if self.backfill.isascii() and self.backfill.isdigit() and int(self.backfill) <= _DEEPEST:
+        if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
         raise InputError(
             f"--backfill: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"

@@ -28,8 +28,9 @@ from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL
+from bls.workloads.rejected import rejects_text
 from bls.workloads.selection import fit
-from bls.workloads.workload import REASONS, TOO_WIDE, Workload, rejects_text
+from bls.workloads.workload import REASONS, TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
@@ -83,6 +84,8 @@ class Arrivals:
         As of ``Workload``.
     jobs : int
         How many were taken.
+    held : int
+        How many of those that fit may join the queue only after their submit.
     limited : bool
         Whether the time limit of any job is not its run time.
     """
@@ -95,6 +98,7 @@ class Arrivals:
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     clamped: int = 0
     jobs: int = 0
+    held: int = 0
     limited: bool = False
     _ahead: list[Workload] = field(default_factory=list)
 
@@ -149,6 +153,7 @@ class Arrivals:
         _, reasons = partitions_of(jobs, self.platform)
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
+        self.held += int(np.count_nonzero(jobs.held & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def _reject(self, counts: Mapping[str, int]) -> None:
@@ -194,7 +199,7 @@ class Stretch:
     def schedule(self) -> tuple[Schedule, Allocations]:
         """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
         begin, end = self.begin_ns, self.end_ns
-        start = self.column(b.START)
+        start, eligible = self.column(b.START), self.column(b.ELIGIBLE)
         schedule = Schedule.of(
             submit_ns=np.full(len(start), begin),
             start_ns=np.where(start < 0, -1, np.maximum(start, begin)),
@@ -202,7 +207,7 @@ class Stretch:
             cores=self.column(b.CORES),
             n_cores=self.simulator.platform.n_cores,
             held_cores=self.column(b.HELD_CORES),
-            eligible_ns=np.maximum(self.column(b.ELIGIBLE), begin),
+            eligible_ns=np.where(eligible < 0, -1, np.maximum(eligible, begin)),
             left_ns=np.where(start < 0, end, -1),
         )
         return schedule, Allocations(*self.simulator.allocations())

@@ -264,7 +264,7 @@ class View:
 
     @property
     def held(self) -> list[SeenJob]:
-        """Jobs that are submitted and have not joined the queue, as they wait for another job; by submit."""
+        """Jobs that are submitted and have not joined the queue, as they wait for another job or for their begin; by submit."""
         jobs, rows = self._simulator.state.jobs, self._facts.waits_for
         outside = (jobs[b.ELIGIBLE, rows] < 0) & (jobs[b.STATE, rows] < 0) & (jobs[b.SUBMIT, rows] <= self._now_ns)
         return [self._seen(row, jobs) for row in rows[outside].tolist()]
@@ -713,7 +713,7 @@ class View:
         for given in answer:
             job = given if isinstance(given, SeenJob) else self._placed(given, len(rows))
             if waiting.get(job.row) is not job:
-                why = "is not waiting" if job.dependency_holds else f"waits for job {job.depends_on}"
+                why = "is not waiting" if job.dependency_holds else _held_for(job)
                 raise AnswerError(f"gave job {job.job_id}, which {why}")
             rows.append(job.row)
         if len(rows) > 1 and len(set(rows)) < len(rows):
@@ -733,6 +733,12 @@ class View:
         if because:
             self._because[job.row] = because
         return job
+
+
+def _held_for(job: SeenJob) -> str:
+    if job.depends_on is not None:
+        return f"waits for job {job.depends_on}"
+    return f"may not start before {job.begin_ns} ns"
 
 
 @runtime_checkable

@@ -55,7 +55,13 @@ FEATURES = (
 )
 
 #: What is in no case that does not ask for it: what came later, so that the cases of before stay as they are.
-LATER = ("drains",)
+LATER = (
+    "drains",
+    "gaps",  # hosts of one switch that are no neighbours
+    "patience",  # few switches are waited for a time only
+    "held cancel",  # jobs that depend on another are withdrawn at their submit, or soon after it
+    "begins",
+)
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
@@ -174,8 +180,15 @@ def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase
     if has["dependencies"]:
         backwards = choose.one((False, False, True))
         numbered = [_dependent(choose, row, job, len(jobs), backwards, scale) for row, job in enumerate(numbered)]
+    if has["held cancel"]:
+        numbered = [
+            replace(job, cancel=job.submit + choose.number(0, 2) * scale) if job.after is not None else job
+            for job in numbered
+        ]
+    if has["begins"]:
+        numbered = [_begun(choose, job, scale) for job in numbered]
     if has["presets"]:
-        able = [job.submit == 0 and job.window is None and job.after is None for job in numbered]
+        able = [job.submit == 0 and job.window is None and job.after is None and job.begin <= 0 for job in numbered]
         chosen = [one and choose.one((False, True)) for one in able]
         numbered = [replace(job, preset=preset) for job, preset in zip(numbered, chosen, strict=True)]
     return BatchCase(tuple(numbered), machine, rules)
@@ -199,6 +212,8 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
         slack=choose.one((0.0, 0.5, 1.0, 2.0)),
         seed=choose.number(0, 3),
     )
+    if has["patience"]:
+        rules = replace(rules, switch_wait=choose.number(0, 9) * scale)
     if has["estimates"]:
         rules = replace(rules, predictor=choose.one(PREDICTORS))
         if choose.one((False, True)):
@@ -219,12 +234,15 @@ def _machine(choose: Choice, has: dict[str, bool], scale: int) -> Machine:
         )
         for cores in sizes
     )
-    switches: list[tuple[int, int, int]] = []
+    switches: list[tuple[int, frozenset[int]]] = []
     if has["switches"]:
         split = choose.number(1, len(hosts))
-        switches = [(0, lo, min(lo + split, len(hosts))) for lo in range(0, len(hosts), split)]
+        order = list(range(len(hosts)))
+        if has["gaps"]:
+            order = order[::2] + order[1::2]
+        switches = [(0, frozenset(order[lo : lo + split])) for lo in range(0, len(order), split)]
         if choose.one((False, True)):
-            switches.append((1, 0, len(hosts)))
+            switches.append((1, frozenset(order)))
     machine = Machine(
         hosts,
         (("solver", choose.number(1, 3)),) if has["licences"] else (),
@@ -336,6 +354,11 @@ def _job(choose: Choice, has: dict[str, bool], scale: int, machine: Machine, rul
         # What it asks for is for a reservation.
         job = replace(job, window=choose.one(reserved), estimate=estimate * scale)
     return job
+
+
+def _begun(choose: Choice, job: Job, scale: int) -> Job:
+    # Before its submit, at it, or after it.
+    return replace(job, begin=choose.one((-1, max(-1, job.submit + choose.number(-2, 9) * scale))))
 
 
 def _dependent(choose: Choice, row: int, job: Job, n_jobs: int, backwards: bool, scale: int) -> Job:

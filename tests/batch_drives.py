@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from batch_cases import BatchCase
+from placing import switch_arrays
 from reference import orders, room
 from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
@@ -191,7 +192,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
         (p.tier, *(NO_LIMIT if x is None else x for x in (p.max_jobs, p.max_cores, p.max_user_jobs, p.max_user_cores)))
         for p in machine.partitions
     ]
-    switches = sorted(machine.switches)
+    switch_lo, switch_hi, switch_level, switch_hosts = switch_arrays(machine)
     given = Given(
         known.submit_ns,
         known.estimate_ns,
@@ -205,6 +206,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.THINK: int64(job.think for job in jobs),
             b.CANCEL: int64(b.NEVER if job.cancel is None else job.cancel for job in jobs),
             b.PRESET: int64(job.preset for job in jobs),
+            b.BEGIN: int64(job.earliest for job in jobs),
             b.PARTITION: int64(job.partition for job in jobs),
             b.USER: int64(users.index(job.user) for job in jobs),
             b.UNIT: int64(job.unit_cores for job in jobs),
@@ -233,8 +235,10 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
         outage_first=int64(np.cumsum([0] + [len(host) for host in away])) if down else int64([]),
         outage_down=int64(begin for begin, _ in down),
         outage_up=int64(end for _, end in down),
-        switch_lo=int64(lo for _, lo, _ in switches),
-        switch_hi=int64(hi for _, _, hi in switches),
+        switch_lo=switch_lo,
+        switch_hi=switch_hi,
+        switch_level=switch_level,
+        switch_hosts=switch_hosts,
         parameters=allocator.parameters,
         keep_decisions=True,
         settings={
@@ -253,6 +257,7 @@ def engine_of(case: BatchCase, *, by_cores: bool | None = None) -> Engine:
             b.N_RESOURCES: len(resources),
             b.N_LICENCES: len(licences),
             b.PROMISES: int(rules.promises),
+            b.SWITCH_WAIT: b.NEVER if rules.switch_wait is None else rules.switch_wait,
             b.RELEASES: b.BY_DRAIN if any(drained) else b.NO_RELEASES,
         },
     )
@@ -292,7 +297,7 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
         place = None
         if job.window is not None:
             window, place = machine.windows[job.window], places.index(job.window)
-            if job.cores > len(window.cores) or job.submit + job.estimate > window.end:
+            if job.cores > len(window.cores) or job.earliest + job.estimate > window.end:
                 return None
             if job.estimate > window.end - window.begin:
                 return None
@@ -318,10 +323,10 @@ def platform_of(machine: Machine) -> Platform:
         )
         for k, p in enumerate(machine.partitions)
     )
-    leaves = [(f"leaf {lo}", lo, hi) for level, lo, hi in machine.switches if level == 0]
+    leaves = [(f"leaf {min(hosts)}", hosts) for level, hosts in machine.switches if level == 0]
     above = [
-        Switch(f"switch {lo}", switches=tuple(name for name, first, _ in leaves if lo <= first < hi))
-        for level, lo, hi in machine.switches
+        Switch(f"switch {min(hosts)}", switches=tuple(name for name, some in leaves if some <= hosts))
+        for level, hosts in machine.switches
         if level == 1
     ]
     return Platform(
@@ -336,7 +341,7 @@ def platform_of(machine: Machine) -> Platform:
         ),
         licences=dict(machine.licences),  # type: ignore[arg-type]
         partitions=() if plain and len(parts) == 1 else parts,
-        switches=(*(Switch(name, hosts=cores_text(range(lo, hi))) for name, lo, hi in leaves), *above),
+        switches=(*(Switch(name, hosts=cores_text(sorted(hosts))) for name, hosts in leaves), *above),
     )
 
 
@@ -363,6 +368,7 @@ def workload_of(jobs: Sequence[Job]) -> Workload:
         "preceding": int64(-1 if job.after is None else jobs[job.after].number for job in jobs),
         "think_ns": int64(job.think for job in jobs),
         "preset": int64(job.preset for job in jobs),
+        "begin_ns": int64(job.begin for job in jobs),
     }
     return Workload.from_lines(columns, header=(), rejects={}, source="case", n_lines=len(jobs), extra=extra)
 
@@ -405,6 +411,7 @@ def rules_of(rules: CaseRules) -> Rules:
         on_failure="requeue" if rules.requeue else "lose",
         charge_decisions=rules.cost > 0,
         decision_cost_ns=rules.cost or None,
+        switch_wait_ns=rules.switch_wait,
     )
 
 

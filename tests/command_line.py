@@ -32,12 +32,13 @@ def _untouched() -> Iterator[None]:
     # main() is made to have a process of its own: it takes over signals, logging and the looking for garbage.
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     log = logging.getLogger("twolevel")
-    before, thresholds = list(log.handlers), gc.get_threshold()
+    before, thresholds, unraisable = list(log.handlers), gc.get_threshold(), sys.unraisablehook
     try:
         yield
     finally:
         log.handlers[:] = before
         gc.set_threshold(*thresholds)
+        sys.unraisablehook = unraisable
         for number, handler in handlers.items():
             signal.signal(number, handler)
 

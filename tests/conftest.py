@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or HERE.parents[1] / "shared")
 
 collect_ignore = [] if SHARED.is_dir() else ["real"]
+if not (SHARED / "cases").is_dir():
+    collect_ignore.append("real/test_cases.py")
 
 # How long an example takes is the machine's business. A test may say how many it wants, of which a profile takes a share.
 for _name, _derandomize in {"test": True, "check": True, "soak": False}.items():

@@ -38,7 +38,7 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 10, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
+    given_fields = {"version": 11, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
     return Hello(
         **{
             **given_fields,
@@ -63,7 +63,9 @@ def recipe(**fields: Any) -> Recipe:
         "variation": 0.0,
         "total_gflop": 3.0,
     }
-    return Recipe(**{**given_fields, "core_gflop": 1.5, "bytes_per_gflop": 1e9, "program": "", **fields})
+    return Recipe(
+        **{**given_fields, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "program": "", **fields}
+    )
 
 
 def start(how: str = "lengths", /, **fields: Any) -> Start:
@@ -197,7 +199,7 @@ class Pair:
     def __init__(self, tasks: str = "lengths", *, welcomed: bool = True) -> None:
         self.ends = {Role.BRIDGE: Session(Role.BRIDGE, TOKEN), Role.APPLICATION: Session(Role.APPLICATION)}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=10, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=11, run="r"))
 
     @property
     def bridge(self) -> Session:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import shutil
 from atexit import register
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -183,6 +185,38 @@ bob|8_3|thin|TIMEOUT|1|1|1|2023-11-14T22:15:00|Unknown|1700000000|1700000061|00:
 ann|9+1|thin|CANCELLED by 1001|1|1|1|1700000200|1700000200|1700000190|1700000260|01:10|UNLIMITED|low|bio|g1|0|cpu=1
 """
 
+#: With what Slurm wrote before, and names that have marks and line breaks in them.
+_OLD_SACCT = """\
+JobID^JobName^NCPUS^NNodes^ReqMem^ReqTRES^AllocGRES^Submit^Eligible^Start^Elapsed^TimelimitRaw^State^Comment
+1^a^b^16^1^2147487648Mn^cpu=16,mem=62.50G,node=1^gpu:a100:2^1700000000^1700000050^1700000060^01:00:00^120^COMPLETED^x
+2^two
+lines^4^2^4Gn^^7696487:4^1700000000^1700000000^1700000060^01:00:00^120^COMPLETED^
+3^c^4^2^0n^cpu=4,mem=8G,gres/gpu:v100=1^^1700000000^None^1700000060^01:00:00^120^FAILED^y
+"""
+
+_JSON_SACCT = {
+    "meta": {"Slurm": {"version": {"major": 23}, "release": "23.11.1"}},
+    "jobs": [
+        {
+            "job_id": 12, "array": {"job_id": 9, "task_id": {"set": True, "infinite": False, "number": 3}}, "name": "a",
+            "user": "ann", "association": {"user": "ann", "account": "x"}, "account": "x", "group": "g", "partition": "p",
+            "qos": "q", "allocation_nodes": 2, "nodes": "n[1-2]", "constraints": "", "priority": 4, "het": {"job_id": 0},
+            "required": {"CPUs": 4, "memory_per_cpu": {"set": True, "infinite": False, "number": 2000}},
+            "state": {"current": ["COMPLETED"], "reason": "None"}, "reservation": {"id": 0, "name": ""},
+            "time": {"elapsed": 60, "submission": 1700000000, "eligible": 1700000002, "start": 1700000005,
+                     "end": 1700000065, "limit": {"set": True, "infinite": False, "number": 10}},
+            "tres": {"allocated": [{"type": "cpu", "name": "", "id": 1, "count": 4},
+                                   {"type": "gres", "name": "gpu:a100", "id": 1001, "count": 2}], "requested": []},
+        },
+        {
+            "job_id": 13, "array": {"job_id": 0, "task_id": None}, "het": {"job_id": 13, "job_offset": 1}, "user": "bob",
+            "required": {"CPUs": 2, "memory": 100}, "state": {"current": "CANCELLED"},
+            "time": {"elapsed": 5, "submission": 1700000001, "eligible": 0, "start": 1700000005, "end": 1700000010,
+                     "limit": 4294967295},
+        },
+    ],
+}  # fmt: skip
+
 _BATSIM = {
     "nb_res": 8,
     "jobs": [
@@ -222,6 +256,12 @@ def _of_page(name: str, kind: str, *words: str) -> list[str]:
     return [text for text in blocks(ROOT / name, kind) if any(word in text for word in words)]
 
 
+def zstandard(data: bytes) -> bytes:
+    import pyarrow as pa
+
+    return bytes(pa.compress(data, "zstd", asbytes=True))
+
+
 def whole_texts() -> dict[str, list[bytes]]:
     """Texts that each reader of :data:`READ` takes, those of the pages and others."""
     inputs, graphs = "docs/reference/inputs.md", "docs/reference/graph-files.md"
@@ -237,7 +277,8 @@ def whole_texts() -> dict[str, list[bytes]]:
         "dot": [*_of_page(graphs, "dot", "digraph"), *_of_page("docs/reference/graphs.md", "dot", "digraph")],
         "graphml": _of_page(graphs, "xml", "<graphml"),
     }
-    logs = {"swf": [_SWF], "sacct": [_SACCT], "gwf": [_GWF], "batsim": [json.dumps(_BATSIM)]}
+    sacct = [_SACCT, _OLD_SACCT, json.dumps(_JSON_SACCT)]
+    logs = {"swf": [_SWF], "sacct": sacct, "gwf": [_GWF], "batsim": [json.dumps(_BATSIM)]}
     studies = _of_page("docs/reference/studies.md", "toml", "[study]")
     texts = {
         "platform": [
@@ -271,5 +312,11 @@ def whole_texts() -> dict[str, list[bytes]]:
         "journal": [journal],
         "a line of a journal": journal.splitlines()[1:2],
     }
-    packed = {f"log as {name}": [gzip.compress(of[0].encode(), mtime=0)] for name, of in logs.items()}
+    packers: tuple[Callable[[bytes], bytes], ...] = (
+        partial(gzip.compress, mtime=0),
+        lzma.compress,
+        bz2.compress,
+        zstandard,
+    )
+    packed = {f"log as {name}": [packer(of[0].encode()) for packer in packers] for name, of in logs.items()}
     return {name: [text.encode() for text in of] + packed.get(name, []) for name, of in texts.items()}

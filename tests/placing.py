@@ -12,6 +12,7 @@ from reference.machine import Host, Job, Machine
 
 from bls.allocators import Allocator, PlacementRequest
 from bls.availability.free_cores import free_give, new_free
+from traces.compiled import Array
 from traces.intervals import parse_intervals
 
 
@@ -47,11 +48,11 @@ def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     for core in question.free if allocator.whole_hosts else question.offered:
         free_give(words, starts, core, core + 1)
     host_free = np.array(question.shares(set(question.offered)) if allocator.by_hosts else [], np.int64)
-    switches = np.array(machine.switches, np.int64).reshape(-1, 3).T.copy()
+    switches = switch_arrays(machine)
     wanted = np.array(parse_intervals(" ".join(map(str, job.wanted or ())), "wanted"), np.int64).reshape(-1, 2).T.copy()
     parameters = np.array(allocator.with_parameters(seed=question.seed).parameters, np.int64)
     asked = (job.number, job.cores, job.unit_cores, job.limit)
-    looked_at = (words, starts, host_first, host_free, switches[1], switches[2], wanted[0], wanted[1], parameters)
+    looked_at = (words, starts, host_first, host_free, *switches, wanted[0], wanted[1], parameters)
     before = [array.copy() for array in looked_at]
     room = max(2 * job.cores, wanted.shape[1])
     out = np.full((2, room + 1), -9, np.int64)
@@ -63,6 +64,22 @@ def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     assert all(out[1, k] <= out[0, k + 1] for k in range(n - 1)), "ascending and disjoint"
     cores = {core for k in range(n) for core in range(out[0, k], out[1, k])}
     return cores if n else None
+
+
+def switch_arrays(machine: Machine) -> tuple[Array, Array, Array, Array]:
+    """``switch_lo, switch_hi, switch_level, switch_hosts`` of a request for cores."""
+    switches = sorted(machine.switches, key=lambda switch: (switch[0], min(switch[1])))
+
+    def path(host: int) -> list[int]:
+        above = sorted((below for _, below in switches if host in below), key=len, reverse=True)
+        return [*(min(below) for below in above), host]
+
+    hosts = sorted(range(len(machine.hosts)), key=path) if switches else []
+    places = [sorted(hosts.index(host) for host in below) for _, below in switches]
+    assert all(some == list(range(some[0], some[0] + len(some))) for some in places)
+    columns = ([some[0] for some in places], [some[-1] + 1 for some in places], [level for level, _ in switches], hosts)
+    lo, hi, level, order = (np.array(column, np.int64) for column in columns)
+    return lo, hi, level, order
 
 
 @st.composite
@@ -105,15 +122,16 @@ def questions(draw: st.DrawFn) -> Question:
 
 
 @st.composite
-def _switches(draw: st.DrawFn, n_hosts: int) -> tuple[tuple[int, int, int], ...]:
-    # Leaves first, then level by level, each by host; a switch of a level is over one or more of the level below.
+def _switches(draw: st.DrawFn, n_hosts: int) -> tuple[tuple[int, frozenset[int]], ...]:
+    # Level by level; a switch of a level is over one or more of the level below. Hosts of a leaf may be neighbours or not.
     if draw(st.booleans()):
         return ()
     found = []
+    hosts = draw(st.permutations(range(n_hosts))) if draw(st.booleans()) else list(range(n_hosts))
     bounds = list(range(n_hosts + 1))
     for level in range(draw(st.integers(1, 3))):
         inner = bounds[1:-1]
         kept = draw(st.sets(st.sampled_from(inner))) if inner else set()
         bounds = [0, *sorted(kept), n_hosts]
-        found += [(level, lo, hi) for lo, hi in pairwise(bounds)]
+        found += [(level, frozenset(hosts[lo:hi])) for lo, hi in pairwise(bounds)]
     return tuple(found)

@@ -15,6 +15,7 @@ from reference import batch, two_level
 import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
 
@@ -44,6 +45,7 @@ class Case:
     seed: int = 0
     slack: float = 2.0
     overhead: int = 0
+    draw: str = "work"
 
     @property
     def core_speeds(self) -> list[float]:
@@ -70,6 +72,7 @@ class Case:
             "overhead_ns": self.overhead,
             "allocator": "given" if wanted else "first-fit",
             "requested": wanted or None,
+            **({} if self.draw == "work" else {"level": ApplicationLevel(lengths=f"normal:draw={self.draw}")}),
         }
 
     def simulated(self, **options: Any) -> bridge.Result:
@@ -91,6 +94,7 @@ class Case:
             seed=self.seed,
             slack=self.slack,
             overhead=self.overhead,
+            draw=self.draw,
         )
 
 
@@ -172,6 +176,7 @@ def cases(draw: st.DrawFn, *, recorded: bool = False, max_jobs: int = 9) -> Case
         draw(st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)),
         draw(st.sampled_from((0.0, 0.5, 1.0, 2.0, 3.75))),
         0 if recorded else draw(st.sampled_from((0, 0, 1, 3, scale // 2))),
+        "work" if recorded else draw(st.sampled_from(("work", "paper"))),
     )
 
 

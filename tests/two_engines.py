@@ -54,7 +54,8 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
         "mean_gflop": 1.0,
         "variation": 0.5,
     }
-    given |= {"total_gflop": 12.0 * len(cores), "core_gflop": 12.0, "bytes_per_gflop": 1e9, "program": program}
+    given |= {"total_gflop": 12.0 * len(cores), "core_gflop": 12.0, "speed_gflops": 1.0}
+    given |= {"bytes_per_gflop": 1e9, "program": program}
     defaults: dict[str, Any] = {
         "job": 4,
         "attempt": 0,

@@ -41,7 +41,7 @@ def planned(jobs: Workload, n_cores: int, known_s: Sequence[Array], goal: str, l
     ahead = partial(
         plan_ahead,
         np.array([[n_cores]]),
-        submit_s=-(jobs.submit_ns // -NS_PER_S),
+        submit_s=-(jobs.earliest_ns // -NS_PER_S),
         duration_s=up_s(jobs.run_ns),
         units=jobs.cores,
         per_unit=np.ones((len(jobs), 1), np.int64),

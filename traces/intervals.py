@@ -12,7 +12,7 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-__all__ = ["OPEN", "Texts", "intervals_text", "intervals_texts", "parse_intervals", "parse_texts"]
+__all__ = ["OPEN", "Texts", "check_ends", "intervals_text", "intervals_texts", "parse_intervals", "parse_texts"]
 
 #: -1 is what logs write for a number that is not known, and no range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
@@ -21,7 +21,7 @@ _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
 _DIGITS = 18
 
 #: Where an interval without an end stops: above all numbers that can be written.
-OPEN: Final = 10**18
+OPEN: Final = 10**18 + 1
 
 
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
@@ -112,6 +112,28 @@ def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
         rest = numbers // 10
         text[stop - place] = ord("0") + numbers - 10 * rest
         numbers = rest
+
+
+def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, known: str) -> None:
+    """Refuse intervals that go beyond what there is: nothing is clamped in silence.
+
+    Parameters
+    ----------
+    intervals : iterable of (int, int)
+        Half-open; one without an end, up to :data:`OPEN`, may begin anywhere below ``stop``.
+    stop : int
+        The first number that does not exist.
+    where, known : str
+        The option, and what exists, for the error: ``the machine has cores 0 to 63``.
+
+    Raises
+    ------
+    InputError
+        If an interval ends beyond ``stop``, or begins there.
+    """
+    for lo, hi in intervals:
+        if lo >= stop or OPEN != hi > stop:
+            raise InputError(f"{where}: {intervals_text([(lo, hi)])} goes beyond what exists: {known}")
 
 
 def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:

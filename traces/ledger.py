@@ -109,8 +109,10 @@ class JobRecords(Columns):
     state : ndarray of int8, shape (n,)
         What became of it, a place in :data:`STATES`; default ``completed``.
     eligible_ns : ndarray of int64, shape (n,)
-        Instant at which it could first have started: its submit, or later if it depended on another job; of a later
-        attempt the instant at which the one before was cut. Default ``submit_ns``.
+        Instant at which it could first have started: ``begin_ns``, which is the default, or later if it depended on another
+        job; of a later attempt the instant at which the one before was cut; -1 if it was withdrawn before.
+    begin_ns : ndarray of int64, shape (n,)
+        Instant from which the job may join the queue, and its wait counts: its submit, which is the default, or later.
     held_cores : ndarray of int64, shape (n,)
         Number of cores of its allocation: ``cores``, or more where whole hosts were given. Default: counted.
     left_ns : ndarray of int64, shape (n,)
@@ -139,6 +141,7 @@ class JobRecords(Columns):
     why: Array = field(default=_BY_DEFAULT, kw_only=True)
     state: Array = field(default=_BY_DEFAULT, kw_only=True)
     eligible_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
+    begin_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
     held_cores: Array = field(default=_BY_DEFAULT, kw_only=True)
     left_ns: Array = field(default=_BY_DEFAULT, kw_only=True)
     user: Array = field(default=_BY_DEFAULT, kw_only=True)
@@ -150,10 +153,11 @@ class JobRecords(Columns):
         n = len(self.job_id)
         upto = np.concatenate([[0], np.cumsum(self.allocation_hi - self.allocation_lo)])
         defaults: dict[str, Callable[[], Array]] = {
+            "begin_ns": lambda: self.submit_ns,
             "attempt": lambda: np.zeros(n, np.int64),
             "why": lambda: np.zeros(n, np.int8),
             "state": lambda: np.zeros(n, np.int8),
-            "eligible_ns": lambda: self.submit_ns,
+            "eligible_ns": lambda: self.begin_ns,
             "held_cores": lambda: np.diff(upto[self.allocation_first]),
             "left_ns": lambda: np.where(self.started, -1, np.maximum(self.submit_ns, self.eligible_ns)),
             "user": lambda: np.full(n, -1, np.int64),
@@ -409,7 +413,8 @@ class Ledger:
     ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
     gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
     tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``shows`` is what has rows
-    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone.
+    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone. ``ids`` has, by job number, the
+    texts that the log has as ids of jobs.
     """
 
     machine: Machine
@@ -427,4 +432,5 @@ class Ledger:
     techniques: tuple[str, ...] = ()
     technique: Array | None = None
     window_ns: tuple[int, int] | None = None
+    ids: Mapping[int, str] = field(default_factory=dict)
     shows: str = "cores"

@@ -5,6 +5,7 @@ The columns, their order, types and units are the published schema (docs/referen
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.written_file import naming
+from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
 from traces.ledger import STATES, WHY, Ledger
@@ -40,6 +41,7 @@ __all__ = [
     "Values",
     "job_blocks",
     "joined_frames",
+    "job_names",
     "jobs_frame",
     "read_frame",
     "read_jobs",
@@ -78,6 +80,7 @@ JOB_COLUMNS = (
 
 #: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 NAME = "name"
+BEGIN = "begin_ns"
 FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
@@ -160,7 +163,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``NAME``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
+    them come any ``further`` columns, one value a row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
     ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)
@@ -289,8 +292,8 @@ def _table(columns: Mapping[str, Any]) -> Any:
 def _write(columns: Mapping[str, Any], path: Path, row_group: int = _ROW_GROUP) -> None:
     import pyarrow.parquet as pq
 
-    with naming(path):
-        pq.write_table(_table(columns), path, compression="zstd", row_group_size=row_group, use_dictionary=_REPEATED)
+    with whole_file(path) as partial:
+        pq.write_table(_table(columns), partial, compression="zstd", row_group_size=row_group, use_dictionary=_REPEATED)
 
 
 def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None = None) -> None:
@@ -303,15 +306,16 @@ class JobsWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._partial = path
         self._writer: Any = None
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        self._partial = self._stack.enter_context(whole_file(self._path))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            with naming(self._path):
-                self._writer.close()
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
     def write(self, ledger: Ledger, further: Mapping[str, Array] | None = None) -> None:
         """Append the jobs of a ledger."""
@@ -319,10 +323,10 @@ class JobsWriter:
         import pyarrow.parquet as pq
 
         table = _table(_job_columns(ledger, further))
-        with naming(self._path):
-            if self._writer is None:
-                self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd", use_dictionary=_REPEATED)
-            self._writer.write_table(table, row_group_size=JOB_GROUP)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._partial, table.schema, compression="zstd", use_dictionary=_REPEATED)
+            self._stack.callback(self._writer.close)
+        self._writer.write_table(table, row_group_size=JOB_GROUP)
         pa.default_memory_pool().release_unused()
 
 
@@ -365,6 +369,33 @@ def _numbers(column: Any, dtype: Any) -> Array:
     return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
 
 
+def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
+    """Job numbers and names of the rows of a jobs.parquet; None where it has no names, and nothing if there is no such file.
+
+    Raises
+    ------
+    InputError
+        If it is not a table.
+    """
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    if not path.is_file():
+        return np.zeros(0, np.int64), None
+    try:
+        with pq.ParquetFile(path) as file:
+            wanted = [name for name in ("job_id", NAME) if name in file.schema_arrow.names]
+            rows = file.read(wanted, use_threads=False)
+            numbers = np.concatenate([np.zeros(0, np.int64), *map(_int64, rows.column("job_id").chunks)])
+            return numbers, rows.column(NAME).to_pylist() if NAME in wanted else None
+    except (ArrowException, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
+
+
+def _int64(column: Any) -> Array:
+    return _numbers(column, np.int64)
+
+
 def write_rows(columns: Mapping[str, Any], path: Path) -> None:
     """Write any table of columns as Parquet."""
     _write(columns, path)
@@ -387,25 +418,18 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
 
     types = _arrow_types()
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with naming(path), pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-            for rows in blocks:
-                columns = [
-                    pa.array([row.get(name) for row in rows], types[kind], from_pandas=True)
-                    for name, kind in kinds.items()
-                ]
-                writer.write_table(pa.table(columns, schema=schema))
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        for rows in blocks:
+            columns = [
+                pa.array([row.get(name) for row in rows], types[kind], from_pandas=True) for name, kind in kinds.items()
+            ]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame as Parquet, its columns with the types that it gives them."""
-    with naming(path):
-        frame.to_parquet(path, index=False, compression="zstd")
+    with whole_file(path) as partial:
+        frame.to_parquet(partial, index=False, compression="zstd")
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

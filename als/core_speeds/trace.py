@@ -14,6 +14,7 @@ import numpy as np
 
 from als.core_speeds.contract import MAX_FACTOR, PIECES, Component, period
 from traces.base.errors import InputError, shown, shown_path
+from traces.base.ranges import parse_real
 from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["COLUMNS", "Trace"]
@@ -130,7 +131,7 @@ def _core(text: str, n_cores: int, place: str) -> int:
 
 def _factor(text: str, place: str) -> float:
     try:
-        factor = float(text if _plain(text) else "nan")
+        factor = parse_real(text)
     except ValueError:
         factor = float("nan")
     if not 0.0 <= factor <= MAX_FACTOR:

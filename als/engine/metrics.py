@@ -40,7 +40,11 @@ LOOP_METRICS = (
     ("scheduling_share", "1"),
     ("rounds", "chunks"),
     ("length_cov", "1"),
+    ("computing_ns", "ns"),
 )
+
+#: The place of ``computing_ns`` in :data:`LOOP_METRICS`.
+_COMPUTING = len(LOOP_METRICS) - 1
 
 
 @compiled()
@@ -115,6 +119,7 @@ def measure(
     - ``efficiency``: work/(T · Σ speed); T_seq/(P·T) where all cores are equal.
     - ``scheduling_ns`` as given, and ``scheduling_share``, its share of P·T.
     - ``rounds``: the chunks that were assigned. ``length_cov`` as given.
+    - ``computing_ns``: ΣW.
 
     Parameters
     ----------
@@ -166,6 +171,7 @@ def measure(
     values[10] = float(scheduling_ns) / (n * most)
     values[11] = float(chunks)
     values[12] = length_cov
+    values[13] = busy
 
 
 def loop_metrics(values: Array) -> dict[str, float]:
@@ -174,7 +180,7 @@ def loop_metrics(values: Array) -> dict[str, float]:
 
 
 def application_metrics(
-    tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array | None = None
+    tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array, capacity_ns: float, *, detail: bool = True
 ) -> dict[str, Any]:
     """Totals and means over jobs of what the application level did.
 
@@ -184,16 +190,21 @@ def application_metrics(
         Per job.
     imbalance, cov : float64 (n,)
         Per job; all NaN where there was no application level.
-    loops : float64 (K, n), optional
+    loops : float64 (K, n)
         Per job what :func:`measure` found, a row a metric; NaN where there was no application level.
+    capacity_ns : float
+        Cores of the machine × makespan.
+    detail : bool
+        Whether to find ``distribution``, too.
 
     Returns
     -------
     dict
-        ``tasks``, ``chunks`` (totals) and mean and maximum of ``imbalance`` and ``cov`` over jobs; the last four are
-        None where no job had an application level. With ``loops`` also ``distribution``: for each of
-        :data:`LOOP_METRICS` a dict with ``mean``, ``median``, ``p10``, ``p90`` and ``max`` over the jobs that have it
-        (percentiles linear between neighbours), each None where no job has.
+        ``tasks``, ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
+        ``computing_utilisation``, the time that cores spent in tasks over ``capacity_ns``; the last five are None where no
+        job had an application level. ``distribution`` is, for each of :data:`LOOP_METRICS`, a dict with ``mean``,
+        ``median``, ``p10``, ``p90`` and ``max`` over the jobs that have it (percentiles linear between neighbours), each
+        None where no job has.
     """
     known = ~np.isnan(imbalance)
     some = bool(known.any())
@@ -204,8 +215,9 @@ def application_metrics(
         "max_imbalance": float(imbalance[known].max()) if some else None,
         "mean_cov": float(cov[known].mean()) if some else None,
         "max_cov": float(cov[known].max()) if some else None,
+        "computing_utilisation": float(np.nansum(loops[_COMPUTING])) / capacity_ns if some and capacity_ns else None,
     }
-    if loops is not None:
+    if detail:
         names = [name for name, _ in LOOP_METRICS]
         figures["distribution"] = {name: distribution(row) for name, row in zip(names, loops, strict=True)}
     return figures

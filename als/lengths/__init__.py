@@ -12,7 +12,19 @@ from dataclasses import fields
 import numpy as np
 
 from als.lengths.bimodal import Bimodal
-from als.lengths.contract import COUNT, FILL, NEXT_LENGTH, NORMAL, SCALED, LengthModel, Lengths, length_kernel
+from als.lengths.contract import (
+    COUNT,
+    DRAWS,
+    FILL,
+    NEXT_LENGTH,
+    NORMAL,
+    SCALED,
+    WORK,
+    WORK_NORMAL,
+    LengthModel,
+    Lengths,
+    length_kernel,
+)
 from als.lengths.correlated import Correlated
 from als.lengths.equal import Equal
 from als.lengths.exponential import Exponential
@@ -25,16 +37,19 @@ from als.lengths.triangular import DECREASING, INCREASING
 from als.lengths.uniform import Uniform
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import VARIATION
-from traces.base.errors import InputError
-from traces.base.parameterised import at_its_place, parameterised
+from traces.base.errors import InputError, one_of
+from traces.base.parameterised import at_its_place, parameterised, without_parameter
 
 __all__ = [
     "COUNT",
+    "DRAWS",
     "FILL",
     "LENGTHS",
     "NEXT_LENGTH",
     "NORMAL",
     "SCALED",
+    "WORK",
+    "WORK_NORMAL",
     "LengthModel",
     "Lengths",
     "check_variation",
@@ -42,6 +57,9 @@ __all__ = [
     "lengths",
     "takes_variation",
 ]
+
+#: The parameter that every distribution has.
+_DRAW = "draw"
 
 LENGTHS: dict[str, Lengths] = {
     "equal": Equal(),
@@ -66,7 +84,8 @@ def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = V
     ----------
     spec : str
         A name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-        ``:key=value,key=value`` behind it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``.
+        ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes
+        ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
     where : str
         The option it was given in, for the error.
     variation : float
@@ -81,9 +100,12 @@ def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = V
     """
     variation = VARIATION.check(variation)
     with at_its_place(where):
+        spec, draw = without_parameter(spec or "normal", _DRAW, where, "lengths")
+        if draw is not None and draw not in DRAWS:
+            raise one_of("draw of task lengths", draw, DRAWS, where)
         found, is_ours = parameterised(
             "distribution of task lengths",
-            spec or "normal",
+            spec,
             LENGTHS,
             "twolevel.lengths",
             Lengths,
@@ -91,8 +113,10 @@ def lengths(spec: str, where: str = LENGTHS_OPTION.name, *, variation: float = V
             from_file=FromFile,
             made=LengthModel,
             noun="lengths",
+            shared=(_DRAW,),
         )
-        return found.lengths(variation) if is_ours else _tried(found.lengths(variation))
+        model = found.lengths(variation) if is_ours else _tried(found.lengths(variation))
+        return model if draw is None else model.with_draw(draw)
 
 
 def takes_variation(spec: str, variation: float = 0.1, where: str = LENGTHS_OPTION.name) -> bool:

@@ -7,7 +7,7 @@ The function is compiled (:func:`length_kernel`)::
 ``k``
     The task, 0, 1, … in the order of the loop; 0 tells that a loop begins.
 ``n``
-    How many tasks the loop has, or, where tasks are drawn until the work is reached, about how many.
+    How many tasks the loop has; with the paper's draw, about how many.
 ``mean``
     What the lengths' mean should be, in GFLOP.
 ``params``
@@ -22,24 +22,31 @@ The function is compiled (:func:`length_kernel`)::
 The answer is the task's length in GFLOP. The function must not raise, since compiled code has nobody to catch it, and it
 makes no arrays.
 
-How the answers become a loop of the work L that it should have, says :attr:`LengthModel.mode`:
+:attr:`LengthModel.mode` says how the answers become a loop of the work L that it should have:
 
+``WORK``
+    Exactly n tasks, multiplied by the factor that makes their sum L. Their durations are whole nanoseconds of which none is
+    lost (:func:`als.lengths.draw.draw_loop`). A length that is not above 0 is drawn again, for the same ``k``.
 ``FILL``
-    Tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number varies a little. A length
-    that is not above 0 is drawn again, for the same ``k``.
-``NORMAL``
-    As ``FILL``, for the normal distribution, of the coefficient of variation ``params[0]``: the rule is not called, since a
-    call through a pointer takes longer than such a draw.
+    The paper's draw: tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number varies
+    a little and the work exceeds L. A length that is not above 0 is drawn again, for the same ``k``.
+``WORK_NORMAL``, ``NORMAL``
+    As ``WORK`` and ``FILL``, for the normal distribution, of the coefficient of variation ``params[0]``: the rule is not
+    called, since a call through a pointer takes longer than such a draw.
 ``COUNT``
     Exactly n tasks, as they come.
 ``SCALED``
-    Exactly n tasks, all multiplied by the number that makes L of their sum; ``mean`` need not be looked at.
+    Exactly n tasks, multiplied by the factor that makes their sum L, without rounding to nanoseconds; the rule may ignore
+    ``mean``. For patterns, which have nothing random.
+
+``--lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, and between the two of the normal
+distribution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -52,19 +59,28 @@ from traces.compiled import Array, own, types
 
 __all__ = [
     "COUNT",
+    "DRAWS",
     "FILL",
     "MAX_COV",
     "MAX_TASKS_PER_JOB",
     "NEXT_LENGTH",
     "NORMAL",
     "SCALED",
+    "WORK",
+    "WORK_NORMAL",
     "LengthModel",
     "Lengths",
     "length_kernel",
 ]
 
 # How the lengths become a loop.
-FILL, COUNT, SCALED, NORMAL = 0, 1, 2, 3
+FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL = range(6)
+
+#: The ways in which random lengths become a loop, by the word after ``draw=``, and the mode that each makes of another.
+DRAWS = {
+    "work": {FILL: WORK, NORMAL: WORK_NORMAL},
+    "paper": {WORK: FILL, WORK_NORMAL: NORMAL},
+}
 
 #: Largest coefficient of variation (standard deviation over mean) that may be asked for; the paper studies 0 to 0.25.
 MAX_COV = VARIATION.highest
@@ -124,10 +140,10 @@ class LengthModel:
     memo_size : int
         How many numbers it keeps along a loop, >= 0.
     mode : int
-        ``FILL``, ``COUNT``, ``SCALED`` or ``NORMAL``.
+        ``WORK``, ``FILL``, ``COUNT``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``.
     count : int or None
         The only number of tasks that a loop has, whatever its cores; None: as many as the run says. Not
-        with ``FILL``.
+        with ``FILL`` or ``NORMAL``.
     cov : float or None
         Standard deviation over mean that it has before lengths that are not above 0 are drawn again; None: unknown, or
         another for each n.
@@ -143,7 +159,7 @@ class LengthModel:
     params: tuple[float, ...] = ()
     pattern: Array = field(default_factory=lambda: np.empty(0))
     memo_size: int = 0
-    mode: int = FILL
+    mode: int = WORK
     count: int | None = None
     cov: float | None = None
     source: str = ""
@@ -158,7 +174,7 @@ class LengthModel:
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{where}: params {shown(self.params)}; allowed: numbers") from None
         whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
-        whole(f"{where}: mode", self.mode, FILL, NORMAL)
+        whole(f"{where}: mode", self.mode, FILL, WORK_NORMAL)
         if self.count is not None:
             whole(f"{where}: count", self.count, 1, MAX_TASKS_PER_JOB)
             if self.fills:
@@ -170,6 +186,14 @@ class LengthModel:
     def lengths(self, variation: float) -> LengthModel:
         """Itself, whatever the run's variation."""
         return self
+
+    def with_draw(self, draw: str) -> LengthModel:
+        """The model whose random lengths become a loop in the way that a key of :data:`DRAWS` names.
+
+        Equal lengths and patterns are not drawn: they stay the same.
+        """
+        mode = DRAWS[draw].get(self.mode)
+        return self if mode is None else replace(self, mode=mode)
 
     @property
     def fills(self) -> bool:

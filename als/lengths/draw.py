@@ -14,10 +14,13 @@ from als.lengths.contract import (
     NEXT_LENGTH,
     NORMAL,
     SCALED,
+    WORK,
+    WORK_NORMAL,
     LengthModel,
 )
 from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS
 from traces.compiled import Array, as_value, caller, compiled, function_table
 from traces.kernels.signatures import Entry, Floats, Ints, Words
 
@@ -31,6 +34,81 @@ IMPOSSIBLE = -2
 _MOST_REDRAWN = 10_000
 
 _call = caller(NEXT_LENGTH)
+
+
+@compiled(merged=True)
+def _next_positive(
+    keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
+    is_normal: bool, k: int, n: int, mean_gflop: float,
+) -> float:  # fmt: skip
+    """The next length above 0; 0 if there is none."""
+    for _ in range(_MOST_REDRAWN):
+        if is_normal:
+            length = mean_gflop + params[0] * mean_gflop * normal_from_word(next_word(keys, cursor, words))
+        else:
+            length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
+        if length > 0.0 and length < math.inf:
+            return float(length)
+    return 0.0
+
+
+@compiled(inner=True)
+def _correct_sum(lengths: Floats, n: int, missing: int, short: int) -> None:
+    """Spread ``missing`` ns over durations in whole ns, or take them away; ``short`` of these are 1 ns, and stay so."""
+    if missing > 0:
+        each, more = missing // n, missing % n
+        for k in range(n if each > 0 else more):
+            lengths[k] += each + (1 if k < more else 0)
+        return
+    surplus = -missing
+    while surplus > 0 and short < n:
+        each, more = surplus // (n - short), surplus % (n - short)
+        for k in range(n):
+            if each == 0 and more == 0:
+                break
+            if lengths[k] > 1.0:
+                taken = min(each + (1 if more > 0 else 0), int(lengths[k]) - 1)
+                more = max(more - 1, 0)
+                lengths[k] -= taken
+                surplus -= taken
+                if lengths[k] <= 1.0:
+                    short += 1
+
+
+@compiled(inner=True)
+def _keep_work(
+    lengths: Floats, n: int, drawn_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float
+) -> bool:
+    """Scale lengths of the sum ``drawn_gflop`` to the work of the loop; returns whether that is possible."""
+    whole = math.floor(core_ns)
+    rest = np.rint((core_ns - whole) * n_cores)
+    total_ns = float(whole) * n_cores + rest
+    # A loop with less than 1 ns for each task has no whole ns to keep: each task takes 1 ns in any case.
+    in_ns = total_ns >= n
+    factor = (total_ns if in_ns else total_gflop) / drawn_gflop
+    if not (factor > 0.0 and factor < math.inf):
+        return False
+    if not in_ns:
+        for k in range(n):
+            lengths[k] *= factor
+            if not lengths[k] > 0.0:
+                return False
+        return True
+    # Products and sums may exceed 64 bits. They wrap, and the difference that remains is right again.
+    missing, short, longest = int(n_cores) * int(whole) + int(rest), 0, 0.0
+    for k in range(n):
+        ns = np.rint(lengths[k] * factor)
+        if ns <= 1.0:
+            ns = 1.0
+            short += 1
+        lengths[k] = ns
+        longest = max(longest, ns)
+        missing -= int(ns)
+    if missing != 0 and longest < MAX_NS:  # beyond, the run ends with an error
+        _correct_sum(lengths, n, missing, short)
+    for k in range(n):
+        lengths[k] = speed_gflops * (lengths[k] / 1e9)
+    return True
 
 
 @compiled()
@@ -47,11 +125,19 @@ def draw_loop(
     n: int,
     mean_gflop: float,
     total_gflop: float,
+    n_cores: int,
+    core_ns: float,
+    speed_gflops: float,
 ) -> int:
     """Draw the task lengths of one loop.
 
     The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets the
     cursor to the beginning (:func:`als.streams.start_stream`) once for a job.
+
+    With ``WORK`` and ``WORK_NORMAL`` lengths are scaled to the work of the loop, and their durations at ``speed_gflops`` are
+    rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), the ns that are
+    missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
+    the same number for each task, and 1 more for the first ones of them.
 
     Parameters
     ----------
@@ -72,6 +158,12 @@ def draw_loop(
         then takes the recorded run time to the nanosecond.
     total_gflop : float
         What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding (``SCALED``).
+    n_cores : int
+        P.
+    core_ns : float
+        Time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns.
+    speed_gflops : float
+        At which durations are whole ns.
 
     Returns
     -------
@@ -80,30 +172,32 @@ def draw_loop(
         finite are not.
     """
     memo[:] = 0.0
+    is_normal = mode in (NORMAL, WORK_NORMAL)
+    stream = keys, cursor, words, memo, entry, params, pattern, is_normal
+    reached = 0.0
     if mode in (FILL, NORMAL):
-        deviation = params[0] * mean_gflop if mode == NORMAL else 0.0
-        reached, at, drawn_in_vain = 0.0, 0, 0
+        at = 0
         while True:
-            if mode == NORMAL:
-                length = mean_gflop + deviation * normal_from_word(next_word(keys, cursor, words))
-            else:
-                length = _call(entry, (at, n, mean_gflop, params, pattern, memo, keys, cursor, words))
-            if length > 0.0 and length < math.inf:
-                if at == lengths.size:
-                    return NO_ROOM
-                lengths[at] = length
-                at += 1
-                reached += length
-                if reached >= total_gflop:
-                    return at
-                drawn_in_vain = 0
-            else:
-                drawn_in_vain += 1
-                if drawn_in_vain == _MOST_REDRAWN:
-                    return IMPOSSIBLE
+            length = _next_positive(*stream, at, n, mean_gflop)
+            if length == 0.0:
+                return IMPOSSIBLE
+            if at == lengths.size:
+                return NO_ROOM
+            lengths[at] = length
+            at += 1
+            reached += length
+            if reached >= total_gflop:
+                return at
     if n > lengths.size:
         return NO_ROOM
-    reached = 0.0
+    if mode in (WORK, WORK_NORMAL):
+        for k in range(n):
+            length = _next_positive(*stream, k, n, mean_gflop)
+            if length == 0.0:
+                return IMPOSSIBLE
+            lengths[k] = length
+            reached += length
+        return n if _keep_work(lengths, n, reached, total_gflop, n_cores, core_ns, speed_gflops) else IMPOSSIBLE
     for k in range(n):
         length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
         if not (length > 0.0 and length < math.inf):
@@ -147,7 +241,18 @@ def _called(model: LengthModel) -> tuple[Any, Array]:
     return function_table([kernel])[0], np.array(model.params, np.float64)
 
 
-def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, total_gflop: float) -> Array:
+def drawn(
+    model: LengthModel,
+    seed: int,
+    job: int,
+    n: int,
+    mean_gflop: float,
+    total_gflop: float,
+    *,
+    n_cores: int = 1,
+    core_ns: float = 0.0,
+    speed_gflops: float = 1.0,
+) -> Array:
     """The task lengths of a job that has one loop, float64 in GFLOP.
 
     Parameters
@@ -157,8 +262,8 @@ def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, to
         Key of the job's stream.
     n : int
         How many tasks it is to have (P·K).
-    mean_gflop, total_gflop : float
-        As for :func:`draw_loop`.
+    mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
+        As for :func:`draw_loop`; without the last three, durations are not rounded to ns.
 
     Raises
     ------
@@ -171,11 +276,13 @@ def drawn(model: LengthModel, seed: int, job: int, n: int, mean_gflop: float, to
     memo = np.empty(model.memo_size)
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    size, n, pattern, mode = room(model, n), model.tasks(n), model.pattern, model.mode
+    size, n = room(model, n), model.tasks(n)
+    stream, of_model = (keys, cursor, words, memo), (entry, params, model.pattern)
+    in_ns = n_cores, core_ns, speed_gflops
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)
-        stop = draw_loop(lengths, keys, cursor, words, memo, entry, params, pattern, mode, n, mean_gflop, total_gflop)
+        stop = draw_loop(lengths, *stream, *of_model, model.mode, n, mean_gflop, total_gflop, *in_ns)
         if stop >= 0:
             return lengths[:stop]
         if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:

@@ -17,6 +17,7 @@ import numpy as np
 from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, SCALED, LengthModel
 from als.lengths.pattern import pattern_lengths
 from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 
 __all__ = ["UNITS", "FromFile", "read_lengths"]
@@ -75,7 +76,7 @@ def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
 
 def _length(text: str, where: str) -> float:
     try:
-        value = math.nan if "_" in text else float(text)  # Python takes 1_000 for a number
+        value = parse_real(text)
     except ValueError:
         value = math.nan
     if math.isnan(value):

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from als.lengths.contract import NEXT_LENGTH, NORMAL, LengthModel
+from als.lengths.contract import NEXT_LENGTH, NORMAL, WORK_NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from traces.trials.apart import rule_answers, try_rule
 from traces.trials.fences import Fences
@@ -26,7 +26,7 @@ def try_out(model: LengthModel) -> None:
         If it raises, writes outside ``params``, ``pattern`` or ``memo``, is killed, or is not made by ``length_kernel``.
     """
     who = f"lengths {model.name}"
-    if model.mode == NORMAL:
+    if model.mode in (NORMAL, WORK_NORMAL):
         return  # its rule is not called
     try_rule(who, model.next_length, NEXT_LENGTH, "next_length with length_kernel", lambda: _draw_loop(who, model))
 

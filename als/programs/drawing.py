@@ -10,6 +10,7 @@ from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable
 from als.lengths.draw import NO_ROOM, draw_loop
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
 from traces.algorithms.copying import copy_first
+from traces.base.time import duration_ns
 from traces.compiled import caller, compiled
 from traces.hooks import Hooks
 from traces.kernels.signatures import Floats, Ints, Ints2
@@ -117,8 +118,9 @@ def _draw_graph(
 
 @compiled(inner=True)
 def _draw_lengths(
-    lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, n_cores: int, core_gflop: float
-) -> int:
+    lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, n_cores: int, core_gflop: float,
+    core_ns: float, speed_gflops: float,
+) -> int:  # fmt: skip
     """Draw a part that is a loop; returns the index after its last task, or what went wrong."""
     place, a_core = table.phases[phase, PHASE_LENGTHS], table.phases[phase, PHASE_TASKS_PER_CORE]
     row = table.lengths[place]
@@ -131,7 +133,8 @@ def _draw_lengths(
     else:
         n = n_cores * a_core
     stream = room.keys, room.cursor, room.words, room.memo
-    drawn = draw_loop(lengths[at:], *stream, table.calls[place], params, pattern, row[_MODE], n, mean, total)
+    of_model = table.calls[place], params, pattern, row[_MODE]
+    drawn = draw_loop(lengths[at:], *stream, *of_model, n, mean, total, n_cores, core_ns, speed_gflops)
     return int(at + drawn if drawn >= 0 else drawn)
 
 
@@ -146,6 +149,7 @@ def draw_program(
     room: DrawingRoom,
     n_cores: int,
     core_gflop: float,
+    speed_gflops: float,
     bytes_per_gflop: float,
 ) -> int:
     """Draw the tasks of a job, part by part.
@@ -167,6 +171,8 @@ def draw_program(
         P.
     core_gflop : float
         Its length over P, L/P, GFLOP.
+    speed_gflops : float
+        Of the machine's slowest core, GFLOP/s: the speed at which a job computes L/P in its recorded run time.
     bytes_per_gflop : float
         How many bytes take as long as a GFLOP of work, for graphs that say how much they communicate.
 
@@ -181,6 +187,7 @@ def draw_program(
     start_stream(room.work_cursor, GRAPH_WORK)
     phase_first, phase_stop = table.programs[place, PHASE_FIRST], table.programs[place, PHASE_STOP]
     steps, redraw = table.programs[place, _STEPS], table.programs[place, _REDRAW] != 0
+    run_ns = float(duration_ns(core_gflop, speed_gflops))
     part = at = 0
     part_first[0] = room.first[0] = 0
     for step in range(steps):
@@ -198,7 +205,8 @@ def draw_program(
                 total = a_core * n_cores
                 stop = _draw_graph(lengths, at, table, phase, room, part, n_cores, total, bytes_per_gflop)
             else:
-                stop = _draw_lengths(lengths, at, table, phase, room, n_cores, a_core)
+                core_ns = run_ns * table.shares[phase] / steps
+                stop = _draw_lengths(lengths, at, table, phase, room, n_cores, a_core, core_ns, speed_gflops)
             if stop < 0:
                 part_first[0] = phase - phase_first
                 return int(stop)

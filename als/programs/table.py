@@ -264,7 +264,14 @@ class DrawnProgram(NamedTuple):
 
 
 def drawn_program(
-    programs: Programs, place: int, seed: int, job: int, n_cores: int, core_gflop: float, bytes_per_gflop: float
+    programs: Programs,
+    place: int,
+    seed: int,
+    job: int,
+    n_cores: int,
+    core_gflop: float,
+    speed_gflops: float,
+    bytes_per_gflop: float,
 ) -> DrawnProgram:
     """The tasks of one job, and what they need of each other.
 
@@ -273,7 +280,7 @@ def drawn_program(
     programs : Programs
     place : int
         The job's program.
-    seed, job, n_cores, core_gflop, bytes_per_gflop
+    seed, job, n_cores, core_gflop, speed_gflops, bytes_per_gflop
         As for :func:`draw_program`.
 
     Raises
@@ -286,7 +293,8 @@ def drawn_program(
     while True:
         edges = new_drawing_room(n_edges, programs.most_parts, memo=memo, has_graph=has_graph)
         lengths, key = np.empty(size), (place, np.uint64(seed), job)
-        n = draw_program(lengths, part_first, programs.table, *key, edges, n_cores, core_gflop, bytes_per_gflop)
+        work = n_cores, core_gflop, speed_gflops, bytes_per_gflop
+        n = draw_program(lengths, part_first, programs.table, *key, edges, *work)
         if n >= 0:
             first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
             parts = steps * (stop - first)

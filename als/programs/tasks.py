@@ -1,9 +1,9 @@
-"""A job's tasks: lengths drawn from a normal distribution until they make up the job (two-level paper, section 5.1).
+"""A job's tasks: lengths drawn from a normal distribution and scaled to the work of the job.
 
-A job of length L GFLOP on P cores, with K tasks a core, has a mean task length of L/(P·K). Lengths are drawn from
-Normal(mean, variation·mean), non-positive draws are drawn again, and tasks are added until their sum reaches L; so their
-number varies a little. With variation 0 there are exactly P·K tasks of the mean length. Other distributions:
-:mod:`als.lengths`.
+A job of length L GFLOP on P cores, with K tasks per core, has P·K tasks of the mean length L/(P·K). Lengths are drawn from
+Normal(mean, variation·mean), non-positive draws are drawn again, and all are scaled so that their sum is L. With variation 0
+all have the mean length. The two-level paper (section 5.1) draws tasks until their sum reaches L (``normal:draw=paper``).
+Other distributions: :mod:`als.lengths`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from als.lengths.draw import drawn
 from als.options import LENGTHS, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError
 from traces.base.shared_options import SEED
+from traces.base.time import duration_ns
 from traces.compiled import Array
 
 __all__ = ["MAX_TASKS_PER_JOB", "MAX_VARIATION", "TaskModel", "drawn_lengths"]
@@ -38,7 +39,7 @@ class TaskModel:
     seed : int
         0 to 2**64 - 1. A job's tasks depend on the seed and its job number alone.
     distribution : str
-        What :func:`als.lengths.lengths` takes; empty: ``normal``, as in the paper.
+        What :func:`als.lengths.lengths` takes; empty: ``normal``.
 
     Raises
     ------
@@ -74,7 +75,7 @@ class TaskModel:
                 f"{int(cores[row]) * self.tasks_per_core} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job"
             )
 
-    def lengths(self, job: int, cores: int, core_gflop: float) -> Array:
+    def lengths(self, job: int, cores: int, core_gflop: float, speed_gflops: float) -> Array:
         """The task lengths of one job.
 
         Parameters
@@ -85,6 +86,8 @@ class TaskModel:
             P, the number of its cores.
         core_gflop : float
             Its length over P, L/P, in GFLOP: core speed times run time.
+        speed_gflops : float
+            This core speed, GFLOP/s.
 
         Returns
         -------
@@ -98,6 +101,9 @@ class TaskModel:
             cores * self.tasks_per_core,
             core_gflop / self.tasks_per_core,
             core_gflop * cores,
+            n_cores=cores,
+            core_ns=float(duration_ns(core_gflop, speed_gflops)),
+            speed_gflops=speed_gflops,
         )
 
 
@@ -106,7 +112,18 @@ def _normal(variation: float) -> LengthModel:
     return length_model("normal", variation=variation)
 
 
-def drawn_lengths(seed: int, job: int, n: int, mean_gflop: float, variation: float, total_gflop: float) -> Array:
+def drawn_lengths(
+    seed: int,
+    job: int,
+    n: int,
+    mean_gflop: float,
+    variation: float,
+    total_gflop: float,
+    *,
+    n_cores: int = 1,
+    core_ns: float = 0.0,
+    speed_gflops: float = 1.0,
+) -> Array:
     """The task lengths of one job, float64, of normal lengths: what the protocol calls a recipe.
 
     Parameters
@@ -114,8 +131,11 @@ def drawn_lengths(seed: int, job: int, n: int, mean_gflop: float, variation: flo
     seed, job : int
         Key of the job's stream.
     n : int
-        Number of tasks where variation is 0: P·K.
+        Number of tasks: P·K.
     mean_gflop, variation, total_gflop : float
         L/(P·K), the standard deviation over it, and L.
+    n_cores, core_ns, speed_gflops
+        As for :func:`als.lengths.draw.draw_loop`; without them, durations are not rounded to ns.
     """
-    return drawn(_normal(variation), seed, job, n, mean_gflop, total_gflop)
+    in_ns = {"n_cores": n_cores, "core_ns": core_ns, "speed_gflops": speed_gflops}
+    return drawn(_normal(variation), seed, job, n, mean_gflop, total_gflop, **in_ns)

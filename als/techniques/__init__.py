@@ -30,6 +30,7 @@ from als.techniques.fixed.tfss import TFSS
 from als.techniques.fixed.tss import TSS
 from als.techniques.fixed.viss import VISS
 from als.techniques.fixed.wf import WF
+from als.techniques.openmp import from_openmp, rejoin_chunks
 from als.techniques.selection import PREFIX, Selection
 from traces.base.errors import InputError, shown
 from traces.base.naming import split_names, split_parameters, with_parameters
@@ -86,8 +87,8 @@ TECHNIQUES: dict[str, Technique] = {
 def split_techniques(text: str) -> list[str]:
     """The techniques of a list separated by commas.
 
-    A comma before ``key=`` belongs to the parameters of the technique before it. A selection takes all that follows it,
-    unless its candidates stand in parentheses.
+    A comma before ``key=`` belongs to the parameters of the technique before it, and one before a number to an OpenMP
+    schedule, as in ``static,4``. A selection takes all that follows it, unless its candidates stand in parentheses.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def split_techniques(text: str) -> list[str]:
     ['ss', 'select:gss,fac']
     """
     names: list[str] = []
-    for name in split_names(text):
+    for name in rejoin_chunks(split_names(text)):
         if names and names[-1].startswith(PREFIX) and "(" not in names[-1]:
             names[-1] += f",{name}"
         else:
@@ -113,7 +114,8 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     name : str
         A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
         ``:key=value,key=value`` behind it (what a file or a package gives is a :class:`Technique`, or a class in plain
-        Python as in ``als.techniques.python_technique``); or ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
+        Python as in ``als.techniques.python_technique``); a schedule in OpenMP's words, as ``dynamic,4``; or
+        ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
     where : str
         The option it was given in, for the error.
     also : tuple of str
@@ -128,6 +130,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
     """
     if name.startswith(PREFIX):
         return _selection(name, where)
+    name = from_openmp(name, where)
     plain, text = split_parameters(name)
     known, colon, rest = name.partition(":")
     if colon and not text and known in TECHNIQUES:
@@ -169,7 +172,7 @@ def _selection(name: str, where: str) -> Selection:
     key, equals, value = last.partition("=")
     if comma and equals and key.strip() == "every":
         every_ns, text = parse_duration_ns(value, f"{where}: {name}: every"), before
-    candidates, written = [], split_names(text)
+    candidates, written = [], rejoin_chunks(split_names(text))
     for candidate in written:
         found = technique(candidate, where=where)
         if isinstance(found, Selection):

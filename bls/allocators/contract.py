@@ -46,10 +46,13 @@ class PlacementRequest(State):
         How many cores each host offers. Only for allocators that say ``by_hosts``; empty for others. For an allocator that
         says ``whole_hosts`` the trimming to other resources is here only, and not in ``words``: a host may be offered whole
         and yet count for a part of its cores.
-    switch_lo, switch_hi : int64
-        The switches of a tree network, each by the half-open range of hosts below it: first the leaf switches, which have
-        every host below them, each below one; then those of the next level, and so on, each level by host number. Empty
-        where the platform names none.
+    switch_lo, switch_hi, switch_level : int64 (S,)
+        The switches of a tree network. Switch s is above the hosts ``switch_hosts[switch_lo[s]:switch_hi[s]]``. First come
+        the leaf switches, of level 0, which have every host below them, each below one; then the switches of the next
+        level, and so on, each level by its lowest hosts. Empty where the platform names none.
+    switch_hosts : int64 (H,)
+        All hosts, tree by tree, so that the hosts below a switch follow one another; the hosts of a leaf ascend. It is
+        0 … H - 1 where each switch has neighbours only. Empty where the platform names no switches.
     wanted_lo, wanted_hi : int64
         The cores that the job asks for by number, ascending intervals; empty for nearly every workload.
     parameters : int64
@@ -70,6 +73,8 @@ class PlacementRequest(State):
     host_free: Ints
     switch_lo: Ints
     switch_hi: Ints
+    switch_level: Ints
+    switch_hosts: Ints
     wanted_lo: Ints
     wanted_hi: Ints
     parameters: Ints

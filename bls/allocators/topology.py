@@ -1,7 +1,8 @@
 """Topology-aware: few leaf switches, as Slurm's topology/tree plug-in chooses them.
 
 A host's usable cores are those that it offers, rounded down to a multiple of ``unit_cores``; a switch's are those of all
-hosts below it. The whole machine counts as one more switch, above all; without switches it is the one leaf.
+hosts below it. The whole machine counts as one more switch, above all; without switches it is the one leaf. Switches of a
+level are numbered by their lowest hosts.
 
 1. The switch. Levels are gone through from the leaves up. A switch holds the job if its usable cores are ``n_cores`` or
    more; with a ``limit`` above 0, only if those of the ``limit`` leaf switches below it that have most of them are. At
@@ -30,18 +31,9 @@ from traces.compiled import Array, compiled
 __all__ = ["TOPOLOGY"]
 
 
-@compiled(inner=True)
-def _level_stop(switch_lo: Array, switch_hi: Array, first: int) -> int:
-    """Where the level that begins at switch number `first` ends: the next one goes back to a host that this one has."""
-    stop = first + 1
-    while stop < switch_lo.size and switch_lo[stop] >= switch_hi[stop - 1]:
-        stop += 1
-    return stop
-
-
 @compiled(inner=True, makes_arrays=True)
 def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:
-    """The leaf switches with hosts lo … hi-1, most usable cores first, equals by number; and their usable cores."""
+    """The leaf switches within places lo … hi-1, most usable cores first, equals by number; and their usable cores."""
     n_leaves = leaf_lo.size
     keys = np.empty(n_leaves, np.int64)
     n = 0
@@ -70,12 +62,14 @@ def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 @compiled(inner=True, makes_arrays=True)
 def _switch(request: PlacementRequest, leaf_lo: Array, leaf_hi: Array, sums: Array) -> tuple[int, int]:
-    """Step 1: the hosts of the switch; (0, 0) if none holds the job."""
-    switch_lo, switch_hi, n_cores, limit = request.switch_lo, request.switch_hi, request.n_cores, request.limit
+    """Step 1: the places of the switch's hosts; (0, 0) if none holds the job."""
+    switch_lo, switch_hi, level = request.switch_lo, request.switch_hi, request.switch_level
+    n_cores, limit = request.n_cores, request.limit
     stop = 0
     while stop < switch_lo.size:
         first = stop
-        stop = _level_stop(switch_lo, switch_hi, first)
+        while stop < switch_lo.size and level[stop] == level[first]:
+            stop += 1
         found = -1
         fewest = 0
         for switch in range(first, stop):
@@ -118,26 +112,37 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 @compiled(PLACE, makes_arrays=True)
 def _place(request: PlacementRequest) -> int:
     """The rule; see the module."""
-    host_free, switch_lo, switch_hi = request.host_free, request.switch_lo, request.switch_hi
-    n_hosts, unit_cores = host_free.size, request.unit_cores
-    sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts before each
-    for host in range(n_hosts):
-        sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
-    if switch_lo.size > 0:
-        n_leaves = _level_stop(switch_lo, switch_hi, 0)
-        leaf_lo = switch_lo[:n_leaves]
-        leaf_hi = switch_hi[:n_leaves]
+    host_free, hosts, unit_cores = request.host_free, request.switch_hosts, request.unit_cores
+    n_hosts, n_leaves = host_free.size, 0
+    while n_leaves < request.switch_level.size and request.switch_level[n_leaves] == 0:
+        n_leaves += 1
+    leaf_of = np.zeros(n_hosts, np.int64)
+    sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts at the places before each
+    if n_leaves > 0:
+        leaf_lo = request.switch_lo[:n_leaves]
+        leaf_hi = request.switch_hi[:n_leaves]
+        for leaf in range(n_leaves):
+            for place in range(leaf_lo[leaf], leaf_hi[leaf]):
+                leaf_of[hosts[place]] = leaf
+        for place in range(n_hosts):
+            sums[place + 1] = sums[place] + usable(host_free[hosts[place]], unit_cores)
     else:
         leaf_lo = np.zeros(1, np.int64)
         leaf_hi = np.full(1, n_hosts, np.int64)
+        for host in range(n_hosts):
+            sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
     lo, hi = _switch(request, leaf_lo, leaf_hi, sums)
     if lo == hi:
         return 0
     share = _shares(leaf_lo, leaf_hi, sums, lo, hi, request.n_cores)
     n_out = 0
-    for leaf in range(leaf_lo.size):
-        if share[leaf] > 0:
-            n_out, _ = take_in_order(request, leaf_lo[leaf], leaf_hi[leaf], share[leaf], n_out)
+    host = 0
+    while host < n_hosts:  # neighbours on one leaf give together what is missing from it
+        first = host
+        while host < n_hosts and leaf_of[host] == leaf_of[first]:
+            host += 1
+        if share[leaf_of[first]] > 0:
+            n_out, share[leaf_of[first]] = take_in_order(request, first, host, share[leaf_of[first]], n_out)
     return n_out
 
 

@@ -52,6 +52,8 @@ def _ask(who: str, allocator: Allocator) -> None:
             host_free=host_free if allocator.by_hosts else none,
             switch_lo=none,
             switch_hi=none,
+            switch_level=none,
+            switch_hosts=none,
             wanted_lo=none,
             wanted_hi=none,
             parameters=np.array(allocator.parameters, np.int64),

@@ -30,6 +30,7 @@ import numpy as np
 from bls.workloads.calendar import Calendar, header_facts
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
+from traces.base.ranges import parse_real
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
@@ -76,7 +77,7 @@ def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
 
 def _speed(text: str | None) -> float | None:
     try:
-        value = float(text or "")
+        value = parse_real((text or "").strip())
     except ValueError:
         return None
     return value if 0.0 < value < math.inf else None

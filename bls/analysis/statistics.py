@@ -6,8 +6,6 @@ between two jobs is interpolated linearly between them, as the median is.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +26,6 @@ __all__ = [
     "arrivals",
     "estimates",
     "members",
-    "names_in",
     "percentiles",
     "spread",
     "users",
@@ -42,8 +39,6 @@ _PARTS = 20
 _AT_LIMIT = 0.01
 
 _POPULAR, _TOP_USERS = 20, 10
-
-_NAMED = re.compile(r";\s*(Queue|Partition|QOS):\s*(-?[0-9]{1,18})\s+(\S.*)")
 
 
 @dataclass(frozen=True)
@@ -267,16 +262,6 @@ def members(numbers: Array, work: Array, names: dict[int, str] | None = None) ->
     order = np.lexsort((values, -jobs))
     rows = zip(values[order].tolist(), jobs[order].tolist(), done[order].tolist(), strict=True)
     return tuple(Members(number, (names or {}).get(number, ""), n, core_s) for number, n, core_s in rows)
-
-
-def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
-    """What a header calls numbers in lines such as ``; Queue: 1 batch``; ``kind`` is Queue, Partition or QOS."""
-    found: dict[int, str] = {}
-    for comment in header:
-        match = _NAMED.match(comment)
-        if match and match[1] == kind:
-            found.setdefault(int(match[2]), "".join(c if c.isprintable() else "?" for c in match[3].strip()))
-    return found
 
 
 def users(workload: Workload, work: Array) -> Users | None:

@@ -21,6 +21,7 @@ Times are durations since time 0 or whole seconds; a window lasts from its begin
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ import numpy as np
 
 from bls.machine.partitions import interval_columns
 from bls.machine.switches import printable_name
+from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown
@@ -46,6 +48,8 @@ __all__ = ["KINDS", "Window", "Windows", "load_windows", "parse_windows", "windo
 
 #: What a window is.
 KINDS = ("maintenance", "reservation")
+
+_NUMBERS = re.compile(r"[0-9,\s-]*")
 
 _KEYS = {
     "maintenance": ("name", "begin", "end", "hosts"),
@@ -93,7 +97,8 @@ class Window:
         for key in ("hosts", "cores", "jobs"):
             if not isinstance(getattr(self, key), str):
                 raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: as '0-3 8'")
-            object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
+            if key != "jobs" or _NUMBERS.fullmatch(self.jobs):  # names of jobs are found in the workload
+                object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
         if not 0 <= self.begin_ns < self.end_ns:
             raise InputError(f"end: {format_ns(self.end_ns)} is not after begin, {format_ns(self.begin_ns)}")
         if self.kind == "maintenance" and (self.cores or self.jobs or not self.hosts):
@@ -153,9 +158,10 @@ class Windows(Columns):
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]
+        words = JobWords(workload.numbers_of_ids)
         for w, window in enumerate(self.windows):
             width = int(np.sum((self.core_hi - self.core_lo)[self.core_first[w] : self.core_first[w + 1]]))
-            for lo, hi in parse_intervals(window.jobs, "jobs"):
+            for lo, hi in words.intervals(window.jobs, f"{window}: jobs") if window.jobs else ():
                 first, stop = np.searchsorted(numbers, [lo, hi]).tolist()
                 if hi < OPEN and stop - first < hi - lo:
                     here = set(numbers[first:stop].tolist())
@@ -172,7 +178,7 @@ class Windows(Columns):
 
 def _check_job(workload: Workload, row: int, window: Window, width: int) -> None:
     job, cores = workload.job_id[row], int(workload.cores[row])
-    estimate, submit = int(workload.estimate_ns[row]), int(workload.submit_ns[row])
+    estimate, earliest = int(workload.estimate_ns[row]), int(workload.earliest_ns[row])
     if cores > width:
         raise InputError(f"{window}: job {job} asks for {cores} cores; the reservation has {width}")
     if estimate > window.end_ns - window.begin_ns:
@@ -180,9 +186,10 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
         raise InputError(
             f"{window}: job {job} is estimated to run {format_ns(estimate)}; the reservation lasts {length}"
         )
-    if submit + estimate > window.end_ns:
+    if earliest + estimate > window.end_ns:
+        since = "not to start before" if workload.held[row] else "submitted at"
         raise InputError(
-            f"{window}: job {job}, submitted at {format_ns(submit)} with an estimate of {format_ns(estimate)}, "
+            f"{window}: job {job}, {since} {format_ns(earliest)} with an estimate of {format_ns(estimate)}, "
             f"cannot end before {format_ns(window.end_ns)}"
         )
 

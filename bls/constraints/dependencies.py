@@ -1,6 +1,7 @@
 """Which job waits for which: SWF's preceding jobs and think times as arrays.
 
-A job that names a preceding job becomes eligible at max(submit, end of that job + think time).
+A job that names a preceding job becomes eligible at max(submit, end of that job + think time). Where it names several, the end
+is that of the last of them.
 """
 
 from __future__ import annotations
@@ -26,30 +27,38 @@ class Dependencies(Columns):
     Attributes
     ----------
     depends_on : ndarray, shape (n,)
-        Row of the preceding job, -1 for none.
+        Row of the preceding job, of several the first that the workload has; -1 for none.
     think_ns : ndarray, shape (n,)
         Time from that job's end to the submit; 0 where there is none.
+    waits_for : ndarray, shape (n,)
+        For how many jobs each one waits.
     child_first : ndarray, shape (n + 1,)
         The jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``.
     child_row : ndarray, shape (m,)
         Rows, ascending within a parent.
     missing : int
-        How many jobs name a preceding job that is not in the workload. They do not wait.
+        How many jobs name a preceding job that is not in the workload. They do not wait for it.
     """
 
     depends_on: Array
     think_ns: Array
+    waits_for: Array
     child_first: Array
     child_row: Array
     missing: int
 
     def __len__(self) -> int:
         """How many jobs depend on another."""
-        return len(self.child_row)
+        return int(np.count_nonzero(self.waits_for))
+
+    @property
+    def several(self) -> bool:
+        """Whether a job waits for several others."""
+        return len(self.waits_for) > 0 and int(self.waits_for.max()) > 1
 
 
 def dependencies(workload: Workload) -> Dependencies:
-    """The dependencies that a workload's ``preceding`` and ``think_ns`` say.
+    """The dependencies that a workload's ``preceding``, ``also_preceding`` and ``think_ns`` say.
 
     A preset job runs already, so that it waits for nothing.
 
@@ -59,26 +68,90 @@ def dependencies(workload: Workload) -> Dependencies:
         If jobs wait for each other in a circle; the message names them.
     """
     n = len(workload)
-    asked = (workload.preceding >= 0) & (workload.preset == 0)
     by_number = np.argsort(workload.job_id)
+    child, named = _links(workload)
     numbers = workload.job_id[by_number]
-    place = np.minimum(np.searchsorted(numbers, workload.preceding), n - 1)
-    found = asked & (numbers[place] == workload.preceding)
-    depends_on = np.where(found, by_number[place], -1)
-    _refuse_circles(workload, depends_on)
+    place = np.minimum(np.searchsorted(numbers, named), n - 1)
+    found = numbers[place] == named
+    missing = len(np.unique(child[~found]))
+    child, parent = child[found], by_number[place[found]]
+    waits_for = np.bincount(child, minlength=n)
+    depends_on = np.full(n, -1)
+    depends_on[child[::-1]] = parent[::-1]  # of several the first
     child_first = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(depends_on[found], minlength=n), out=child_first[1:])
-    rows = np.flatnonzero(found)
+    np.cumsum(np.bincount(parent, minlength=n), out=child_first[1:])
+    child_row = child[np.lexsort((child, parent))]
+    _refuse_circles(workload, depends_on if len(child) == np.count_nonzero(waits_for) else None, child, parent)
     return Dependencies(
         depends_on=depends_on.astype(np.int64),
-        think_ns=np.where(found, workload.think_ns, 0).astype(np.int64),
+        think_ns=np.where(waits_for > 0, workload.think_ns, 0).astype(np.int64),
+        waits_for=waits_for.astype(np.int64),
         child_first=child_first,
-        child_row=rows[np.argsort(depends_on[rows], kind="stable")].astype(np.int64),
-        missing=int(np.count_nonzero(asked & ~found)),
+        child_row=child_row.astype(np.int64),
+        missing=missing,
     )
 
 
-def _refuse_circles(workload: Workload, depends_on: Array) -> None:
+def _links(workload: Workload) -> tuple[Array, Array]:
+    """Every row that waits, once for each job that it names, and the numbers of those jobs."""
+    rows = np.flatnonzero((workload.preceding >= 0) & (workload.preset == 0))
+    named = workload.preceding[rows]
+    if not workload.also_preceding:
+        return rows, named
+    row_of = dict(zip(workload.job_id.tolist(), range(len(workload)), strict=True))
+    first = dict(zip(rows.tolist(), named.tolist(), strict=True))
+    further = [
+        (row_of[job], other)
+        for job, others in workload.also_preceding.items()
+        if row_of.get(job) in first
+        for other in dict.fromkeys(others)
+        if other != first[row_of[job]]
+    ]
+    more = np.array(further, np.int64).reshape(-1, 2)
+    order = np.argsort(np.concatenate([rows, more[:, 0]]), kind="stable")
+    return np.concatenate([rows, more[:, 0]])[order], np.concatenate([named, more[:, 1]])[order]
+
+
+def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, parent: Array) -> None:
+    # Without depends_on, some jobs wait for several.
+    circle = _circle_of_lists(len(workload), child, parent) if depends_on is None else _circle(depends_on)
+    if not circle:
+        return
+    names = [str(workload.job_id[row]) for row in (*circle[:_SHOWN], circle[0])]
+    if len(circle) > _SHOWN:
+        names.insert(_SHOWN, f"… ({len(circle) - _SHOWN} more)")
+    raise InputError(f"{workload.source}: jobs wait for each other: {' before '.join(names)}")
+
+
+def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
+    """Rows of a circle, each before the one that waits for it; empty if there is none."""
+    waits: list[int] = np.bincount(child, minlength=n).tolist()
+    children: dict[int, list[int]] = {}
+    for one, other in zip(child.tolist(), parent.tolist(), strict=True):
+        children.setdefault(other, []).append(one)
+    free = [row for row in range(n) if not waits[row]]
+    while free:
+        for one in children.get(free.pop(), ()):
+            waits[one] -= 1
+            if not waits[one]:
+                free.append(one)
+    # Whoever still waits is in a circle, or after one: back along jobs that still wait there is one.
+    before = {one: other for one, other in zip(child.tolist(), parent.tolist(), strict=True) if waits[other]}
+    row = next((row for row in range(n) if waits[row]), -1)
+    if row < 0:
+        return []
+    for _ in range(n):
+        row = before[row]
+    first, circle = row, [row]
+    while (row := before[row]) != first:
+        circle.append(row)
+    circle.reverse()
+    at = circle.index(min(circle))
+    return circle[at:] + circle[:at]
+
+
+def _circle(depends_on: Array) -> list[int]:
+    """The same where each row waits for one other at most."""
     # Every row's ancestor of 2**k generations, until they are more than there are jobs: who still has one is in a
     # circle or waits for one. Row n is the ancestor of those that have none.
     n = len(depends_on)
@@ -89,13 +162,10 @@ def _refuse_circles(workload: Workload, depends_on: Array) -> None:
         generations *= 2
     endless = np.flatnonzero(ancestor[:n] < n)
     if not len(endless):
-        return
+        return []
     row = first = int(ancestor[endless].min())  # so many generations up, all are in circles
     circle = [first]
     while (row := int(depends_on[row])) != first:
         circle.append(row)
     circle.reverse()  # each is waited for by the next
-    names = [str(workload.job_id[row]) for row in (*circle[:_SHOWN], circle[0])]
-    if len(circle) > _SHOWN:
-        names.insert(_SHOWN, f"… ({len(circle) - _SHOWN} more)")
-    raise InputError(f"{workload.source}: jobs wait for each other: {' before '.join(names)}")
+    return circle

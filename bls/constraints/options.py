@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+import re
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from bls.constraints.outages import outages
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import fit_requests, requests
 from bls.constraints.widths import share_of, widths
-from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import DEPENDENCIES, MEMORY
 from bls.workloads.selection import check_preset
@@ -80,7 +80,7 @@ def switch_limit(text: str) -> tuple[int, int | None]:
         If it is no such thing.
     """
     number, at, wait = str(text).partition("@")
-    if not (number.isascii() and number.isdigit() and 0 < int(number) < 2**24) or bool(at) != bool(wait):
+    if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(
             f"--switches: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )
@@ -122,13 +122,22 @@ def surround(
     """
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
-    asked = requests(workload, platform, memory=said.memory, path=said.requests, known=known_jobs)
+    limit = 0
     if said.switches is not None:
         if not platform.switches:
             raise InputError("--switches: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
-        fewest = _fewest_leaves(workload, partition, platform)
-        asked = replace(asked, switches=np.where(asked.switches > 0, asked.switches, np.maximum(limit, fewest)))
+    asked = requests(
+        *(workload, platform),
+        memory=said.memory,
+        path=said.requests,
+        known=known_jobs,
+        switches=limit,
+        partition=partition,
+    )
+    if asked.begin_ns is not None:
+        begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
+        workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
     workload, partition, asked = fit_requests(workload, partition, asked, platform)
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,
@@ -144,17 +153,3 @@ def surround(
 
 def _none(known_jobs: Array | None) -> Array:
     return np.empty(0, np.int64) if known_jobs is None else known_jobs
-
-
-def _fewest_leaves(workload: Workload, partition: Array, platform: Platform) -> Array:
-    # How many leaf switches each job needs on the empty machine: nobody is asked to accept fewer.
-    topology, table = platform.topology, partition_table(platform)
-    needed = np.ones(len(workload), np.int64)
-    for p in range(len(table)):
-        inside = table.hosts(p, platform.n_hosts)
-        cores = np.concatenate([[0], np.cumsum(np.diff(platform.first_core) * inside)])
-        leaves = [cores[topology.hi[s]] - cores[topology.lo[s]] for s in range(topology.n_leaves)]
-        reach = np.cumsum(np.sort(np.array(leaves))[::-1])
-        here = partition == p
-        needed[here] = np.searchsorted(reach, workload.cores[here]) + 1
-    return needed

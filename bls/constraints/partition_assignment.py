@@ -6,7 +6,8 @@ import numpy as np
 
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
-from bls.workloads.workload import TOO_WIDE, Workload, rejects_text
+from bls.workloads.rejected import rejects_text
+from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
 from traces.compiled import Array

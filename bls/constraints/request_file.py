@@ -2,12 +2,13 @@
 
 ::
 
-    job_id,unit_cores,gpu,memory_gb,matlab,switches
-    17,4,1,16,,1
-    18,,,2,1,
+    job_id,unit_cores,gpu,memory_gb,matlab,switches,begin_s
+    17,4,1,16,,1,3600
+    18,,,2,1,,
 
 ``job_id`` is needed; the others are columns of choice: ``unit_cores`` (a divisor of the job's cores), ``switches`` (the
-most leaf switches that the job accepts, 0 for any), resources for each unit and licences for the job, by the platform's
+most leaf switches that the job accepts, 0 for any), ``begin_s`` (the instant from which the job may join the queue, in
+seconds since time 0), resources for each unit and licences for the job, by the platform's
 names; memory as ``memory_gb``, ``memory_mb`` or ``memory_kb``. An empty field leaves what holds without the file.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from bls.machine.resource_amounts import MEMORY, MEMORY_UNITS_KB, memory_unit
+from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
@@ -72,6 +74,7 @@ def read_request_file(
     _, header = next(lines)
     _check_header(header, columns, source)
     rows = {job: row for row, job in enumerate(workload.job_id.tolist())}
+    words = JobWords(workload.numbers_of_ids)
     others = set(known.tolist()) - rows.keys()
     found = {name: np.full(len(workload), -1, np.int64) for name in header if name != "job_id"}
     seen: set[int] = set()
@@ -81,6 +84,9 @@ def read_request_file(
         for name, value in zip(header, values, strict=True):
             if value and readers is not None and name in readers:
                 numbers[name] = readers[name](f"{where}: {name}", value)
+                continue
+            if name == "job_id" and value and not _WHOLE.fullmatch(value):
+                numbers[name] = words.one(value, f"{where}: {name}")
                 continue
             if value and not _WHOLE.fullmatch(value):
                 raise InputError(f"{where}: {name}: {shown(value)} is not a whole number from 0")

@@ -7,8 +7,8 @@ cores of a unit. Without a request, a unit is one core and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError
+from traces.base.time import parse_instant_ns
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Requests:
         What the job asks for of the machine.
     switches : ndarray, shape (n,)
         The most leaf switches that the job accepts; 0 for any.
+    begin_ns : ndarray, shape (n,), optional
+        The instants from which jobs may join the queue, where a file says them; -1 where it says nothing.
     """
 
     resource_names: tuple[str, ...]
@@ -57,6 +60,7 @@ class Requests:
     per_unit: Array
     licences: Array
     switches: Array
+    begin_ns: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
@@ -86,6 +90,8 @@ def requests(
     path: str | os.PathLike[str] | None = None,
     known: Array | None = None,
     where: str = MEMORY_SOURCE.name,
+    switches: int = 0,
+    partition: Array | None = None,
 ) -> Requests:
     """What the jobs of a workload ask for on a platform.
 
@@ -102,6 +108,11 @@ def requests(
         checked and left aside. By default those of the workload.
     where : str
         The option ``memory`` was given in, for messages.
+    switches : int
+        The most leaf switches that a job accepts if the file does not say so, or as many as it needs on the empty machine,
+        if that is more; 0 for any.
+    partition : ndarray of int64, shape (n,), optional
+        As ``bls.constraints.partition_assignment.assign`` gives it. By default all jobs are in the first one.
 
     Raises
     ------
@@ -116,10 +127,11 @@ def requests(
         )
     given: dict[str, Array] = {}
     if path is not None:
-        columns = ["unit_cores", *(["switches"] if platform.switches else []), *platform.licence_names]
+        columns = ["unit_cores", "begin_s", *(["switches"] if platform.switches else []), *platform.licence_names]
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
-        given = read_request_file(path, workload, columns, workload.job_id if known is None else known)
+        jobs = workload.job_id if known is None else known
+        given = read_request_file(path, workload, columns, jobs, {"begin_s": _instant_ns})
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -130,8 +142,17 @@ def requests(
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
         per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
-    switches = _first(given.get("switches"), nothing)
-    return Requests(names, platform.licence_names, unit_cores, per_unit, licences, switches)
+    begin_ns = given.get("begin_s")
+    asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)
+    accepted = nothing
+    if switches > 0:
+        home = nothing if partition is None else partition
+        accepted = np.maximum(switches, _fewest_leaves(platform, home, asked, workload.cores // unit_cores))
+    return replace(asked, switches=_first(given.get("switches"), accepted))
+
+
+def _instant_ns(where: str, text: str) -> int:
+    return parse_instant_ns(text, where)
 
 
 def _first(given: Array | None, otherwise: Array) -> Array:
@@ -209,19 +230,34 @@ def _group_hosts(platform: Platform) -> Array:
 
 def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
     """Units that fit on the best leaf switches, as many as each job accepts."""
+    room = np.zeros(len(asked), np.int64)
+    for rows, reach in _leaf_reach(platform, partition, asked):
+        room[rows] = reach[asked.switches[rows] - 1]
+    return room
+
+
+def _fewest_leaves(platform: Platform, partition: Array, asked: Requests, units: Array) -> Array:
+    """How many leaf switches each job needs on the empty machine; one more than there are if it does not fit."""
+    fewest = np.zeros(len(asked), np.int64)
+    for rows, reach in _leaf_reach(platform, partition, asked):
+        fewest[rows] = np.searchsorted(reach, units[rows]) + 1
+    return fewest
+
+
+def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterator[tuple[Array, Array]]:
+    """Rows of jobs whose units are alike, and how many of these fit on the best 1, 2, … leaf switches."""
     if not len(asked):
-        return np.zeros(0, np.int64)
+        return
     table, leaves = partition_table(platform), platform.topology
     cores = np.diff(platform.first_core)
-    kinds = np.column_stack([partition, asked.switches, asked.unit_cores, asked.per_unit])
-    kinds, kind = np.unique(kinds, axis=0, return_inverse=True)
-    room = np.zeros(len(kinds), np.int64)
-    for row, (home, limit, unit_cores, *each) in enumerate(kinds.tolist()):
+    kinds, kind = np.unique(np.column_stack([partition, asked.unit_cores, asked.per_unit]), axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    by_kind = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+    for rows, (home, unit_cores, *each) in zip(by_kind, kinds.tolist(), strict=True):
         fitting = cores // unit_cores
         for column, amount in enumerate(each):
             if amount:
                 fitting = np.minimum(fitting, platform.host_resources[:, column] // amount)
         inside = table.hosts(home, platform.n_hosts)
-        per_leaf = np.add.reduceat(np.where(inside, fitting, 0), leaves.lo[: leaves.n_leaves])
-        room[row] = np.sort(per_leaf)[-limit:].sum()
-    return np.asarray(room[kind.reshape(-1)])
+        units = np.bincount(leaves.leaf_of_host[inside], fitting[inside], leaves.n_leaves).astype(np.int64)
+        yield rows, np.cumsum(np.sort(units)[::-1])

@@ -23,6 +23,7 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 
 __all__ = ["Share", "Widths", "share_of", "widths"]
@@ -74,7 +75,7 @@ def share_of(text: str) -> Share | None:
         If its numbers are out of range.
     """
     try:
-        numbers = [float(part) for part in text.split(":")]
+        numbers = [parse_real(part) for part in text.split(":")]
     except ValueError:
         return None
     if len(numbers) > 3:

@@ -34,14 +34,19 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     new : BatchState
         Before its first event: its first rows are those of ``rows``. Its arrays are written to.
     rows : int64 (k,)
-        Ascending: all rows of ``old`` that wait or run.
+        Ascending: all rows of ``old`` that wait or run, or may not join the queue yet.
     """
     n, jobs, sizes, clock = len(rows), new.jobs, new.sizes, new.clock
     place = np.full(old.jobs.shape[1] + 1, -1, np.int64)  # the last one for row -1
     place[rows] = np.arange(n)
     jobs[b.ELIGIBLE : b.COLUMNS, :n] = old.jobs[b.ELIGIBLE : b.COLUMNS, rows]
     clock[:] = old.clock
-    clock[b.NEXT_ARRIVAL] = n
+    # A job that may not join yet is still to come: those that have joined are before all others.
+    joined = np.flatnonzero(jobs[b.ELIGIBLE, :n] >= 0)
+    new.arrivals[:] = np.concatenate([joined, np.setdiff1d(new.arrivals, joined)])
+    coming = new.arrivals[len(joined) :]
+    coming[:] = coming[np.argsort(jobs[b.BEGIN, coming], kind="stable")]
+    clock[b.NEXT_ARRIVAL] = len(joined)
     clock[list(_ROWS_IN_CLOCK)] = place[old.clock[list(_ROWS_IN_CLOCK)]]
     sizes[list(_SIZES_ON)] = old.sizes[list(_SIZES_ON)]
     new.free_words[:], new.host_free[:], new.partitions[:] = old.free_words, old.host_free, old.partitions

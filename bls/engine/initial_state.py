@@ -82,6 +82,7 @@ class Given:
     wanted_hi: Array = field(default_factory=_none)
     child_first: Array = field(default_factory=_none)
     child_row: Array = field(default_factory=_none)
+    unmet: Array = field(default_factory=_none)
     n_users: int = 1
     masks: Array | None = None
     limits: Array | None = None
@@ -99,6 +100,8 @@ class Given:
     memory: Array = field(default_factory=lambda: np.zeros(0))
     switch_lo: Array = field(default_factory=_none)
     switch_hi: Array = field(default_factory=_none)
+    switch_level: Array = field(default_factory=_none)
+    switch_hosts: Array = field(default_factory=_none)
     parameters: tuple[int, ...] = ()
     power: PowerState | None = None
     domains: DomainState | None = None
@@ -120,7 +123,7 @@ def unused_rows(n: int) -> Array:
 def _jobs(given: Given) -> Array:
     n = len(given.submit_ns)
     jobs = unused_rows(n)
-    jobs[b.SUBMIT] = given.submit_ns
+    jobs[b.SUBMIT] = jobs[b.BEGIN] = given.submit_ns
     jobs[b.ESTIMATE] = jobs[b.WALLTIME] = np.minimum(given.estimate_ns, _LONGEST_NS)
     jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
     jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
@@ -278,6 +281,8 @@ def _placement(given: Given, words: Array, starts: Array, host_first: Array) -> 
         host_free=nothing,
         switch_lo=own(given.switch_lo, np.int64),
         switch_hi=own(given.switch_hi, np.int64),
+        switch_level=own(given.switch_level, np.int64),
+        switch_hosts=own(given.switch_hosts, np.int64),
         wanted_lo=nothing,
         wanted_hi=nothing,
         parameters=np.array(given.parameters, np.int64),
@@ -409,6 +414,7 @@ def new_state(given: Given) -> BatchState:
     partitions, masks = _partitions(given, free_words[: free_starts[1]])
     boundaries = np.unique(given.windows)
     cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
+    alone = np.flatnonzero(jobs[b.DEPENDS] < 0)
     host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
     waits_for_switches = settings[b.SWITCH_WAIT] < b.NEVER
     pool = 4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2
@@ -427,7 +433,7 @@ def new_state(given: Given) -> BatchState:
         sizes=sizes,
         jobs=jobs,
         by_rank=by_rank,
-        arrivals=np.flatnonzero(jobs[b.DEPENDS] < 0),
+        arrivals=alone[np.argsort(jobs[b.BEGIN, alone], kind="stable")],
         queue_words=queue_words,
         queue_starts=queue_starts,
         free_words=free_words,
@@ -438,6 +444,7 @@ def new_state(given: Given) -> BatchState:
         started=np.empty(most_running, np.int64),
         masks=masks,
         history=own(given.history, np.int64).copy(),
+        unmet=own(given.unmet, np.int64).copy(),
         cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
         host_first=host_first,
         host_free=np.diff(host_first),

@@ -189,8 +189,13 @@ def for_good(state: BatchState, job: int, now: int) -> None:
         child = state.child_row[k]
         if jobs[b.WHY, child] == b.NEVER_STARTED and jobs[b.STATE, child] == b.CANCELLED:
             continue  # withdrawn before it could arrive
+        if state.unmet.size > 0:
+            state.unmet[child] -= 1
+            if state.unmet[child] > 0:
+                continue  # another job must end before, too
+            jobs[b.DEPENDS, child] = origin  # the last of them
         think = min(jobs[b.THINK, child], MAX_NS - now)
-        _push_arrival(state, max(jobs[b.SUBMIT, child], now + think), child)
+        _push_arrival(state, max(jobs[b.BEGIN, child], now + think), child)
 
 
 @compiled(inner=True)

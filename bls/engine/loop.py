@@ -195,7 +195,7 @@ def _next_instant(state: BatchState) -> int:
     settings, clock = state.settings, state.clock
     t = b.NEVER
     if clock[b.NEXT_ARRIVAL] < state.arrivals.size:
-        t = state.jobs[b.SUBMIT, state.arrivals[clock[b.NEXT_ARRIVAL]]]
+        t = state.jobs[b.BEGIN, state.arrivals[clock[b.NEXT_ARRIVAL]]]
     if state.sizes[b.N_RUNNING] > 0:
         t = min(t, state.running_ns[0])
     if state.sizes[b.N_RELEASING] > 0:
@@ -243,7 +243,7 @@ def _arrivals(state: BatchState, t: int) -> None:
     clock, jobs, arrivals = state.clock, state.jobs, state.arrivals
     while clock[b.NEXT_ARRIVAL] < arrivals.size:
         job = arrivals[clock[b.NEXT_ARRIVAL]]
-        if jobs[b.SUBMIT, job] > t:
+        if jobs[b.BEGIN, job] > t:
             break
         clock[b.NEXT_ARRIVAL] += 1
         if jobs[b.STATE, job] >= 0:

@@ -6,6 +6,8 @@ Nothing is planned ahead in such a run, so that what is free now stays so, but f
 
 from __future__ import annotations
 
+import numpy as np
+
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.planned_time import planned_ns
@@ -126,22 +128,23 @@ def _licences_do(state: BatchState, job: int) -> bool:
     return True
 
 
-@compiled(inner=True)
+@compiled(inner=True, makes_arrays=True)
 def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on no more leaf switches than the job accepts, or it has waited for that for long enough."""
-    jobs, switch_hi = state.jobs, state.placement.switch_hi
+    jobs, tree = state.jobs, state.placement
     limit, waited = jobs[b.LIMIT, job], state.clock[b.NOW] - jobs[b.ELIGIBLE, job]
     if limit == 0 or waited >= state.settings[b.SWITCH_WAIT]:
         return True
-    leaves, switch, last = 0, 0, -1
+    named = np.zeros(state.host_first.size, np.uint8)  # hosts with cores that are named
     for k in range(lo.size):
-        host, stop = state.host_of[lo[k]], state.host_of[hi[k] - 1] + 1
-        while host < stop:
-            while switch_hi[switch] <= host:  # leaves come first, by host, and each host is on one
-                switch += 1
-            if switch != last:
-                leaves, last = leaves + 1, switch
-            host = switch_hi[switch]
+        named[state.host_of[lo[k]] : state.host_of[hi[k] - 1] + 1] = 1
+    leaves, switch = 0, 0
+    while switch < tree.switch_level.size and tree.switch_level[switch] == 0:
+        for place in range(tree.switch_lo[switch], tree.switch_hi[switch]):
+            if named[tree.switch_hosts[place]] == 1:
+                leaves += 1
+                break
+        switch += 1
     return leaves <= limit or _refuse(state, b.SWITCHES, leaves, -1)
 
 

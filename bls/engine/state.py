@@ -27,52 +27,53 @@ UNIT = 14  # cores of one unit
 LIMIT = 15  # most leaf switches, 0 any
 WINDOW = 16  # the reservation it runs in, -1 none
 WALLTIME = 17  # requested run time: it is killed then, if at all
+BEGIN = 18  # instant from which it may join the queue: its submit, or a later one
 # What becomes of it:
-ELIGIBLE = 18
-START = 19
-END = 20
-STOP = 21  # it is cut then at the latest
-REASON = 22  # the state it has if it is cut then
-PROMISE = 23
-EXPECTED = 24  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
-HELD_FIRST = 25
-HELD_COUNT = 26
-HELD_CORES = 27
-WHY = 28
-STATE = 29
-RESERVED = 30  # 1 once it was given a reservation
-SLOT = 31  # kept reservation, NEVER if none
-PLAN_FIRST = 32
-PLAN_COUNT = 33
-OVERDUE = 34  # 1 while it runs beyond EXPECTED
-CUT = 35  # how END came about: one of those below
-CORRECTIONS = 36  # how often it has run longer than was expected then
-RELEASED = 37  # of the cores that it asked for, those that it has released
-RELEASED_HELD = 38  # of those that it was given; while it runs HELD_CORES are the others
-LAST_LOST = 39  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
-TELLINGS = 40  # how often it was told something: what its cores are waited for, or that it is to have others
-TO_RELEASE = 41  # cores that it was told to release, and has not yet
-WANTED = 42  # for how many of its cores it was last told that another job waits
+ELIGIBLE = 19
+START = 20
+END = 21
+STOP = 22  # it is cut then at the latest
+REASON = 23  # the state it has if it is cut then
+PROMISE = 24
+EXPECTED = 25  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
+HELD_FIRST = 26
+HELD_COUNT = 27
+HELD_CORES = 28
+WHY = 29
+STATE = 30
+RESERVED = 31  # 1 once it was given a reservation
+SLOT = 32  # kept reservation, NEVER if none
+PLAN_FIRST = 33
+PLAN_COUNT = 34
+OVERDUE = 35  # 1 while it runs beyond EXPECTED
+CUT = 36  # how END came about: one of those below
+CORRECTIONS = 37  # how often it has run longer than was expected then
+RELEASED = 38  # of the cores that it asked for, those that it has released
+RELEASED_HELD = 39  # of those that it was given; while it runs HELD_CORES are the others
+LAST_LOST = 40  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
+TELLINGS = 41  # how often it was told something: what its cores are waited for, or that it is to have others
+TO_RELEASE = 42  # cores that it was told to release, and has not yet
+WANTED = 43  # for how many of its cores it was last told that another job waits
 # Where running jobs are given cores, or asked for some:
 MIN_CORES = (
-    43  # of the first attempt's row: the fewest that it has, and the most; 0 and 0 where its width never changes
+    44  # of the first attempt's row: the fewest that it has, and the most; 0 and 0 where its width never changes
 )
-MAX_CORES = 44
-ASKED = 45  # cores that it was asked for, and still holds
-STRETCH = 46  # by how much it may run longer than its walltime, as its width has changed
-TOLD_FIRST = 47  # where in the table of what was told its latest change is
-TOLD_COUNT = 48
+MAX_CORES = 45
+ASKED = 46  # cores that it was asked for, and still holds
+STRETCH = 47  # by how much it may run longer than its walltime, as its width has changed
+TOLD_FIRST = 48  # where in the table of what was told its latest change is
+TOLD_COUNT = 49
 GIVEN_FIRST = (
-    49  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
+    50  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
 )
-GIVEN_COUNT = 50
-NEEDS_NO_MORE = 51  # 1 once it has released a core that it was not asked for
+GIVEN_COUNT = 51
+NEEDS_NO_MORE = 52  # 1 once it has released a core that it was not asked for
 # Where jobs may start with another width than they ask for: what one that did had asked for, 0 where it did not:
-WAS_CORES = 52
-WAS_ESTIMATE = 53
-WAS_WALLTIME = 54
-BOOT_WAIT = 55  # for how long it has its cores and waits for their hosts, which have slept, before it starts
-COLUMNS = 56
+WAS_CORES = 53
+WAS_ESTIMATE = 54
+WAS_WALLTIME = 55
+BOOT_WAIT = 56  # for how long it has its cores and waits for their hosts, which have slept, before it starts
+COLUMNS = 57
 
 # ---- entries of BatchState.settings: fixed for a run ----
 DEPTH = 0  # most reservations at once
@@ -603,6 +604,8 @@ class BatchState(State):
         Rows that are withdrawn, by (instant, row).
     child_first, child_row : int64
         Who depends on whom: the children of row r are ``child_row[child_first[r]:child_first[r + 1]]``.
+    unmet : int64 (n,)
+        For how many jobs each row still waits; empty where none waits for several.
     host_first : int64 (H + 1,); host_free : int64 (H,); host_of : int64 (M,)
         Cores of the hosts; free cores of each (kept only for allocators that ask); host of each core.
     outage_first : int64 (V + 1,); outage_down, outage_up : int64
@@ -725,6 +728,7 @@ class BatchState(State):
     cancel_order: Ints
     child_first: Ints
     child_row: Ints
+    unmet: Ints
     host_first: Ints
     host_free: Ints
     host_of: Ints

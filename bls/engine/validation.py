@@ -94,7 +94,7 @@ def _check_jobs(state: BatchState, jobs: Array, left: Array, holds: Array) -> No
     started, ended = jobs[b.START] >= 0, jobs[b.END] >= 0
     for wrong, what in (
         (started & (jobs[b.ELIGIBLE] < 0), "started, and was never eligible"),
-        ((jobs[b.ELIGIBLE] >= 0) & (jobs[b.ELIGIBLE] < jobs[b.SUBMIT]), "was eligible before its submit"),
+        ((jobs[b.ELIGIBLE] >= 0) & (jobs[b.ELIGIBLE] < jobs[b.BEGIN]), "was eligible before it could be"),
         (jobs[b.ELIGIBLE] > now, "is eligible in the future"),
         (started & (jobs[b.START] < jobs[b.ELIGIBLE]), "started before it was eligible"),
         (ended & ~started, "ends, and has not started"),
@@ -111,8 +111,8 @@ def _check_jobs(state: BatchState, jobs: Array, left: Array, holds: Array) -> No
     ):
         if len(bad := np.flatnonzero(wrong)):
             row = int(bad[0])
-            names = ("submit", "eligible", "start", "promise", "end", "stop", "why", "state", "slot")
-            columns = (b.SUBMIT, b.ELIGIBLE, b.START, b.PROMISE, b.END, b.STOP, b.WHY, b.STATE, b.SLOT)
+            names = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "why", "state", "slot")
+            columns = (b.SUBMIT, b.BEGIN, b.ELIGIBLE, b.START, b.PROMISE, b.END, b.STOP, b.WHY, b.STATE, b.SLOT)
             numbers = ", ".join(f"{name} {jobs[column, row]}" for name, column in zip(names, columns, strict=True))
             _fault(state, f"{_name(state, row)} {what}: {numbers}")
 
@@ -123,9 +123,9 @@ def _check_arrivals(state: BatchState, jobs: Array, left: Array) -> None:
     arrived = jobs[b.ELIGIBLE] >= 0
     come, coming = np.split(state.arrivals, [int(clock[b.NEXT_ARRIVAL])])
     if len(bad := come[~arrived[come] & ~left[come]]):
-        _fault(state, f"{_name(state, bad[0])}, submitted at {jobs[b.SUBMIT, bad[0]]} ns, has been passed over")
-    if len(bad := coming[arrived[coming] | (jobs[b.SUBMIT, coming] < now)]):
-        _fault(state, f"{_name(state, bad[0])}, submitted at {jobs[b.SUBMIT, bad[0]]} ns, is still to arrive")
+        _fault(state, f"{_name(state, bad[0])}, due at {jobs[b.BEGIN, bad[0]]} ns, has been passed over")
+    if len(bad := coming[arrived[coming] | (jobs[b.BEGIN, coming] < now)]):
+        _fault(state, f"{_name(state, bad[0])}, due at {jobs[b.BEGIN, bad[0]]} ns, is still to arrive")
     child = np.flatnonzero(arrived & (jobs[b.DEPENDS] >= 0))
     parent = state.by_rank[jobs[b.RANK, jobs[b.DEPENDS, child]]]
     if len(bad := np.flatnonzero(~left[parent])):

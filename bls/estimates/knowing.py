@@ -8,6 +8,7 @@ import numpy as np
 
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -82,7 +83,7 @@ def within(text: str, where: str) -> Within:
         If it is no share from 0 to below 100 %.
     """
     try:
-        share = float(text.strip().removesuffix("%")) / 100
+        share = parse_real(text.strip().removesuffix("%")) / 100
     except ValueError:
         share = -1.0
     if not text.strip().endswith("%") or not 0 <= share < 1:

@@ -49,7 +49,7 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     """
     speed = real("processor_gflops", processor_gflops, 1e-9, 1e9)
     try:
-        table = parse_json(text, "", object_pairs_hook=_object)
+        table = parse_json(text, "")
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     _table(table, f"{source}: the file")
@@ -98,12 +98,3 @@ def _processor_cores(equivalence: Any, source: str) -> int:
 def _table(value: object, where: str) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{where}: {shown(value)} is not an object; allowed: as {{...}}")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise InputError(f"{shown_name(key)}: given twice")
-        found[key] = value
-    return found

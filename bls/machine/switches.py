@@ -1,18 +1,18 @@
-"""The switches that connect the hosts: a tree (or several) over contiguous ranges of hosts, as in Slurm's topology/tree.
+"""The switches that connect the hosts: a tree, or several, as in Slurm's topology/tree.
 
-A leaf switch has hosts, a higher one has switches. Every host is on exactly one leaf, and a switch covers a contiguous
-range of hosts, so that a switch is two numbers.
+A leaf switch has hosts, a higher one has switches. Every host is on exactly one leaf. The hosts of a switch need not be
+neighbours: listed tree by tree, the hosts below a switch follow one another, so that a switch is two numbers.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from traces.base.columns import Columns
+from traces.base.columns import Columns, read_only
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
@@ -36,7 +36,7 @@ class Switch:
     name : str
         1 to 100 printable characters.
     hosts : str
-        Host numbers of a leaf, as ``0-15``: a contiguous range.
+        Host numbers of a leaf, as ``0-15`` or ``0-3 8``.
     switches : tuple of str
         Names of the switches below a higher one.
 
@@ -61,21 +61,21 @@ class Switch:
         found = parse_intervals(self.hosts, "hosts")
         if bool(found) == bool(self.switches):
             raise InputError("hosts: a switch has either hosts or switches")
-        if len(found) > 1:
-            raise InputError(f"hosts: {shown(self.hosts)} has gaps; allowed: a contiguous range, as '0-15'")
         object.__setattr__(self, "hosts", intervals_text(found))
 
 
 @dataclass(frozen=True, eq=False)
 class Topology(Columns):
-    """The switches as arrays: leaves first, by host; then the others by level and host. Arrays are read-only.
+    """The switches as arrays: leaves first, then level by level, each level by its lowest hosts. Arrays are read-only.
 
     Attributes
     ----------
     names : tuple of str, length S
-        Of the switches.
+        Names of the switches.
+    hosts : ndarray of int64, shape (H,)
+        All hosts, tree by tree; the hosts of a leaf ascend. Without gaps it is 0 … H - 1.
     lo, hi : ndarray of int64, shape (S,)
-        Switch ``s`` covers the hosts ``lo[s]`` up to, not including, ``hi[s]``.
+        Switch ``s`` covers the hosts ``hosts[lo[s]:hi[s]]``.
     level : ndarray of int64, shape (S,)
         0 for a leaf, else one more than the highest of the switches below.
     n_leaves : int
@@ -83,6 +83,7 @@ class Topology(Columns):
     """
 
     names: tuple[str, ...]
+    hosts: Array
     lo: Array
     hi: Array
     level: Array
@@ -91,6 +92,18 @@ class Topology(Columns):
     def __len__(self) -> int:
         return len(self.names)
 
+    def below(self, row: int) -> Array:
+        """The hosts that switch ``row`` covers, int64, ascending."""
+        return np.sort(self.hosts[self.lo[row] : self.hi[row]])
+
+    @cached_property
+    def leaf_of_host(self) -> Array:
+        """The leaf switch of each host, int64 (H,), read-only."""
+        leaf = np.zeros(len(self.hosts), np.int64)
+        for row in range(self.n_leaves):
+            leaf[self.hosts[self.lo[row] : self.hi[row]]] = row
+        return read_only(leaf)
+
 
 def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
     """The arrays of some switches; empty ones where there are no switches.
@@ -98,8 +111,8 @@ def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
     Raises
     ------
     InputError
-        If names are used twice or unknown, hosts or switches are on two switches, a host is on none, a switch
-        is above itself, or what one covers has gaps. The message begins with the key's path.
+        If names are used twice or unknown, hosts or switches are on two switches, a host is on none, or a switch
+        is above itself. The message begins with the key's path.
     """
     rows: dict[str, int] = {}
     above: dict[str, str] = {}
@@ -115,41 +128,45 @@ def topology(switches: Sequence[Switch], n_hosts: int) -> Topology:
                 both = f"{shown(above[name])} and {shown(switch.name)}"
                 raise InputError(f"switches[{row}].switches: switch {shown(name)} is below two: {both}")
             above[name] = switch.name
-    found: dict[str, tuple[int, int, int]] = {}  # level, lo, hi
-    for row, switch in enumerate(switches):
-        if switch.hosts:
-            ((lo, hi),) = parse_intervals(switch.hosts, f"switches[{row}].hosts", n_hosts)
-            if hi > n_hosts:
-                raise InputError(f"switches[{row}].hosts: host {hi - 1}; the platform has the hosts 0 to {n_hosts - 1}")
-            found[switch.name] = (0, lo, hi)
-    _check_leaves(found, n_hosts)
-    while len(found) < len(rows):
-        ready = [s for s in switches if s.name not in found and all(name in found for name in s.switches)]
+    hosts = _hosts_of_leaves(switches, n_hosts)  # of each switch that is known, tree by tree
+    level = dict.fromkeys(hosts, 0)
+    while len(hosts) < len(rows):
+        ready = [s for s in switches if s.name not in hosts and all(name in hosts for name in s.switches)]
         if not ready:
-            circle = ", ".join(shown(name) for name in rows if name not in found)
+            circle = ", ".join(shown(name) for name in rows if name not in hosts)
             raise InputError(f"switches: some are above themselves, among {circle}")
         for switch in ready:
-            below = sorted(found[name][1:] for name in switch.switches)
-            if any(a[1] != b[0] for a, b in itertools.pairwise(below)):
-                hosts = intervals_text(below)
-                raise InputError(f"switches[{rows[switch.name]}].switches: what they cover has gaps: hosts {hosts}")
-            level = 1 + max(found[name][0] for name in switch.switches)
-            found[switch.name] = (level, below[0][0], below[-1][1])
-    order = sorted(found, key=lambda name: found[name])
-    columns = np.array([found[name] for name in order], dtype=np.int64).reshape(-1, 3).T
-    levels = columns[0].copy()
-    n_leaves = int(np.count_nonzero(levels == 0))
-    return Topology(tuple(order), columns[1].copy(), columns[2].copy(), levels, n_leaves)
+            below = sorted((hosts[name] for name in switch.switches), key=lambda some: int(some.min()))
+            hosts[switch.name] = np.concatenate(below)
+            level[switch.name] = 1 + max(level[name] for name in switch.switches)
+    lowest = {name: int(some.min()) for name, some in hosts.items()}
+    roots = sorted((name for name in hosts if name not in above), key=lambda name: lowest[name])
+    every = np.concatenate([np.zeros(0, np.int64), *(hosts[name] for name in roots)])
+    place = np.argsort(every)
+    order = sorted(hosts, key=lambda name: (level[name], lowest[name]))
+    lo = np.array([place[hosts[name][0]] for name in order], np.int64)
+    hi = lo + np.array([len(hosts[name]) for name in order], np.int64)
+    levels = np.array([level[name] for name in order], np.int64)
+    return Topology(tuple(order), every, lo, hi, levels, int(np.count_nonzero(levels == 0)))
 
 
-def _check_leaves(leaves: dict[str, tuple[int, int, int]], n_hosts: int) -> None:
-    # Every host is on exactly one leaf.
-    stop, last = 0, ""
-    for name, (_, lo, hi) in sorted(leaves.items(), key=lambda item: item[1]):
-        if lo < stop:
-            raise InputError(f"switches: host {lo} is on two leaf switches, {shown(last)} and {shown(name)}")
-        if lo > stop:
-            break
-        stop, last = hi, name
-    if leaves and stop < n_hosts:
-        raise InputError(f"switches: host {stop} is on no leaf switch; every host is on exactly one")
+def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Array]:
+    # The hosts of each leaf, ascending: every host is on exactly one.
+    found: dict[str, Array] = {}
+    leaf = np.full(n_hosts, -1, np.int64)
+    for row, switch in enumerate(switches):
+        if not switch.hosts:
+            continue
+        spans = parse_intervals(switch.hosts, f"switches[{row}].hosts", n_hosts)
+        if spans[-1][1] > n_hosts:
+            last = spans[-1][1] - 1
+            raise InputError(f"switches[{row}].hosts: host {last}; the platform has the hosts 0 to {n_hosts - 1}")
+        hosts = np.concatenate([np.arange(lo, hi) for lo, hi in spans])
+        if (twice := hosts[leaf[hosts] >= 0]).size:
+            both = f"{shown(switches[leaf[twice[0]]].name)} and {shown(switch.name)}"
+            raise InputError(f"switches: host {twice[0]} is on two leaf switches, {both}")
+        leaf[hosts] = row
+        found[switch.name] = hosts
+    if found and (leaf < 0).any():
+        raise InputError(f"switches: host {int(leaf.argmin())} is on no leaf switch; every host is on exactly one")
+    return found

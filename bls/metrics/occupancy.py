@@ -57,8 +57,8 @@ def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
 def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy:
     """The queue and the held cores of a schedule over time.
 
-    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start; a row
-    that never started and of which it is not known when it left is left out.
+    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left out
+    are rows that never became eligible, and rows that never started and of which it is not known when they left.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def occupancy(schedule: Schedule, downtime: Downtime = NO_DOWNTIME) -> Occupancy
     """
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
-    waits = np.flatnonzero((gone >= 0) & (gone > schedule.eligible_ns))
+    waits = np.flatnonzero((schedule.eligible_ns >= 0) & (gone > schedule.eligible_ns))
     holds = schedule.held
     runs = np.flatnonzero(holds.end_ns > holds.start_ns)
     down = downtime.within(*schedule.span_ns)

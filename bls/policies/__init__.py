@@ -57,6 +57,7 @@ __all__ = [
     "account_kernel",
     "policy",
     "ranks",
+    "reads_deadlines",
     "score_kernel",
     "scoring",
     "split_names",
@@ -92,6 +93,13 @@ WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {
     "expr": expression,
     "multifactor": multifactor,
 }
+
+
+def reads_deadlines(given: str | AnyPolicy) -> bool:
+    """Whether a policy may read deadlines: ``edf``, and every policy from outside the project."""
+    name = given if isinstance(given, str) else given.name
+    plain = name.partition(":")[0]
+    return plain == "edf" or plain not in (*POLICIES, *WRITTEN)
 
 
 def policy(name: str, *, where: str = "--bls") -> AnyPolicy:

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traces.base.errors import InputError, shown
+from traces.base.naming import is_number
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Floats2, Ints
 
@@ -209,6 +210,9 @@ class _Maker:
         return highest
 
     def constant(self, node: ast.expr, value: float) -> float:
+        written = self.text[node.col_offset : node.end_col_offset]
+        if not is_number(written):  # Python's syntax also has 1_0 and 0x1F
+            raise self.error(node, f"{shown(written)} is not a number; {_ALLOWED}")
         try:
             number = float(value)
         except OverflowError:  # an integer beyond every float

@@ -78,8 +78,9 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
             raise InputError(f"{where}: {shown(text)}: the platform has no switches; {_ALLOWED}")
         if name not in names:
             raise one_of("switch", name, names, where)
-        row = names.index(name)
-        found = [(int(platform.topology.lo[row]), int(platform.topology.hi[row]))]
+        hosts = platform.topology.below(names.index(name))
+        runs = np.split(hosts, np.flatnonzero(np.diff(hosts) != 1) + 1)
+        found = [(int(run[0]), int(run[-1]) + 1) for run in runs]
     elif kind == "hosts":
         found = parse_intervals(name, where, platform.n_hosts)
         if not found:

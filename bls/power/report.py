@@ -180,7 +180,7 @@ class PowerReport:
 
     @cached_property
     def _levels(self) -> PowerSeries:
-        # At which level running jobs are that may be slowed: the fastest at which what is drawn fits what is known.
+        # The level of running jobs that may be slowed: the fastest at which what is drawn fits what is known. 0 if none runs.
         none = PowerSeries(np.array([self.begin_ns]), np.array([0]), self.until_ns)
         plan = self.plan
         if plan.fallback != "dvfs" or not plan.slows:
@@ -204,6 +204,8 @@ class PowerReport:
             )
             level[~done] = place
             done |= drawn <= known
+        may, none_held = np.where(slowed, 1, 0), 0
+        level[step_series(none_held, start_ns, held.end_ns, may, self.begin_ns, self.until_ns).at(every) == 0] = 0
         another = np.append(True, level[1:] != level[:-1])
         return PowerSeries(every[another], level[another], self.until_ns)
 
@@ -441,7 +443,7 @@ class PowerReport:
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
         jobs, allowed = self.ledger.jobs, self.allowed == 1
         measured = self._measured
-        wait, run = jobs.start_ns - jobs.submit_ns, jobs.end_ns - jobs.start_ns
+        wait, run = jobs.start_ns - jobs.begin_ns, jobs.end_ns - jobs.start_ns
         return {
             "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
             "mean_run_ns": exact_mean(run[measured]),

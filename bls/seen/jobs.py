@@ -79,9 +79,9 @@ class JobFacts:
 
     @cached_property
     def waits_for(self) -> Array:
-        """The rows of jobs that depend on another, ascending."""
-        depends = self._around.dependencies
-        return np.flatnonzero(depends.depends_on >= 0) if depends is not None else np.zeros(0, np.int64)
+        """The rows of jobs that join the queue after their submit, as they depend on another or begin later; ascending."""
+        depends, held = self._around.dependencies, self._workload.held
+        return np.flatnonzero(held if depends is None else held | (depends.depends_on >= 0))
 
     @cached_property
     def _window_of(self) -> Array:
@@ -159,7 +159,7 @@ class SeenJob(NamedTuple):
     job_id : int
         Number in the workload.
     submit_ns, eligible_ns : int
-        When it was submitted, and when it joined the queue; -1 while it waits for another job.
+        When it was submitted, and when it joined the queue; -1 while it waits for another job, or for its begin.
     estimate_ns : int
         Run time that is planned with; the requested one, unless ``Rules.estimates`` says another: of a job that waits what
         its predictor said as it joined the queue. That of a running job which has outlasted it is corrected by now; with
@@ -204,6 +204,11 @@ class SeenJob(NamedTuple):
     def walltime_ns(self) -> int:
         """The run time that its user requested, after which it is killed where jobs are."""
         return self.facts.column("estimate_ns", self.origin)
+
+    @property
+    def begin_ns(self) -> int:
+        """The instant from which it may join the queue: its submit, or a later one."""
+        return max(self.submit_ns, self.facts.column("begin_ns", self.origin))
 
     @property
     def deadline_ns(self) -> int:

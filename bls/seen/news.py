@@ -35,7 +35,8 @@ __all__ = [
 
 
 class JobSubmitted(NamedTuple):
-    """A job is known from now on: it waits, or, where its ``eligible_ns`` is -1, is held until another job has ended."""
+    """A job is known from now on: it waits, or, where its ``eligible_ns`` is -1, is held until another job has ended, or until
+    its begin."""
 
     job: SeenJob
 
@@ -101,7 +102,7 @@ class News:
     ----------
     view : View
     waits_for : ndarray of int64
-        Rows of jobs that depend on another, ascending, and so by submit.
+        Rows of jobs that depend on another or begin after their submit, ascending, and so by submit.
     submit_ns : ndarray of int64
         Of all first attempts, by row.
     """
@@ -109,8 +110,8 @@ class News:
     def __init__(self, view: View, waits_for: Array, submit_ns: Array) -> None:
         self._view, self._waits_for, self._submit_ns = view, waits_for, submit_ns
         self._kept: list[AnyNews] = []
-        self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job
-        self._came = 0  # so many of those that depend on another have been submitted
+        self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job or for its begin
+        self._came = 0  # how many of those that are held at first have been submitted
         self._left: dict[int, set[int]] = {}  # where cores are released: what a running job still has
         self._down: dict[int, int | None] = {}
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from bls.workloads.readers.batsim import read_batsim
-from bls.workloads.readers.first_lines import format_by_content
+from bls.workloads.readers.first_lines import format_by_content, other_format
 from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf
-from bls.workloads.workload import Workload
+from bls.workloads.workload import OTHER_FORMAT, Workload
+from traces.base.compressed import without_ending
 from traces.base.errors import InputError, PluginError, blamed_on
 from traces.base.plugins import entry_points, resolve
 
@@ -56,9 +57,16 @@ READERS: dict[str, Reader] = {
 #: Endings of names that are not a reader's own.
 ENDINGS = {"json": "batsim"}
 
+#: What is said of a file in a format that no reader reads.
+_READ = f"read are {', '.join(READERS)}; bls.Workload.from_jobs takes jobs of any other (docs/reference/workloads.md)"
+
 
 def read_workload(
-    path: str | os.PathLike[str], *, format: str | None = None, where: str = "--format", cancelled: bool = False
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    where: str = "--format",
+    cancelled: bool | None = False,
 ) -> Workload:
     """Read a workload file.
 
@@ -68,12 +76,13 @@ def read_workload(
         The file, or ``"sample"``: the workload that is shipped.
     format : str, optional
         A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the
-        ending of the file's name without ``.gz`` (:data:`ENDINGS`); where no reader is called so, what the first lines
-        look like; ``swf`` where they are no other's.
+        ending of the file's name (:data:`ENDINGS`), without that of a compressed file; where no reader is called so, or
+        several formats have the ending, what the first lines look like; ``swf`` where they are no other's.
     where : str
         The option ``format`` was given in, for messages.
-    cancelled : bool
-        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
+    cancelled : bool or None
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None:
+        where the reader can tell.
 
     Raises
     ------
@@ -87,10 +96,19 @@ def read_workload(
         path = sample_path()
     name = format or format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, Reader, where)
-    if cancelled and "cancelled" not in signature(reader).parameters:
+    tells = "cancelled" in signature(reader).parameters
+    if cancelled and not tells:
         raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
-    with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
-        workload = partial(cast(Any, reader), cancelled=True)(path) if cancelled else reader(path)
+    try:
+        with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
+            wanted = tells if cancelled is None else cancelled
+            workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
+    except InputError as error:
+        if name in READERS and (other := other_format(path)) is not None:
+            raise InputError(f"{path}: is {other}, which is not read; {_READ}") from None
+        if str(error).endswith(OTHER_FORMAT):
+            raise InputError(f"{error}: {_READ}") from None
+        raise
     if not isinstance(workload, Workload):
         raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
     return workload
@@ -103,7 +121,10 @@ def sample_path() -> Path:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """The format that a file seems to be in: the name of its reader."""
-    ending = Path(os.fspath(path).removesuffix(".gz")).suffix.removeprefix(".").lower()
+    ending = Path(without_ending(os.fspath(path))).suffix.removeprefix(".").lower()
     if ending in READERS or (ending and ending in entry_points(_GROUP).names):
         return ending
-    return ENDINGS.get(ending) or format_by_content(path) or _DEFAULT
+    looks = format_by_content(path)
+    if ending in ENDINGS:  # sacct writes JSON, too
+        return "sacct" if looks == "sacct" else ENDINGS[ending]
+    return looks or _DEFAULT

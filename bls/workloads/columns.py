@@ -16,6 +16,7 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
 __all__ = [
+    "BEGIN",
     "CANCELLED",
     "COLUMNS",
     "FAILED",
@@ -38,11 +39,14 @@ COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
 _OPTIONAL = (
     "user", "group", "queue", "partition", "qos", "memory_kb", "preceding", "think_ns", "cancel_ns", "wait_ns", "status",
-    "preset", "application",
+    "preset", "application", "begin_ns",
 )  # fmt: skip
 
 #: The columns that a workload may do without, and what then stands in every row.
 OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
+
+#: The further field of an SWF file that holds the column of this name, whole ns.
+BEGIN = "begin_ns"
 
 #: SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
 FAILED, CANCELLED = 0, 5

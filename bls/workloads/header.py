@@ -4,25 +4,59 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 
-__all__ = ["FACT", "NAMED_FIELD", "log_name", "merged_header", "moved_header", "with_start"]
+__all__ = [
+    "FACT",
+    "NAMED_FIELD",
+    "TITLES",
+    "has_begin",
+    "header_start_s",
+    "log_name",
+    "merged_header",
+    "moved_header",
+    "names_in",
+    "with_start",
+]
 
 #: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 
+#: Columns whose numbers a header may give names, and the word of such a line: ``; Queue: 1 batch``.
+TITLES = {"queue": "Queue", "partition": "Partition", "qos": "QOS"}
+
+#: Most names of one column that are written as header lines.
+MOST_NAMES = 1000
+
 #: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
-NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNORECASE)
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
+
+_NAMED = re.compile(r";\s*(Queue|Partition|QOS):\s*(-?[0-9]{1,18})\s+(\S.*)")
 
 
 def log_name(workload: Workload) -> str:
     """The name of a workload's file, without its folder."""
     return os.path.basename(workload.source) or workload.source
+
+
+def header_start_s(header: Iterable[str]) -> int | None:
+    """The first ``UnixStartTime`` of a header that is a whole number, s; None if it says none."""
+    for line in header:
+        match = FACT.fullmatch(line)
+        if match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip()):
+            return int(match[2])
+    return None
+
+
+def has_begin(header: Sequence[str]) -> bool:
+    """Whether a comment names a further field of the lines that is the column ``begin_ns``."""
+    return any((match := NAMED_FIELD.fullmatch(line)) and match[2].rstrip() == BEGIN for line in header)
 
 
 def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:
@@ -69,14 +103,30 @@ def moved_header(
     return (*lines, f"; Note: {' '.join(note.split())}")
 
 
-def merged_header(workloads: Sequence[Workload], n_jobs: int, start_s: int | None) -> tuple[str, ...]:
+def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
+    """What a header calls numbers in lines such as ``; Queue: 1 batch``; ``kind`` is Queue, Partition or QOS."""
+    found: dict[int, str] = {}
+    for comment in header:
+        match = _NAMED.match(comment)
+        if match and match[1] == kind:
+            found.setdefault(int(match[2]), "".join(c if c.isprintable() else "?" for c in match[3].strip()))
+    return found
+
+
+def merged_header(
+    workloads: Sequence[Workload],
+    n_jobs: int,
+    start_s: int | None,
+    labels: Mapping[str, Mapping[int, str]] | None = None,
+) -> tuple[str, ...]:
     """The header of several workloads as one.
 
-    What all of them say alike is said once, with ``UnixStartTime`` (where there is a start) and the number of jobs; then
-    come the headers of all, marked ``[1]``, ``[2]`` … so that no reader takes them for facts about the whole.
+    What all of them say alike is said once, with ``UnixStartTime`` (where there is a start), the number of jobs, and the
+    names of queues, partitions and QOS (``labels``). Then come the headers of all, marked ``[1]``, ``[2]`` … so that no
+    reader takes them for facts about the whole.
     """
     shared = [line for line in dict.fromkeys(workloads[0].header) if FACT.fullmatch(line)]
-    own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note")
+    own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note", *TITLES.values())
     lines = [
         line
         for line in shared
@@ -84,6 +134,9 @@ def merged_header(workloads: Sequence[Workload], n_jobs: int, start_s: int | Non
     ]
     lines += [] if start_s is None else [f"; UnixStartTime: {start_s}"]
     lines += [f"; MaxJobs: {n_jobs}", f"; MaxRecords: {n_jobs}"]
+    for column, title in TITLES.items():
+        named = sorted((labels or {}).get(column, {}).items())[:MOST_NAMES]
+        lines += [f"; {title}: {number} {name}" for number, name in named]
     for number, workload in enumerate(workloads, 1):
         lines.append(f"; Note: log {number} of {len(workloads)} is {log_name(workload)}, {len(workload)} jobs")
         for line in workload.header:

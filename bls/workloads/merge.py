@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bls.options import ALIGN
+from bls.options import ALIGN, NUMBERS
 from bls.workloads.calendar import Calendar
 from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.header import log_name, merged_header
+from bls.workloads.distinct import distinct
+from bls.workloads.header import FACT, TITLES, log_name, merged_header, names_in
+from bls.workloads.rejected import first_rejects
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
+from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-__all__ = ["merge"]
+__all__ = ["merge", "numbers_of"]
 
-# Of these the numbers of two logs are never of the same: they are moved apart. Queues and partitions are what a platform
-# calls so, and stay.
-_APART = ("user", "group", "application")
+#: Columns whose numbers stand for names.
+NAMED = ("user", "group", "application", "queue", "partition", "qos")
+
+#: What may be said of numbers without names that two logs share: they mean the same, or they are moved apart.
+SAME, APART = "same", "apart"
+
+#: Facts of a header that concern the whole: logs that do not agree on one get a remark, and the merged log does not state it.
+_OF_ALL = ("MaxProcs", "MaxNodes", "TimeZone", "TimeZoneString")
 
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 
+_Labels = Mapping[int, str]
 
-def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: str = ALIGN.name) -> Workload:
+
+def numbers_of(text: str | None, where: str = NUMBERS.name) -> dict[str, str]:
+    """What holds for numbers without names, by column; under an empty name, for all others.
+
+    Parameters
+    ----------
+    text : str or None
+        As ``--numbers``: ``same``, ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    found: dict[str, str] = {}
+    for word in () if text is None else text.split(","):
+        column, equals, how = word.strip().rpartition("=")
+        if how not in (SAME, APART) or bool(equals) != bool(column) or column in found:
+            raise InputError(
+                f"{where}: {shown(word.strip())}; allowed: {SAME}, {APART}, or by column, each once, as user=apart,queue=same"
+            )
+        if column and column not in NAMED:
+            raise one_of("column", column, NAMED, where)
+        found[column] = how
+    return found
+
+
+def merge(
+    workloads: Sequence[Workload],
+    *,
+    align: str = ALIGN.default,
+    numbers: str | None = NUMBERS.default,
+    where: str = ALIGN.name,
+) -> Workload:
     """The jobs of several workloads as one workload.
 
     Parameters
     ----------
     workloads : sequence of Workload
         One or more. The first keeps its numbers. Another of which any job number is taken is renumbered as a whole, its
-        lowest number following the highest so far; so are users, groups and applications (of which the same number in two
-        logs is never the same one). Queues, partitions and QOS keep their numbers. A preceding job that its log does not
-        have is none.
+        lowest number following the highest so far. A preceding job that its log does not have is none.
     align : {"calendar", "start"}
         Whether the logs lie on each other as their ``UnixStartTime`` says, the earliest being time 0, or each begins at
         time 0.
+    numbers : str, optional
+        Users, groups, applications, queues, partitions and QOS are merged by their names where the logs have names, and
+        keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or by column,
+        as ``user=apart,queue=same``. By default such logs are refused.
     where : str
-        The option it was given in, for messages.
+        The option ``align`` was given in, for messages.
 
     Returns
     -------
     Workload
         Jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further column that a log
-        does not have is -1 in its rows.
+        does not have is -1 in its rows. ``remarks`` say on what their headers do not agree.
 
     Raises
     ------
     InputError
-        If there is none, a log does not say when it began, jobs of a later log run already at its time 0, or a number or
-        an instant is beyond 2**62.
+        If there is none, a log does not say when it began, jobs of a later log run already at its time 0, two logs share
+        numbers without names and nothing is said of them, or a number or an instant is beyond 2**62.
     """
     ALIGN.check(align, where)
+    rules = numbers_of(numbers)
     if not workloads:
         raise InputError("merge: no workload; allowed: one or more")
     starts_s = [_start_s(workload) for workload in workloads]
@@ -71,22 +115,36 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
     parts: list[dict[str, Array]] = []  # of each log
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
-    names: dict[int, str] = {}
-    for workload, part in zip(workloads, parts, strict=True):
-        known = int(np.argmax(workload.application))  # where it is moved, all of it is
-        shift = int(part["application"][known] - workload.application[known])
-        names |= {number + shift: name for number, name in workload.names.items()}
+    shifts = [int(part["job_id"][0] - workload.job_id[0]) for workload, part in zip(workloads, parts, strict=True)]
+    further = [dict(workload.extras) for workload in workloads]
+    labels: dict[str, _Labels] = {}
+    for name in (
+        *NAMED,
+        *dict.fromkeys(name for workload in workloads for name in workload.labels if name not in NAMED),
+    ):
+        columns_of = parts if name in NAMED else further
+        named = [_labels(workload, name) for workload in workloads]
+        made, labels[name] = _by_name(name, [one.get(name) for one in columns_of], named, workloads, rules)
+        for one, column in zip(columns_of, made, strict=True):
+            if column is not None:
+                one[name] = column
     # By (submit, line): the rows of each log are so, and the lines of a log are above those of the logs before it.
     order = np.argsort(np.concatenate([part["submit_ns"] for part in parts]), kind="stable")
     columns = {name: _joined([part.pop(name) for part in parts], order) for name in list(parts[0])}
     extras: dict[str, Array] = {}
-    for name in dict.fromkeys(name for workload in workloads for name in workload.extras):
-        given = [workload.extras.get(name, np.broadcast_to(np.int64(-1), len(workload))) for workload in workloads]
+    for name in dict.fromkeys(name for one in further for name in one):
+        given = [
+            one.get(name, np.broadcast_to(np.int64(-1), len(workload)))
+            for one, workload in zip(further, workloads, strict=True)
+        ]
         extras[name] = _joined(given, order)
     reasons = dict.fromkeys(reason for workload in workloads for reason in workload.rejects)
+    rejected = (one._replace(source=log_name(workload)) for workload in workloads for one in workload.rejected)
+    names = labels.pop("application")
     return Workload(
         **columns,
-        header=merged_header(workloads, len(order), start_s),
+        window=None,
+        header=merged_header(workloads, len(order), start_s, labels),
         rejects={reason: sum(workload.rejects.get(reason, 0) for workload in workloads) for reason in reasons},
         reordered=sum(workload.reordered for workload in workloads),
         clamped=sum(workload.clamped for workload in workloads),
@@ -95,7 +153,107 @@ def merge(workloads: Sequence[Workload], *, align: str = ALIGN.default, where: s
         extras=extras,
         names=names,
         waiting=sum(workload.waiting for workload in workloads),
+        ids={
+            number + shift: name
+            for workload, shift in zip(workloads, shifts, strict=True)
+            for number, name in workload.ids.items()
+        },
+        also_preceding=_also_preceding(workloads, shifts),
+        rejected=first_rejects(rejected),
+        remarks=tuple(_disagreements(workloads)),
+        labels={name: known for name, known in labels.items() if known},
     )
+
+
+def _labels(workload: Workload, name: str) -> _Labels:
+    """What a log calls the numbers of a column: as its reader knows, or else its header says."""
+    if name == "application":
+        return workload.names
+    return workload.labels.get(name) or (names_in(workload.header, TITLES[name]) if name in TITLES else {})
+
+
+def _by_name(
+    name: str,
+    columns: Sequence[Array | None],
+    labels: Sequence[_Labels],
+    workloads: Sequence[Workload],
+    rules: Mapping[str, str],
+) -> tuple[list[Array | None], _Labels]:
+    """A column of each log, with the same number for the same name, and all names.
+
+    What has no name is left as it is, or moved apart, as the rules say.
+
+    Raises
+    ------
+    InputError
+        If they say nothing, and two logs share numbers.
+    """
+    used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
+    used = [numbers[numbers >= 0] for numbers in used]
+    made = list(columns)
+    if all(_all_named(numbers, known) for numbers, known in zip(used, labels, strict=True)):
+        numbers = {label: number for number, label in labels[0].items()}  # the first log keeps its numbers
+        free = max(numbers.values(), default=0) + 1
+        for place, (column, known) in enumerate(zip(columns, labels, strict=True)):
+            for label in known.values():
+                free += numbers.setdefault(label, free) == free
+            if column is not None and place:
+                made[place] = _renumbered(column, {number: numbers[label] for number, label in known.items()})
+        return made, {number: label for label, number in numbers.items()}
+    how = rules.get(name, rules.get(""))
+    found: dict[int, str] = {}
+    taken = np.zeros(0, np.int64)
+    for place, (column, own, known) in enumerate(zip(columns, used, labels, strict=True)):
+        shift = 0
+        if len(shared := np.intersect1d(own, taken)) and how != SAME:
+            if how is None:
+                other = next(k for k in range(place) if np.isin(shared[0], used[k]))
+                raise InputError(
+                    f"{workloads[other].source} and {workloads[place].source} both have {name} {shared[0]}, and do not name "
+                    f"it; allowed: {NUMBERS.name} {name}={SAME}, or {name}={APART}"
+                )
+            shift = int(taken.max()) + 1 - int(own[0])
+            if int(own[-1]) + shift > MAX_NS:
+                raise InputError(f"{workloads[place].source}: its {name} numbers {_NO_ROOM}")
+            assert column is not None
+            made[place] = np.where(column < 0, -1, column + shift)
+        taken = np.union1d(taken, own + shift)
+        for number, label in known.items():
+            found.setdefault(number + shift, label)
+    return made, found
+
+
+def _all_named(used: Array, known: _Labels) -> bool:
+    # Two numbers of one name are two things, of which the name does not say which.
+    return set(used.tolist()) <= known.keys() and len(set(known.values())) == len(known)
+
+
+def _renumbered(column: Array, new: Mapping[int, int]) -> Array:
+    values, place = distinct(column)
+    return np.array([new.get(number, -1) for number in values.tolist()], np.int64)[place]
+
+
+def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
+    """The facts on which the headers of logs do not agree, so that the merged log does not state them."""
+    facts: list[dict[str, str]] = [{} for _ in workloads]
+    for found, workload in zip(facts, workloads, strict=True):
+        for line in workload.header:
+            if (match := FACT.fullmatch(line)) and match[1] in _OF_ALL:
+                found.setdefault(match[1], match[2].strip())
+    for name in _OF_ALL:
+        said = [found.get(name, "nothing") for found in facts]
+        if len(set(said)) > 1:
+            every = ", ".join(f"{log_name(workload)} {value}" for workload, value in zip(workloads, said, strict=True))
+            yield f"the headers do not agree on {name}, so that the merged log does not state it: {every}"
+
+
+def _also_preceding(workloads: Sequence[Workload], shifts: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    found = {}
+    for workload, shift in zip(workloads, shifts, strict=True):
+        there = set(workload.job_id.tolist()) if workload.also_preceding else set()
+        for number, others in workload.also_preceding.items():
+            found[number + shift] = tuple(other + shift for other in others if other in there)
+    return found
 
 
 def _joined(parts: Sequence[Array], order: Array) -> Array:
@@ -111,23 +269,18 @@ def _start_s(workload: Workload) -> int | None:
 
 
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """The columns of a log, later by an offset, with numbers that those before it do not have."""
+    """The columns of a log, later by an offset, with job numbers and lines that those before it do not have."""
     part: dict[str, Array] = {name: getattr(workload, name) for name in (*COLUMNS, *OPTIONAL)}
-    latest_cancel = int(workload.cancel_ns.max())
-    if max(int(workload.submit_ns[-1]), latest_cancel) + offset_ns > MAX_NS:
+    latest = {name: int(getattr(workload, name).max()) for name in ("cancel_ns", "begin_ns")}
+    if max(int(workload.submit_ns[-1]), *latest.values()) + offset_ns > MAX_NS:
         raise InputError(f"{workload.source}: begins too long after the others: an instant is beyond 2**62 ns")
     if offset_ns and np.any(workload.preset == 1):
         raise InputError(f"{workload.source}: has jobs that run already at its time 0, which is not that of the whole")
     part["submit_ns"] = workload.submit_ns + offset_ns
-    if latest_cancel >= 0:
-        part["cancel_ns"] = np.where(workload.cancel_ns < 0, -1, workload.cancel_ns + offset_ns)
+    for name, last_ns in latest.items():
+        if last_ns >= 0:
+            part[name] = np.where(part[name] < 0, -1, part[name] + offset_ns)
     part["line"] = workload.line + max((int(other["line"].max()) for other in before), default=0)
-    for name in _APART:
-        shift = _shift(part[name], [other[name] for other in before])
-        if int(part[name].max()) + shift > MAX_NS:
-            raise InputError(f"{workload.source}: its {name} numbers {_NO_ROOM}")
-        if shift:
-            part[name] = np.where(part[name] < 0, -1, part[name] + shift)
     shift = _shift(workload.job_id, [other["job_id"] for other in before])
     if int(workload.job_id.max()) + shift > MAX_NS:
         raise InputError(f"{workload.source}: its job numbers {_NO_ROOM}")
@@ -139,13 +292,10 @@ def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]
 
 
 def _shift(numbers: Array, taken: Sequence[Array]) -> int:
-    """What is added to all numbers (but -1) so that none of them is taken: 0 where none is."""
-    if numbers.strides == (0,):
-        numbers = numbers[:1]
-    known = numbers[numbers >= 0]
-    if len(known) == 0 or not taken:
+    """What is added to all numbers so that none of them is taken: 0 where none is."""
+    if not taken:
         return 0
-    lowest, highest = int(known.min()), int(known.max())
+    lowest, highest = int(numbers.min()), int(numbers.max())
     free = max(int(column.max()) for column in taken) + 1
     near = [column[(column >= lowest) & (column <= highest)] for column in taken]
-    return free - lowest if any(np.isin(known, column).any() for column in near if len(column)) else 0
+    return free - lowest if any(np.isin(numbers, column).any() for column in near if len(column)) else 0

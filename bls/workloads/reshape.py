@@ -18,7 +18,7 @@ import numpy as np
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
-from bls.workloads.selection import busiest_window, select
+from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
@@ -34,7 +34,7 @@ FACTORS = (0.001, 1000.0)
 # factors, no product below is beyond int64.
 _MOST_DENOMINATOR = 10**7
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 
 #: What a selection may be, beside ``select``'s.
 _FORMS = "as window:2003-01-01+30d, window:2003-01-01T12:00..2003-02-01 or window:7d+24h"
@@ -78,13 +78,13 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
             )
         start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
         start = f"{start_ns}ns" if start_ns else "0"
-        chosen = select(workload, f"window:{start}+{stop_ns - start_ns}ns", where=where)
-    else:
-        chosen = select(workload, spec, where=where)
-        if text.startswith("busiest:"):
-            start_ns = busiest_window(workload, parse_duration_ns(text.removeprefix("busiest:"), where))[0]
+        spec = f"window:{start}+{stop_ns - start_ns}ns"
+    chosen = select(workload, spec, preset=False, where=where)
+    if chosen.window is not None:
+        start_ns = chosen.window.begin_ns
     note = f"{'all jobs' if text == 'all' else f'the jobs {text}'} of {log_name(workload)}"
-    return chosen.take(np.arange(len(chosen)), header=moved_header(workload.header, len(chosen), start_ns, note))
+    header = moved_header(workload.header, len(chosen), start_ns, note)
+    return chosen.take(np.arange(len(chosen)), header=header, window=None)
 
 
 def filter_jobs(
@@ -154,7 +154,7 @@ def scale(
     """The same jobs, denser, faster or wider.
 
     Everything is rounded once, half to even. Waits that the log recorded are unknown in the result: no such system ever
-    ran. A user who gave up waiting does so after the same time; think times stay.
+    ran. A user who gave up waiting does so after the same time, and a job is held for the same time; think times stay.
 
     Parameters
     ----------
@@ -195,6 +195,11 @@ def scale(
             raise _beyond("cancel_ns", workload.source)
         changed["cancel_ns"] = np.where(workload.cancel_ns < 0, -1, submit + patience)
         changed["wait_ns"] = np.where(unknown, patience, -1)
+    if workload.held.any():
+        hold = workload.earliest_ns - workload.submit_ns
+        if np.any(hold > MAX_NS - submit):
+            raise _beyond("begin_ns", workload.source)
+        changed["begin_ns"] = np.where(workload.held, submit + hold, -1)
     what = ", ".join(f"{name} × {float(value):g}" for name, value in given.items())
     header = moved_header(
         workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None

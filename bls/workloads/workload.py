@@ -27,6 +27,8 @@ from bls.workloads.columns import (
     taken_rows,
 )
 from bls.workloads.plain_jobs import job_row, numbered
+from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
+from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
@@ -37,8 +39,10 @@ __all__ = [
     "MALFORMED",
     "NO_PROCESSORS",
     "NO_RUN_TIME",
+    "OTHER_FORMAT",
     "REASONS",
     "TOO_WIDE",
+    "Window",
     "Workload",
     "no_valid_job",
     "rejects_text",
@@ -56,6 +60,23 @@ REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 # What stands in every row of an optional column that is not given.
 _unknown = partial(np.array, -1)
 _zero = partial(np.array, 0)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a log that was selected.
+
+    Attributes
+    ----------
+    begin_ns, end_ns : int
+        Its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0.
+    empty : str
+        Why the machine is empty at its start; empty where the jobs that the log records then are in the workload.
+    """
+
+    begin_ns: int
+    end_ns: int
+    empty: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +127,35 @@ class Workload:
         1 for a job that runs already at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
     application : ndarray of int64, shape (n,)
         Number that the log gives the program that the job runs, -1 where unknown.
+    begin_ns : ndarray of int64, shape (n,)
+        Instant from which the job may join the queue, where it is later than the submit; -1 for the submit. A wait counts
+        from it.
     extras : mapping of str to ndarray of int64, shape (n,)
         Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
         with their jobs.
     names : mapping of int to str
         What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
         numbers. The names of one log are kept once, whichever of its jobs are taken.
+    labels : mapping of str to mapping of int to str
+        What the log calls the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
+        Names of queues, partitions and QOS may be in the header instead.
+    rejected : tuple of Reject
+        The first lines of each reason (``bls.workloads.rejected``), with what is wrong in them, where the reader says it.
+    remarks : tuple of str
+        What a reader has assumed of the file, one line each, for people to read.
+    also_preceding : mapping of int to tuple of int
+        Further jobs, besides ``preceding``, after whose end a job is submitted: their numbers by its number. Its think time
+        counts from the last of these ends.
+    ids : mapping of int to str
+        What a log calls each single job, by job number, where it has a text for it, as Batsim's ``w0!17``; empty where
+        the log has only numbers.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
+    window : Window or None
+        The part of the log that was selected; None where it was not selected by time.
+    uncounted : ndarray of bool, shape (n,), or None
+        Jobs that are simulated, and that no metric counts: those before the measured part of a replication
+        (``bls.workloads.replications``). None: there is no such job.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -149,9 +191,17 @@ class Workload:
     status: Array = field(default_factory=_unknown)
     preset: Array = field(default_factory=_zero)
     application: Array = field(default_factory=_unknown)
+    begin_ns: Array = field(default_factory=_unknown)
     extras: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     waiting: int = 0
+    ids: Mapping[int, str] = field(default_factory=dict)
+    also_preceding: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    rejected: tuple[Reject, ...] = ()
+    remarks: tuple[str, ...] = ()
+    labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    window: Window | None = None
+    uncounted: Array | None = None
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -163,6 +213,15 @@ class Workload:
         extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
         object.__setattr__(self, "names", kept_names(self.names, self.source))
+        object.__setattr__(self, "ids", kept_names(self.ids, self.source))
+        labels = {name: kept_names(known, self.source) for name, known in self.labels.items()}
+        object.__setattr__(self, "labels", MappingProxyType(labels))
+        object.__setattr__(self, "also_preceding", MappingProxyType(dict(self.also_preceding)))
+        if self.uncounted is not None:
+            uncounted = np.array(self.uncounted, bool)
+            if uncounted.shape != (n,):
+                raise InputError(f"{self.source}: uncounted has shape {uncounted.shape}; allowed: ({n},)")
+            object.__setattr__(self, "uncounted", read_only(uncounted) if uncounted.any() else None)
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -182,6 +241,9 @@ class Workload:
         late = np.flatnonzero((self.preset == 1) & (self.submit_ns > 0))
         if len(late):
             raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} is not submitted at time 0")
+        late = np.flatnonzero((self.preset == 1) & (self.begin_ns > 0))
+        if len(late):
+            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} begins after time 0")
         counts = dict.fromkeys(REASONS, 0) | dict(self.rejects)
         object.__setattr__(self, "rejects", MappingProxyType(counts))
 
@@ -194,12 +256,22 @@ class Workload:
             [
                 ("workload", self.source or "–"),
                 ("jobs", f"{len(self)}"),
-                ("lines", f"{self.n_lines}, {rejects_text(self.rejects)}"),
+                ("lines", f"{self.n_lines}, {rejects_text(self.rejects, self.rejected)}"),
                 ("submits", " to ".join(map(format_ns, span))),
                 ("cores of a job", f"{self.cores.min()} to {self.cores.max()}"),
                 ("run times", f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}"),
             ]
         )
+
+    @property
+    def earliest_ns(self) -> Array:
+        """The instants from which the jobs may join the queue, and their waits count: int64, shape (n,)."""
+        return np.maximum(self.submit_ns, self.begin_ns)
+
+    @property
+    def held(self) -> Array:
+        """Jobs that may join the queue only after their submit: bool, shape (n,)."""
+        return np.asarray(self.begin_ns > self.submit_ns)
 
     @property
     def run_unknown(self) -> Array:
@@ -216,11 +288,18 @@ class Workload:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values |= {name: packed(values[name]) for name in OPTIONAL}
         values["extras"] = {name: packed(column) for name, column in self.extras.items()}
-        return Workload, tuple((values | {"rejects": dict(self.rejects), "names": dict(self.names)}).values())
+        plain: dict[str, Any] = {name: dict(values[name]) for name in ("rejects", "names", "ids", "also_preceding")}
+        plain["labels"] = {name: dict(known) for name, known in self.labels.items()}
+        return Workload, tuple((values | plain).values())
 
     def job_name(self, row: int) -> str | None:
-        """What the log calls the job of a row; None where it does not."""
-        return self.names.get(int(self.application[row]))
+        """The id of a row's job where it is a text, else the name of what it runs; None where the log has neither."""
+        return self.ids.get(int(self.job_id[row])) or self.names.get(int(self.application[row]))
+
+    @property
+    def numbers_of_ids(self) -> dict[str, list[int]]:
+        """The job number of each of the :attr:`ids`."""
+        return {name: [number] for number, name in self.ids.items()}
 
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.
@@ -235,6 +314,7 @@ class Workload:
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
+        taken["uncounted"] = None if self.uncounted is None else self.uncounted[rows]
         return replace(self, **(taken | changes))
 
     def rejecting(self, reasons: Mapping[str, Array]) -> Workload:
@@ -242,7 +322,13 @@ class Workload:
         rejected = np.any([*reasons.values()], axis=0)
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
-        return self.take(~rejected, rejects={**self.rejects, **counted})
+        first = [
+            Reject(reason, int(self.line[row]), "cores", f"{self.cores[row]}" if reason == TOO_WIDE else "")
+            for reason, mask in reasons.items()
+            for row in np.flatnonzero(mask)[:KEPT].tolist()
+        ]
+        named = first_rejects((*self.rejected, *first))
+        return self.take(~rejected, rejects={**self.rejects, **counted}, rejected=named)
 
     @property
     def selected_text(self) -> str:
@@ -251,6 +337,21 @@ class Workload:
         parts = [f"{running} run already"] if running else []
         parts += [f"{self.waiting} wait{'s' * (self.waiting == 1)} already"] if self.waiting else []
         return f"{len(self)} jobs selected" + (f", of which {' and '.join(parts)}" if self.waiting else "")
+
+    @property
+    def window_text(self) -> str:
+        """How many jobs run and wait at the start of the selected window, or why none do, in words; empty without a window."""
+        if self.window is None:
+            return ""
+        if self.window.empty:
+            return f"window: starts with an empty machine: {self.window.empty}"
+        running = self.preset == 1
+        n, held = int(np.count_nonzero(running)), sum(self.cores[running].tolist())
+        cores = f" on {held:,} core{'s' * (held != 1)}" * bool(n)
+        return (
+            f"window: starts with {n:,} running job{'s' * (n != 1)}{cores} and {self.waiting:,} queued, as the log records; "
+            "--no-preset starts with an empty machine"
+        )
 
     @classmethod
     def from_lines(
@@ -264,6 +365,11 @@ class Workload:
         extra: Mapping[str, Array] | None = None,
         extras: Mapping[str, Array] | None = None,
         names: Mapping[int, str] | None = None,
+        ids: Mapping[int, str] | None = None,
+        also_preceding: Mapping[int, tuple[int, ...]] | None = None,
+        rejected: Iterable[Reject] = (),
+        remarks: Iterable[str] = (),
+        labels: Mapping[str, Mapping[int, str]] | None = None,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -282,6 +388,16 @@ class Workload:
             Further columns of the log, by name, as long as the others or one number for all rows.
         names : mapping of int to str, optional
             What the numbers of ``application`` stand for.
+        ids : mapping of int to str, optional
+            The texts that the file has as ids of jobs, by job number.
+        also_preceding : mapping of int to tuple of int, optional
+            Further preceding jobs of jobs that have several, by job number.
+        rejected : iterable of Reject
+            The first lines of each reason, without the duplicates.
+        remarks : iterable of str
+            As the attribute.
+        labels : mapping of str to mapping of int to str, optional
+            As the attribute.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
 
@@ -294,7 +410,7 @@ class Workload:
             if name not in OPTIONAL:
                 raise one_of("column", name, OPTIONAL, source)
         if len(columns[0]) == 0:
-            raise no_valid_job(source, n_lines, rejects)
+            raise no_valid_job(source, n_lines, rejects, rejected)
         named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
         others = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
@@ -302,6 +418,10 @@ class Workload:
         if not ascends(np.asarray(columns[0])):
             kept = np.sort(np.unique(columns[0], return_index=True)[1])
             duplicates = len(columns[0]) - len(kept)
+            again = np.setdiff1d(np.arange(len(columns[0])), kept, assume_unique=True)[:KEPT]
+            numbers, lines = np.asarray(columns[0])[again].tolist(), np.asarray(columns[5])[again].tolist()
+            twice = [Reject(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)]
+            rejected = first_rejects((*rejected, *twice))
             submit = submit[kept]
         if np.any(submit[1:] < submit[:-1]):
             reordered = int(np.count_nonzero(submit < np.maximum.accumulate(submit)))
@@ -322,6 +442,11 @@ class Workload:
             n_lines=n_lines,
             extras=others,
             names=names or {},
+            ids=ids or {},
+            also_preceding=also_preceding or {},
+            rejected=tuple(rejected),
+            remarks=tuple(remarks),
+            labels=labels or {},
         )
 
     @classmethod
@@ -333,7 +458,7 @@ class Workload:
         jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
             Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
-            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` (an instant),
+            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
             ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
             there is a number then. A ``run_s`` of None, with an estimate and
             ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
@@ -367,13 +492,12 @@ class Workload:
         return made
 
 
-def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int]) -> InputError:
+#: What is said where every line is malformed.
+OTHER_FORMAT = "; perhaps it is in another format"
+
+
+def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[Reject] = ()) -> InputError:
     """What there is to say of a file of which no line is a job."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
-    other = "; perhaps it is in another format" if 0 < n_lines == rejects.get(MALFORMED) else ""
-    return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects)}{other}")
-
-
-def rejects_text(rejects: Mapping[str, int]) -> str:
-    """The reasons that occurred, as ``malformed 3, no run time 1``, or ``no rejects``."""
-    return ", ".join(f"{reason} {count}" for reason, count in rejects.items() if count) or "no rejects"
+    other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""
+    return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects, rejected)}{other}")

@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -18,17 +18,26 @@ from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
 from traces.base.interrupts import INTERRUPTS
 from traces.base.printable import printable
+from traces.base.written_file import code_of, of_system
 
 __all__ = ["main"]
 
 #: What the shell sees after an interrupt.
 _INTERRUPTED = 130
 
+_STDOUT = 1
+
+#: What the shell sees if the reader of stdout has gone, as ``head`` does.
+_NOBODY_READS = 1
+
 #: The option that is heard wherever it stands, as an error may come of any command.
 _DEBUG = "--debug"
 
 #: So long after an interrupt further ones are not heard, s: what was begun is being removed.
 _CLEARING_S = 3.0
+
+#: An interrupt that was lost comes again after this time, s.
+_AGAIN_S = 0.02
 
 #: So many more objects are made than freed before garbage is looked for.
 _OBJECTS_BETWEEN = 50_000
@@ -46,6 +55,16 @@ def _hear_interrupts() -> None:
             last_s = now_s
             INTERRUPTS.came(frame)
 
+    def lost(given: sys.UnraisableHookArgs) -> None:
+        # It came while Python ran a finalizer or a callback of its collector, which nothing that is raised leaves.
+        nonlocal last_s
+        if issubclass(given.exc_type, KeyboardInterrupt):
+            last_s = -_CLEARING_S
+            threading.Timer(_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        else:
+            sys.__unraisablehook__(given)
+
+    sys.unraisablehook = lost
     signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, interrupted)
 
@@ -78,77 +97,88 @@ def _show_warnings() -> None:
 
 def main() -> None:
     """Entry point of the ``twolevel`` command."""
-    # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
-    usage_error: Any = typer.BadParameter.__bases__[0]
-    code: Any
     words = [word for word in sys.argv[1:] if word != _DEBUG]
     debug = len(words) < len(sys.argv) - 1
     try:
-        _clean_rarely()
         _hear_interrupts()
+        code = _run(words, debug)
+        lost = _lost_output()
+        _leave_interrupts()
+    except (typer.Abort, KeyboardInterrupt):
+        code, lost = _fault("interrupted; nothing was written", _INTERRUPTED), 0
+    _leave_interrupts()
+    sys.exit(code or lost)
+
+
+def _leave_interrupts() -> None:
+    # The command is done: what Python does as it exits is nothing to break into.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _run(words: list[str], debug: bool) -> Any:
+    # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
+    usage_error: Any = typer.BadParameter.__bases__[0]
+    try:
+        _clean_rarely()
         _show_warnings()
         first = words[0] if words else _completed_command()
         code = command_line(first)(words, standalone_mode=False)
+        if code == _INTERRUPTED:  # typer makes a code of an interrupt
+            raise KeyboardInterrupt
+        return code
     except usage_error as error:
-        code = _fault(_usage(error), 2)
-    except (typer.Abort, KeyboardInterrupt):
-        code = _INTERRUPTED
+        if type(error).__name__ == "NoArgsIsHelpError":  # a command that has commands, without one
+            say(error.format_message())
+            return 2
+        return _fault(error.format_message(), 2)
+    except typer.Abort:
+        raise
     except BrokenPipeError:
-        sys.stderr.close()  # nobody reads any more; and Python would complain of stdout at its exit
-        code = 1
+        return _NOBODY_READS
     except SystemExit as error:
-        nobody_reads = isinstance(error.__context__, BrokenPipeError)
-        if error.code == _INTERRUPTED or nobody_reads or any(name.endswith("_COMPLETE") for name in os.environ):
-            raise  # all has been said of a study; or nobody reads; or a shell has asked how a word may go on
-        code = _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
+        if isinstance(error.__context__, BrokenPipeError):
+            return _NOBODY_READS
+        if error.code == _INTERRUPTED or any(name.endswith("_COMPLETE") for name in os.environ):
+            return error.code  # all has been said of a study; or a shell has asked how a word may go on
+        return _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
     except ImportError as error:
-        code = _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
+        return _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
     except Exception as error:
         from traces.base.errors import TwolevelError
-        from traces.base.written_file import of_system
 
         if not isinstance(error, TwolevelError | OSError):
             raise
         if debug:
             _show_traceback(error)
-        code = _fault(of_system(error), getattr(error, "exit_code", 1))
-    if code == _INTERRUPTED:
-        say("twolevel: interrupted; nothing was written")
-    sys.exit(code or 0)
+        return _fault(of_system(error), code_of(error))
 
 
-#: What the parser says of a text that is no number, and what is allowed there.
-_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "a valid integer": (int, "a whole number"),
-    "a valid number": (float, "a number"),
-}
+def _lost_output() -> int:
+    """Write what is still to be printed; return the exit code where stdout does not take it, else 0.
 
-
-def _usage(error: Any) -> str:
-    message: str = error.format_message()
-    param: Any = getattr(error, "param", None)
-    names = getattr(param, "opts", [])
-    # The parser says neither what was given nor what the number is of.
-    for phrase, (parse, allowed) in _NUMBERS.items():
-        if phrase not in message:
-            continue
-        for word, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
-            option, equals, text = word.partition("=")
-            given = text if equals else following
-            if option in names and not _parses(parse, given):
-                return f"{option}: {given!r}; allowed: {allowed} ({(error.param.help or option).rstrip('.')})"
-        if getattr(param, "param_type_name", "") == "argument":  # a word by itself: the last one that is no such number
-            given = next(word for word in reversed(sys.argv) if not _parses(parse, word))
-            return f"{param.metavar}: {given!r}; allowed: {allowed} ({(param.help or param.metavar).rstrip('.')})"
-    return message
-
-
-def _parses(parse: Callable[[str], object], text: str) -> bool:
+    Python would find out only as it exits: with a message of its own, and the exit code 120.
+    """
+    if sys.stdout is None:
+        return 0
     try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _NOBODY_READS
+    except OSError as error:
+        code = _fault(of_system(error), code_of(error))
+    else:
+        return 0
+    _drop_output()
+    return code
+
+
+def _drop_output() -> None:
+    # Python tries again as it exits, and would complain.
+    if sys.stdout is sys.__stdout__:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, _STDOUT)
+        os.close(nothing)
 
 
 def _show_traceback(error: BaseException) -> None:

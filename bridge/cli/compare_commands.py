@@ -22,7 +22,12 @@ def compare_command(
     *,
     a: Annotated[str, typer.Argument(metavar="DIR_A", help="The --out of a twolevel run.")],
     b: Annotated[str, typer.Argument(metavar="DIR_B", help="That of another run of the same workload.")],
-    job: Annotated[int | None, typer.Option(metavar="N", help="Print the whole chain of this job.")] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB", help="Print the whole chain of this job: its number, Slurm's name, as 900_2, or its name."
+        ),
+    ] = None,
     top: Annotated[int, TOP] = TOP.default,
     reward: Annotated[
         str | None,
@@ -49,6 +54,8 @@ def compare_command(
         summary_rows,
     )
     from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.runs.job_names import ids_of
+    from bridge.scenarios.randomness import draws
     from traces.base.errors import InputError
 
     top = TOP.check(top)
@@ -63,7 +70,7 @@ def compare_command(
     runs = read_run(Path(a)), read_run(Path(b))
     freed, told = (runs[0].releases, runs[1].releases), (runs[0].hints, runs[1].hints)
     changed = runs[0].widths, runs[1].widths
-    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed)
+    compared = compare_jobs(runs[0].jobs, runs[1].jobs, freed, told, changed, ids_of(runs[0].record, runs[0].jobs))
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
     power_rows, power = _power(compared, *runs, rates)
@@ -78,7 +85,8 @@ def compare_command(
         ):
             if lines:
                 print("", title, *lines, sep="\n")
-        print("", ONE_SAMPLE, sep="\n")
+        if any(draws(run.record.get("arguments") or {}) for run in runs):
+            print("", ONE_SAMPLE, sep="\n")
     else:
         print(lined_up(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
     if target is not None:

@@ -19,7 +19,7 @@ from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLO
 from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
-from bridge.standard_error import lined_up, say
+from bridge.standard_error import lined_up, put, say
 from traces.base.option import Panel
 
 __all__ = ["COMMANDS", "command_line"]
@@ -159,7 +159,10 @@ def command_line(first_word: str) -> typer.Typer:
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name, (home, group) in _GROUPS.items():
         if alone in (None, name):
-            app.add_typer(getattr(import_module(home), group), name=name)
+            several = getattr(import_module(home), group)
+            for one in several.registered_commands:
+                one.cls = QuickCommand
+            app.add_typer(several, name=name)
     return app
 
 
@@ -188,14 +191,21 @@ def _root(
 
 def _say_jobs(jobs: Any) -> None:
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
-    from bls.workloads.workload import rejects_text
+    from bls.workloads.rejected import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects)}")
+    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
+    for remark in jobs.remarks:
+        say(f"workload: {remark}")
+    if jobs.window_text:
+        say(jobs.window_text)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.balance import balance_words
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
+    from bridge.scenarios.map_words import unmatched_words
     from bridge.scenarios.power_words import power_words
     from bridge.scenarios.time_limits import time_limit_words
     from bridge.scenarios.wishes import wish_words
@@ -204,8 +214,11 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
     _say_jobs(scenario.workload)
     for words in machine_words(scenario.workload, scenario.platform, platform, replayed=replayed):
         say(words)
+    of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (limits, wish_words(scenario), *power_words(scenario)):
+    balance = balance_words([scenario.options])
+    more = (balance, wish_words(scenario), unmatched_words(scenario), *power_words(scenario))
+    for words in (*of_log, limits, *more):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
@@ -326,7 +339,7 @@ def run_command(
     from bridge.runs.simulation import run
     from bridge.runs.tracing import requested
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.scenario import RECORDED, Scenario
+    from bridge.scenarios.scenario import RECORDED, Scenario, check_slack
     from bridge.schedulers import scheduler_of
     from traces.base.errors import InputError
 
@@ -336,6 +349,7 @@ def run_command(
         raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
+    check_slack([(options.slack, options.bls)])
     peers = peers_of(how, hosts)
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED
@@ -371,8 +385,11 @@ def run_command(
     prepare_run(applications=not replayed)
     log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
+    arguments |= shared.source(workload, jobs)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
+    if trace is not None:
+        trace.check_cores(machine.n_cores)
     with fresh_directory(target, force) as folder, Broadcast(folder, len(jobs), live=live) as watch:
         keep = tables.tasks or (trace is not None and trace.needs_tasks(scenario.platform.machine()))
         result = run(
@@ -443,7 +460,7 @@ def gantt_command(
     """Draw the tasks of a run: cores as rows, jobs as colours; what is idle, or has other jobs, white."""
     from bridge.runs.gantt import draw_results
 
-    print(draw_results(Path(results), Path(output), jobs, cores, title))
+    put(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
 def doctor_command() -> None:

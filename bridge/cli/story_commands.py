@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
+from bridge.standard_error import put_text
+
 __all__ = ["story_command"]
 
 
 def story_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
-    job: Annotated[int, typer.Argument(metavar="JOB", help="The job's number in the workload.")],
+    job: Annotated[
+        str,
+        typer.Argument(metavar="JOB", help="The job: its number in the workload, Slurm's name, as 900_2, or its name."),
+    ],
 ) -> None:
     """Print what happened to one job, one line per event: when it came, why it waited, how it started, how it ended."""
     from bridge.runs.story import story_of_results
 
-    print(story_of_results(Path(results), job))
+    put_text(story_of_results(Path(results), job))

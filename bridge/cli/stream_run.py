@@ -37,13 +37,14 @@ from bls.options import (
 from bls.stream import Arrivals, check_streamed
 from bls.workloads import format_of, sample_path
 from bls.workloads.readers.swf import swf_blocks
+from bls.workloads.rejected import rejects_text
 from bls.workloads.seeded import is_seeded
-from bls.workloads.workload import rejects_text
 from bridge.live.progress import Progress
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
+from bridge.scenarios.log_words import held_words
 from bridge.scenarios.machine import machine_words, platform_for
 from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED, Options, Scenario
@@ -121,8 +122,12 @@ def stream_run(
     account = result.workload
     rejected = "rejected: " if any(account["rejects"].values()) else ""
     say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    for remark in begin.remarks:
+        say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, shared.platform, replayed=True):
+        say(words)
+    if words := held_words(arrivals.held):
         say(words)
     if not arrivals.limited and (words := time_limit_words(begin, [options])):
         say(words)

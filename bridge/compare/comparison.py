@@ -6,7 +6,7 @@ The definitions stand in docs/reference/compare.md. Throughout, a difference is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from bridge.compare.delay_causes import CAUSES, Causes, StartedJobs, find_causes
 from bridge.compare.delay_chains import ChainSums, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, rows_frame
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,12 +67,21 @@ class Comparison:
         Why each compared job started when it did, in A and in B.
     rows : (int64 (n,), int64 (n,))
         The rows of the compared jobs in the tables of A and of B.
+    ids : mapping of int to str
+        What the log calls each job, by number, where it has texts as ids.
     """
 
     delays: pd.DataFrame
     counts: Mapping[str, int]
     causes: tuple[Causes, Causes]
     rows: tuple[Array, Array]
+    ids: Mapping[int, str] = field(default_factory=dict)
+
+    def called(self, job: int, attempt: int) -> str:
+        """How an attempt at a job is called: ``7``, ``7 (a!7)`` where its log has ids, or ``7 attempt 1``."""
+        name = self.ids.get(job, "")
+        own = f"{job} ({name})" if name else f"{job}"
+        return f"{own} attempt {attempt}" if attempt > 0 else own
 
     def report(self) -> Page:
         """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
@@ -118,6 +127,7 @@ def compare_jobs(
     releases: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
     hints: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
     widths: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None),
+    ids: Mapping[int, str] | None = None,
 ) -> Comparison:
     """Compare the tables of jobs of two runs of one workload.
 
@@ -131,6 +141,8 @@ def compare_jobs(
         Of each, as ``traces.tables.HINTS.read`` gives them: who was told that others wait.
     widths : (DataFrame or None, DataFrame or None)
         Of each, as ``traces.tables.WIDTHS.read`` gives them: who was given cores, or asked for some.
+    ids : mapping of int to str, optional
+        What the log calls each job, by number, where it has texts as ids.
 
     Raises
     ------
@@ -168,7 +180,9 @@ def compare_jobs(
         "started_only_b": int((in_b & ~in_a).sum()),
         "never_started": int((~in_a & ~in_b).sum()),
     }
-    return Comparison(rows_frame(columns), counts, causes, (a_row[both], b_row[both]))
+    if ids:
+        columns[NAME] = np.array([ids.get(number, "") for number in columns["job_id"].tolist()], object)
+    return Comparison(rows_frame(columns), counts, causes, (a_row[both], b_row[both]), ids or {})
 
 
 def _check(name: str, frame: pd.DataFrame) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,9 @@ from bridge.report.page import Page
 from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Section, Table, Timeline
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
+from bridge.runs.job_names import ids_of
 from bridge.runs.page import parts_of_folder, timeline_of
+from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.tables import read_rows
@@ -91,12 +92,13 @@ def page_of_two(a: Path, b: Path) -> Page:
         (first.releases, second.releases),
         (first.hints, second.hints),
         (first.widths, second.widths),
+        ids_of(first.record, first.jobs),
     )
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
     drawn = next((found[-1] for found in moved if found), None)
-    with tempfile.TemporaryDirectory() as place:
-        write_comparison(compared, *runs, Path(place), row=drawn, top=_TOP)
-        return comparison_page(Path(place))
+    with scratch_folder() as place:
+        write_comparison(compared, *runs, place, row=drawn, top=_TOP)
+        return comparison_page(place)
 
 
 def page_of_comparison(compared: Comparison) -> Page:
@@ -179,9 +181,7 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     if said:
         words = "; ".join(said)
         parts.append(f"{words[0].upper()}{words[1:]}.")
-    parts.append(
-        "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give."
-    )
+    parts.append("This compares two single runs.")
     return parts
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bls.workloads.job_words import JobWords
 from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
+from bridge.runs.job_names import job_words
 from bridge.runs.library_versions import versions
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, shown_name
 from traces.compiled import Array
 from traces.ledger_tables import HINTS, RELEASES, WIDTHS
 from traces.tables import read_jobs, write_rows
@@ -96,25 +98,29 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     return found
 
 
-def job_rows(compared: Comparison, job: int, a: RunFolder, b: RunFolder) -> list[int]:
-    """Rows of the compared attempts at a job.
+def job_rows(compared: Comparison, word: str, a: RunFolder, b: RunFolder) -> list[int]:
+    """Rows of the compared attempts at the job that a word names (:mod:`bls.workloads.job_words`).
 
     Raises
     ------
     InputError
         If there are none: the job is not in both runs, or has not started in both.
     """
+    first = [job_words(run.folder) for run in (a, b)]
+    job = JobWords(first[0].named or first[1].named).one(word, "--job")
     numbers = compared.delays["job_id"].to_numpy()
     rows = np.flatnonzero(numbers == job).tolist()
     if rows:
         return list(rows)
     inside = [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
     if all(inside):
-        raise InputError(f"--job: {shown(job)} did not start in both runs")
+        raise InputError(f"--job: {shown_name(word)} did not start in both runs")
     if any(inside):
-        raise InputError(f"--job: {shown(job)} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs")
+        raise InputError(
+            f"--job: {shown_name(word)} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs"
+        )
     known = f"; they have {numbers.min()} to {numbers.max()}" if len(numbers) else ""
-    raise InputError(f"--job: {shown(job)} is in neither run{known}")
+    raise InputError(f"--job: {shown_name(word)} is in neither run{known}")
 
 
 def write_comparison(

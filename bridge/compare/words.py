@@ -25,25 +25,16 @@ __all__ = [
     "ONE_SAMPLE",
     "chain_table",
     "delay_lines",
-    "job_name",
     "overrun_lines",
     "runs_rows",
     "summary_rows",
 ]
 
-#: Two runs show what happened in them, and no more.
-ONE_SAMPLE = (
-    "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give. "
-    "For that, simulate several seeds."
-)
+#: What is said below a comparison of runs that another seed could change.
+ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
 
 #: Links that a line of a chain names, and jobs that it names of those that overtook.
 _NAMED = 3
-
-
-def job_name(job: int, attempt: int) -> str:
-    """How a row is called: ``7``, or ``7 attempt 1``."""
-    return f"{job} attempt {attempt}" if attempt > 0 else str(job)
 
 
 def _signed(ns: int) -> str:
@@ -133,7 +124,7 @@ def _cut_before(compared: Comparison, link: Link) -> str:
         return ""
     last = int(rows[np.argmax(delays["attempt"].to_numpy()[rows])])
     because = _cut(compared, last)
-    return because and f"{job_name(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
+    return because and f"{compared.called(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
 
 
 def _told_run(compared: Comparison, link: Link, row: int, run: str) -> str:
@@ -146,21 +137,17 @@ def _told_run(compared: Comparison, link: Link, row: int, run: str) -> str:
 
 def _no_link(compared: Comparison, link: Link, run: str) -> str:
     before = _cut_before(compared, link) if link.cause == "unmatched" else ""
+    cause = compared.called(link.cause_job, link.cause_attempt)
     words = {
         "submit": f"it started at its submit in {run}",
         "eligible": f"it started as soon as it was eligible in {run}",
-        "unmatched": f"in {run} it waited for {job_name(link.cause_job, link.cause_attempt)}, which only {run} ran"
-        + (before and f", as {before}"),
+        "unmatched": f"in {run} it waited for {cause}, which only {run} ran" + (before and f", as {before}"),
         "boot": f"in {run} it had its cores as soon as it was eligible",
         "pass": f"no job ended as it started in {run}",
-        "hinted": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, told that it waits for "
-        "them, had served last",
-        "asked": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, was "
-        "asked for",
-        "wished": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, did not "
-        "wish for any more",
-        "freed": f"in {run} it started on cores that {job_name(link.cause_job, link.cause_attempt)}, still running, no longer "
-        "needed",
+        "hinted": f"in {run} it started on cores that {cause}, told that it waits for them, had served last",
+        "asked": f"in {run} it started on cores that {cause}, still running, was asked for",
+        "wished": f"in {run} it started on cores that {cause}, still running, did not wish for any more",
+        "freed": f"in {run} it started on cores that {cause}, still running, no longer needed",
     }
     return words[link.cause]
 
@@ -178,26 +165,26 @@ def _told(compared: Comparison, row: int) -> str:
         for link, cause in zip(held[:_NAMED], links[1:], strict=False):
             words = "which waited for" if parts else f"in {run} it waited for"
             told = _told_run(compared, link, cause.row, run)
-            parts.append(f"{words} {job_name(link.cause_job, link.cause_attempt)} ({told})")
-        text = ", ".join(parts) + _told_rest(held[_NAMED:])
+            parts.append(f"{words} {compared.called(link.cause_job, link.cause_attempt)} ({told})")
+        text = ", ".join(parts) + _told_rest(compared, held[_NAMED:])
         moved = root.start_delta_ns
         when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
-        text += f"; the first, {job_name(root.job_id, root.attempt)}, started {when}"
+        text += f"; the first, {compared.called(root.job_id, root.attempt)}, started {when}"
     booted = _booted(compared, first.row, run)
     booted = booted and f"in {run} it {booted}"
     text = "; ".join(
         part for part in (text, booted, _overtaken(compared, first, run), _said(compared, first.row)) if part
     )
-    return f"job {job_name(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
+    return f"job {compared.called(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
 
 
-def _told_rest(links: Sequence[Link]) -> str:
+def _told_rest(compared: Comparison, links: Sequence[Link]) -> str:
     """Links that are not named one by one: their sums, and the run that moved the job most."""
     if not links:
         return ""
     runs, order = (sum(getattr(link, name) for link in links) for name in ("cause_run_delta_ns", "order_ns"))
     most = max(links, key=lambda link: abs(link.cause_run_delta_ns))
-    named = f", most {_signed(most.cause_run_delta_ns)} of {job_name(most.cause_job, most.cause_attempt)}"
+    named = f", most {_signed(most.cause_run_delta_ns)} of {compared.called(most.cause_job, most.cause_attempt)}"
     terms = f"runs {_signed(runs)}{named if most.cause_run_delta_ns else ''}; order {_signed(order)}"
     return f", and so on, {len(links)} more ({terms})"
 
@@ -211,7 +198,9 @@ def _overtaken(compared: Comparison, link: Link, run: str) -> str:
         return ""
     rows = compared.delays.iloc[passed[:_NAMED]]
     columns = [rows[name].tolist() for name in ("job_id", "attempt", "cores")]
-    named = ", ".join(f"{job_name(job, attempt)} ({cores} cores)" for job, attempt, cores in zip(*columns, strict=True))
+    named = ", ".join(
+        f"{compared.called(job, attempt)} ({cores} cores)" for job, attempt, cores in zip(*columns, strict=True)
+    )
     return f"overtaken by {_jobs(len(passed))}: {named}{', …' if len(passed) > _NAMED else ''}"
 
 
@@ -230,7 +219,7 @@ def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
         own, in_all = format_ns(abs(int(job["run_delta_ns"]))), format_ns(round(abs(job[f"{which}_ns"])))
         others = f"{_jobs(int(job[f'{which}_jobs']))} {which}, by {in_all} in all"
         cut = _cut(compared, row)
-        name = job_name(int(job["job_id"]), int(job["attempt"]))
+        name = compared.called(int(job["job_id"]), int(job["attempt"]))
         lines.append(f"job {name} ran {own} {word}{cut and f' ({cut})'}: {others}")
     return lines
 
@@ -245,15 +234,15 @@ def chain_table(compared: Comparison, row: int) -> str:
         terms = (link.cause_run_delta_ns, link.cause_start_delta_ns, link.order_ns)
         lines.append(
             (
-                job_name(link.job_id, link.attempt),
+                compared.called(link.job_id, link.attempt),
                 str(link.cores),
                 _seconds(link.start_delta_ns),
                 link.cause,
-                job_name(link.cause_job, link.cause_attempt) if link.cause_job >= 0 else "",
+                compared.called(link.cause_job, link.cause_attempt) if link.cause_job >= 0 else "",
                 *(map(_seconds, terms) if link.cause in LINKS else ("", "", "")),
             )
         )
-    root = job_name(links[-1].job_id, links[-1].attempt)
+    root = compared.called(links[-1].job_id, links[-1].attempt)
     sums = (
         f"{_seconds(links[0].start_delta_ns)} s = runs {_seconds(int(delays['chain_run_ns']))} s + order "
         f"{_seconds(int(delays['chain_order_ns']))} s + start of {root} {_seconds(int(delays['root_start_delta_ns']))} s"
@@ -261,17 +250,19 @@ def chain_table(compared: Comparison, row: int) -> str:
     run = str(delays["chain_of"])
     passed = [(link, _overtaken(compared, link, run)) for link in links]
     further = [
-        f"job {job_name(link.job_id, link.attempt)} was {cut}" for link in links if (cut := _cut(compared, link.row))
+        f"job {compared.called(link.job_id, link.attempt)} was {cut}"
+        for link in links
+        if (cut := _cut(compared, link.row))
     ]
     further += [
-        f"job {job_name(link.job_id, link.attempt)} {booted} in {run}"
+        f"job {compared.called(link.job_id, link.attempt)} {booted} in {run}"
         for link in links
         if (booted := _booted(compared, link.row, run))
     ]
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
         further.append(f"job {before}")
-    further += [f"job {job_name(link.job_id, link.attempt)} {words}" for link, words in passed if words]
+    further += [f"job {compared.called(link.job_id, link.attempt)} {words}" for link, words in passed if words]
     of_policy = [(link, _said(compared, link.row)) for link in links]
-    further += [f"job {job_name(link.job_id, link.attempt)}: {words}" for link, words in of_policy if words]
-    title = f"chain of job {job_name(links[0].job_id, links[0].attempt)} in {run}, times in s"
+    further += [f"job {compared.called(link.job_id, link.attempt)}: {words}" for link, words in of_policy if words]
+    title = f"chain of job {compared.called(links[0].job_id, links[0].attempt)} in {run}, times in s"
     return "\n".join([title, text_table(lines), sums, *further])

@@ -171,7 +171,8 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
     place = inline.program[origin]
     drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
-    n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], inline.costs.bytes_per_gflop)
+    speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
+    n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
         inline.cursor[FAULT_JOB] = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT

@@ -152,6 +152,8 @@ class Costs(State):
         their speeds are scaled, or they are ended (1 or 0).
     resize_ns : int
         Of a change of the width, for each core.
+    slowest_gflops : float
+        Of the machine's slowest core, GFLOP/s.
     bytes_per_gflop : float
         How many bytes a network between two hosts carries while a core computes a GFLOP.
     """
@@ -163,6 +165,7 @@ class Costs(State):
     resizes: int
     directs: int
     resize_ns: int
+    slowest_gflops: float
     bytes_per_gflop: float
 
 
@@ -416,6 +419,7 @@ def new_inline_state(
             int(resizes),
             int(directing),
             level.resize_ns,
+            scenario.platform.slowest_gflops,
             scenario.bytes_per_gflop,
         ),
         n_transfers=np.zeros(0, np.int64),

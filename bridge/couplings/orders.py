@@ -115,6 +115,7 @@ class Orders:
             variation=model.variation,
             total_gflop=total,
             core_gflop=core_gflop,
+            speed_gflops=scenario.platform.slowest_gflops,
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
         )
@@ -176,7 +177,8 @@ class Orders:
         """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
-        drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, bytes_per_gflop)
+        speed = self._scenario.platform.slowest_gflops
+        drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, speed, bytes_per_gflop)
         if len(drawn.part_tasks) > MAX_PARTS:
             raise InputError(
                 f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "

@@ -40,12 +40,14 @@ __all__ = [
     "PHASE",
     "RATES",
     "REPEATS",
+    "REPLICATE",
     "REPORT",
     "POLICIES",
     "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
+    "SHAKE",
     "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
@@ -68,6 +70,7 @@ __all__ = [
     "TRACE_FORMATS",
     "TRACE_WINDOW",
     "VARIATIONS",
+    "WARMUP",
     "WORKERS",
     "WORKLOAD",
 ]
@@ -76,7 +79,7 @@ WORKLOAD = Option[str | None](
     name="WORKLOAD",
     default=None,
     metavar="WORKLOAD",
-    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or gzipped; 'sample'; or FILE.py:NAME, which makes jobs of the seed",
+    help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
     name="--out",
@@ -260,6 +263,19 @@ VARIATIONS = Option(
     help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none",
 )
 
+REPLICATE = Option[str | None](
+    name="--replicate", default=None, metavar="LENGTH",
+    help="Run each cell for every window of this length of the log, as 7d, in place of seeds",
+)  # fmt: skip
+WARMUP = Option[str | None](
+    name="--warmup", default=None, metavar="LENGTH",
+    help="With --replicate: simulate the jobs of this time before each window, too, and do not count them",
+)  # fmt: skip
+SHAKE = Option[str | None](
+    name="--shake", default=None, metavar="TIME",
+    help="Submit each job up to this time later, as 1min, drawn anew for each seed but 0",
+)  # fmt: skip
+
 # One loop, or one graph, alone.
 
 CORE_SPEED = Option(
@@ -308,7 +324,7 @@ GRAPH = Option[str | None](
     name="GRAPH",
     default=None,
     metavar="GRAPH",
-    help="A file (WfFormat, DAX, DOT, GraphML, plain or gzipped), or a generator, as cholesky:tiles=8",
+    help="A file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, as cholesky:tiles=8",
 )
 GRAPH_ALS = replace(
     a.ALS,

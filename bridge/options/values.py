@@ -7,7 +7,6 @@ wrong, is left to it.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import partial
 from types import NoneType
@@ -15,17 +14,19 @@ from typing import Any, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
+from traces.base.errors import InputError, shown
 from traces.base.option import Option, Panel
+from traces.base.ranges import parse_real, parse_whole
 
 __all__ = ["QuickCommand", "QuickGroup"]
 
 #: From so many options on they are shown by what they are about.
 _MANY = 25
 
-#: Words that are a number, beyond doubt, by the number's type.
-_PLAIN: dict[Any, re.Pattern[str]] = {
-    int: re.compile(r"-?[0-9]{1,18}"),
-    float: re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e[-+]?[0-9]{1,2})?"),
+#: How the text of an option that is a number is read, and what is allowed there.
+NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
+    int: (parse_whole, "a whole number"),
+    float: (parse_real, "a number"),
 }
 
 
@@ -118,6 +119,14 @@ def _value(
     if kind is not list:
         if type(value) is kind:
             return value
-        if kind in _PLAIN and type(value) is str and _PLAIN[kind].fullmatch(value):
-            return kind(value)
+        if kind in NUMBERS and type(value) is str:
+            # Typer takes whatever Python's int and float do, as 1_0.
+            parse, allowed = NUMBERS[kind]
+            try:
+                return parse(value)
+            except ValueError:
+                name = parameter.metavar or parameter.human_readable_name
+                where = name if parameter.param_type_name == "argument" else max(parameter.opts, key=len)
+                about = (getattr(parameter, "help", "") or where).rstrip(".")
+                raise InputError(f"{where}: {shown(value)}; allowed: {allowed} ({about})") from None
     return convert(context, value)

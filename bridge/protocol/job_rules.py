@@ -6,6 +6,7 @@ columns. Every rule checks everything before it changes anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,9 +21,11 @@ from bridge.protocol.job_session import (
     check_durations,
     check_orders,
     check_positive,
+    taken,
     takes_away,
     whole_column,
 )
+from bridge.protocol.message_fields import ALL_CORES
 from bridge.protocol.messages import (
     MAX_PROMISES,
     MAX_TASKS,
@@ -45,6 +48,9 @@ from traces.algorithms.extremes import extremes
 
 __all__ = ["RULES"]
 
+#: How far a peer's sums may be from exact ones, relatively.
+_ROUNDED: Final = 1e-9
+
 
 def _lengths(message: Lengths, job: JobSession) -> None:
     count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
@@ -60,6 +66,7 @@ def _resume(message: Resume, job: JobSession) -> None:
     check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
     job.loses = job.loses or takes_away(message)
+    job.taken |= taken(message)
     # What was promised without knowing of these holds only up to the first of them.
     if message.changes:
         job.lower_promise(message.changes[0].at_ns)
@@ -164,8 +171,8 @@ def _outcome(message: Outcome, job: JobSession) -> None:
     if lost and (message.stopped or end_ns == job.stop_ns):
         what = "stopped, too" if message.stopped else f"at stop_ns, {job.stop_ns}"
         raise BrokenRule(f"last_lost is {message.last_lost}, {what}; allowed: an end before a stop")
-    if message.last_lost is not None and message.last_lost >= job.cores:
-        raise BrokenRule(f"last_lost is {message.last_lost}; allowed: -1 to {job.cores - 1}")
+    if message.last_lost is not None:
+        _check_lost(message.last_lost, end_ns, job)
     if len(message.finish_ns) != 8 * job.cores:
         held = len(message.finish_ns)
         raise BrokenRule(f"finish_ns has {held} bytes; {job.cores} cores need {8 * job.cores}")
@@ -181,6 +188,16 @@ def _outcome(message: Outcome, job: JobSession) -> None:
         raise BrokenRule("length_gflop is 0; allowed: above 0")
     if message.length_cov is None and message.length_gflop > 0.0:
         raise BrokenRule(f"length_cov is nil, and length_gflop {message.length_gflop}; allowed: a number from 0 on")
+    if message.length_cov is not None and message.length_cov > (1 + _ROUNDED) * math.sqrt(message.tasks - 1):
+        raise BrokenRule(
+            f"length_cov is {message.length_cov}; allowed: up to {math.sqrt(message.tasks - 1):.6g}, the largest of "
+            f"{message.tasks} lengths"
+        )
+    ahead = sum(message.chosen) * len(message.chosen) * message.tasks
+    if message.ahead_chunks > ahead:
+        raise BrokenRule(
+            f"ahead_chunks is {message.ahead_chunks}; allowed: up to {ahead}, a chunk per task, choice and technique"
+        )
     if message.chunks > message.tasks and not job.loses:
         raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
     if message.ran > message.tasks or (message.ran < message.tasks and not (message.stopped or lost)):
@@ -197,6 +214,16 @@ def _outcome(message: Outcome, job: JobSession) -> None:
         )
     check_graph(message, job)
     check_cores(message, job)
+
+
+def _check_lost(core: int, end_ns: int, job: JobSession) -> None:
+    """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
+    if core >= job.cores:
+        raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
+    if job.loses_more or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
+        return
+    which = f"core {core}" if core >= 0 else "a core"
+    raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")
 
 
 def _no_rule(message: Message, job: JobSession) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "check_durations",
     "check_orders",
     "check_positive",
+    "taken",
     "takes_away",
     "whole_column",
 ]
@@ -58,11 +59,16 @@ class JobSession:
     wishes: int = 0  # told so far, and the instant of the last
     wished_ns: int = -1
     promises: int = 0  # given so far, and suspensions before it was to suspend
+    taken: set[tuple[int, int]] = field(default_factory=set)  # instants at which cores are taken away, and which
+    loses_more: bool = True  # whether the application may lose cores by itself
     loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
 
     @classmethod
-    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"]) -> JobSession:
-        """The job of a start, for an application that asked for a recipe or for lengths."""
+    def begin(cls, start: Start, tasks: Literal["recipe", "lengths"], *, conserves_work: bool = False) -> JobSession:
+        """The job of a start, for an application that asked for a recipe or for lengths.
+
+        One that does not conserve work may also lose cores that nobody takes away.
+        """
         drawn = tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
             raise BrokenRule(f"start has not exactly what the hello asked for, which is {tasks}")
@@ -86,6 +92,8 @@ class JobSession:
             stop_ns=start.stop_ns,
             told_edges=sum(part.edges for part in start.parts or ()),
             loses=takes_away(start),
+            taken=taken(start),
+            loses_more=not conserves_work,
         )
 
     @property
@@ -264,6 +272,11 @@ def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
 
 def takes_away(message: Start | Resume) -> bool:
     return any(not change.speed_gflops for change in message.changes)
+
+
+def taken(message: Start | Resume) -> set[tuple[int, int]]:
+    """Instants at which cores are taken away, and which: an index within the job, or ``ALL_CORES``."""
+    return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 
 def check_orders(message: Start | Resume, now_ns: int, cores: int) -> None:

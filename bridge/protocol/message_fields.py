@@ -184,6 +184,7 @@ class Recipe(Map, frozen=True, kw_only=True):
     variation: NotNegative
     total_gflop: Positive
     core_gflop: Positive
+    speed_gflops: Positive
     bytes_per_gflop: Positive
     program: ProgramText
 

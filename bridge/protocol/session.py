@@ -406,7 +406,9 @@ class Session:
                 RULES[type(message)](message, job)
             elif isinstance(message, Start):
                 assert self._hello is not None  # the connection is ready
-                job = self._jobs[key] = JobSession.begin(message, self._hello.tasks)
+                job = self._jobs[key] = JobSession.begin(
+                    message, self._hello.tasks, conserves_work=self._hello.conserves_work
+                )
             if after is JobState.ABSENT:
                 del self._jobs[key], self._job_states[key]
             else:

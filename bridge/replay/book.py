@@ -112,9 +112,12 @@ class Book:
         self.running.discard(row)
         self.ended += state != REQUEUED
 
-    def withdraw(self, row: int, now_ns: int) -> None:
-        """A job that waits has left."""
-        self.columns.cancel_ns[row] = now_ns
+    def withdraw(self, row: int, now_ns: int, *, held: bool) -> None:
+        """A job that waits has left; ``held`` if it could not have started until then, as it waited for another job."""
+        columns = self.columns
+        if held or row not in self.number or (columns.attempt[row] == 0 and columns.eligible_ns[row] >= now_ns):
+            columns.eligible_ns[row] = -1  # it never was
+        columns.cancel_ns[row] = now_ns
         self.columns.state[row] = CANCELLED
         self.waiting -= row in self.number
         self.ended += 1

@@ -13,8 +13,8 @@ from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.machine.resource_amounts import MEMORY
 from bls.machine.switches import Switch
-from bridge.replay.host_names import compressed
-from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, refusal
+from bridge.replay.host_names import compressed, is_plain
+from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, known, line_of
 from bridge.replay.nodes import node_address
 from bridge.replay.trace.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
@@ -31,9 +31,8 @@ _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
 
 #: How often backfilling passes, s, if it is not said.
-_INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=(\d+)"), 30
+_INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=([0-9]{1,9})(?![0-9])"), 30
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 
@@ -95,7 +94,7 @@ class Configuration:
     def backfills_ns(self) -> int:
         """How long after a pass of backfilling the next one is."""
         found = _INTERVAL.search(self.key("SchedulerParameters"))
-        return (int(found[1]) if found else _INTERVAL_S) * NS_PER_S
+        return ((found and int(found[1])) or _INTERVAL_S) * NS_PER_S
 
     def key(self, name: str) -> str:
         """What a key says; empty where it is not given."""
@@ -127,12 +126,13 @@ class Configuration:
             "StateSaveLocation": f"{HERE}/state",
             "SlurmctldPidFile": f"{HERE}/slurmctld.pid",
             "SlurmctldLogFile": f"{HERE}/slurmctld.log",
-            "MaxJobCount": max(10_000, jobs + 1),
+            "MaxJobCount": str(max(10_000, jobs + 1)),
         }
-        own = {key: places.get(key, value) for key, value in OWN.items() if value is not None}
+        own = {key: places.get(key, value) for key, value in OWN.items()}
         if self.switches:
             own["TopologyPlugin"] = "topology/tree"
-        lines = [f"{key}={value}" for key, value in (own | self.keys).items()]
+        lines = [f"{key}={value}" for key, value in over(own, self.keys).items() if key not in self.keys]
+        lines += [line_of({key: value}) for key, value in self.keys.items()]
         # Slurm looks for every job at each line's nodes by themselves.
         for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
             alike = list(group)
@@ -194,21 +194,25 @@ def settings(given: Sequence[str]) -> dict[str, str]:
     InputError
         If one is no such pair, or a key is the replay's own.
     """
-    own = {key.lower(): key for key in OWN}
     found: dict[str, str] = {}
     for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z]\w*", key) or "\n" in value:
+        name, equals, value = text.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
             raise InputError(f"--set: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
-        if key.lower() in own:
-            raise InputError(
-                f"--set: {key}: is the replay's own (docs/how-to/replay.md); allowed: other keys of slurm.conf"
-            )
-        if refused := refusal(key, value):
-            raise InputError(f"--set: {refused}")
-        if key.lower() in LINES:
-            raise InputError(f"--set: {key}: nodes and partitions are given by --slurm-conf FILE or --platform FILE")
-        found[key] = value
+        if name.lower() in LINES:
+            raise InputError(f"--set: {name}: nodes and partitions are given by --slurm-conf FILE or --platform FILE")
+        if len(value) > 1 and value[0] == value[-1] == '"':
+            value = value[1:-1]
+        try:
+            key = known(TOP, name)
+            key.check(value)
+        except InputError as error:
+            raise InputError(f"--set: {error}") from None
+        if key.form is not None:
+            found[key.name] = value
+        elif not key.harmless:
+            taken = ", ".join(sorted(one.name for one in TOP.values() if one.form is not None))
+            raise InputError(f"--set: {key.name}: is the replay's own ({key.why}); allowed: {taken}")
     return found
 
 
@@ -277,7 +281,7 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
 
 def slurm_partition(partitions: Sequence[Partition], at: int) -> str:
     """What Slurm calls a partition of a platform: by its name, where that is one for Slurm."""
-    return partitions[at].name if _PLAIN.fullmatch(partitions[at].name) else f"p{at}"
+    return partitions[at].name if is_plain(partitions[at].name) else f"p{at}"
 
 
 def over(keys: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

@@ -35,6 +35,11 @@ _SHOWN_LINES = 3
 
 _STOP_S = 5.0
 
+#: Signals that come from outside, not from a fault of slurmctld.
+_WHO_KILLS = {
+    signal.SIGKILL: " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
+}
+
 _DAMAGED = "the program that speaks through libslurm has ended, or does not listen; Slurm may be damaged"
 
 
@@ -131,9 +136,10 @@ class Controller:
                 self._clock.move(self._clock.wake_ns)
                 self.settle()
         except _Ended as error:
-            if self._slurmctld.returncode < 0:  # somebody has killed it
+            words = self.last_words()
+            if "fatal:" not in words:  # it was killed, or has crashed
                 raise
-            raise InputError(f"slurmctld does not come up with this slurm.conf: {self.last_words()}") from error
+            raise InputError(f"slurmctld does not come up with this slurm.conf: {words}") from error
         self._requests = subprocess.Popen(
             self._requests_command,
             env=self._environment,
@@ -183,6 +189,7 @@ class Controller:
                     part = connection.recv(1 << 20)
                     received += part
                     if not part:
+                        self._check_running(_STOP_S)
                         raise self._fault("has not answered")
                 for raw in whole_messages(received):
                     self.settle()
@@ -204,8 +211,12 @@ class Controller:
     def _connected(self) -> Iterator[socket.socket]:
         # It has something to look at from the beginning on, and once more at the end.
         self._touched = True
-        with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
-            yield connection
+        try:
+            with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
+                yield connection
+        except (ConnectionError, FileNotFoundError) as error:
+            self._check_running(_STOP_S)
+            raise self._fault(f"does not listen: {error.strerror}") from None
         self._touched = True
 
     def request(self, *fields: object) -> int:
@@ -274,6 +285,7 @@ class Controller:
                     return rest.split()
                 if kind != "error":
                     raise PeerError(_DAMAGED)
+                self._check_running(0.0)
                 raise Refused(rest.partition(" ")[2])
             if self._listener.fileno() in ready:
                 connection, _ = self._listener.accept()
@@ -295,7 +307,7 @@ class Controller:
         used, since_s = -1.0, time.monotonic()
         while not come:
             if self._slurmctld.poll() is not None:
-                raise _Ended(str(self._fault(f"has ended with code {self._slurmctld.returncode}")))
+                self._check_running(0.0)
             now_s = time.monotonic()
             if (uses := self.processor_s) > used and self._clock.loaded:
                 used, since_s = uses, now_s
@@ -307,6 +319,19 @@ class Controller:
             raise InputError(
                 f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(self._clock.no_room)}"
             )
+
+    def _check_running(self, within_s: float) -> None:
+        """Raise ``_Ended`` if slurmctld has ended, or does so within a time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._slurmctld.wait(within_s)
+        code = self._slurmctld.returncode
+        if code is not None and code < 0:
+            what = f"was killed by {signal.Signals(-code).name}{_WHO_KILLS.get(-code, '')}"
+        elif code is not None:
+            what = f"has ended with code {code}"
+        else:
+            return
+        raise _Ended(str(self._fault(what)))
 
     def _fault(self, what: str) -> PeerError:
         return PeerError(f"slurmctld {what}; its last words: {self.last_words()}")

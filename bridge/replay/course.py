@@ -91,6 +91,7 @@ class Course:
         self.states = NodeStates(around.outages)
         self._drains = NodeStates(None if around.outages is None else around.outages.drained)
         self._dependents = Dependents(around.dependencies)
+        self._begin_ns = self._workload.earliest_ns
         self._ask = Asking(scenario, controller, self.book, asked)
         self._early: list[Launch] = []  # of jobs of which Slurm has not told the number yet
         self._cleaning = Cleaning(pace.cleanup_ns)
@@ -250,7 +251,7 @@ class Course:
         if not self.book.waits(row):  # it was held back, and has left
             return
         more: list[str] = []
-        parent = self._dependents.parent(row)
+        until_ns, parent = int(self._begin_ns[row]), self._dependents.parent(row)
         if parent >= 0:
             ended_ns = self.book.over_for_good(parent)
             if ended_ns < 0 and self.book.latest[parent] not in self.book.number:
@@ -259,7 +260,9 @@ class Course:
             if ended_ns < 0:
                 more.append(f"dependency=afterany:{self.book.number[self.book.latest[parent]]}")
             else:
-                more += self._put_off_until(row, ended_ns + self._dependents.think_ns(row))
+                until_ns = max(until_ns, ended_ns + self._dependents.think_ns(row))
+        if until_ns > self._workload.submit_ns[row]:
+            more += self._put_off_until(row, until_ns)
         number = self._ask.submit(row, more)
         self.book.submit(row, number)
         self._look_when_switches_do_not_matter(row)
@@ -295,7 +298,8 @@ class Course:
                 raise
 
     def _withdraw(self, row: int) -> None:
-        self.book.withdraw(row, self.now_ns)
+        parent = self._dependents.parent(int(self.book.columns.origin[row]))
+        self.book.withdraw(row, self.now_ns, held=parent >= 0 and self.book.over_for_good(parent) < 0)
         self._left(row)
         self._tell_put_off()
         if row in self.book.number:
@@ -307,7 +311,7 @@ class Course:
         """A job is over for good: those that wait for it may start, or may only after a time."""
         for child in self._dependents.children(int(self.book.columns.origin[row])):
             if child in self.book.number and self.book.waits(child):
-                eligible_ns = self.now_ns + self._dependents.think_ns(child)
+                eligible_ns = max(self.now_ns + self._dependents.think_ns(child), int(self._begin_ns[child]))
                 if self._put_off_until(child, eligible_ns):
                     self._put_off.append((child, eligible_ns))
 

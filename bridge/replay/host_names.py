@@ -5,11 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 
-__all__ = ["compressed", "expanded"]
+from traces.base.errors import shown
+
+__all__ = ["MAX_HOSTS", "compressed", "counted", "expanded", "is_plain"]
+
+#: The most hosts of a list: as many as Slurm 22.05 takes of one range.
+MAX_HOSTS = 1 << 16
 
 _PART = re.compile(r"\[([^]]*)\]")
-_ENDS_IN_DIGITS = re.compile(r"(.*?)(\d+)")
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_ENDS_IN_DIGITS = re.compile(r"(.*?)([0-9]{1,18})")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a text has only letters, digits and ``_.-`` in it, so that it is a name in Slurm's files."""
+    return bool(name) and bool(_PLAIN.fullmatch(name))
 
 
 def _split(text: str) -> list[str]:
@@ -24,35 +37,74 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _numbers(text: str) -> list[str]:
+def _ranges(text: str) -> list[tuple[int, int, int]]:
+    # First, last and width in digits.
     found = []
     for part in text.split(","):
-        lo, dash, hi = part.partition("-")
-        found += [str(n).zfill(len(lo)) for n in range(int(lo), int(hi) + 1)] if dash else [lo]
+        match = _RANGE.fullmatch(part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ValueError(f"{shown(part)} is not a number or a range; allowed: as n[0-3,7]")
+        found.append((int(match[1]), int(match[2] or match[1]), len(match[1])))
     return found
 
 
-def expanded(text: str) -> list[str]:
+def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]]]:
+    # Of each part: the texts around the brackets, and the ranges within each pair of them.
+    found = []
+    for part in _split(text):
+        pieces = _PART.split(part)  # text and ranges by turns
+        for piece in pieces[::2]:
+            if "[" in piece or "]" in piece:
+                raise ValueError(f"brackets in {shown(part)}; allowed: as n[0-3,7]")
+            if not _PLAIN.fullmatch(piece):
+                raise ValueError(f"{shown(piece)} is no name of a host; allowed: letters, digits, _, . and -")
+        if any("[" in piece for piece in pieces[1::2]):
+            raise ValueError(f"brackets within brackets in {shown(part)}; allowed: as n[0-3,7]")
+        found.append((pieces[::2], [_ranges(piece) for piece in pieces[1::2]]))
+    return found
+
+
+def counted(text: str) -> int:
+    """How many hosts a list has; none is expanded.
+
+    Raises
+    ------
+    ValueError
+        If it is no host list.
+    """
+    return sum(
+        prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in brackets) for _, brackets in _parsed(text)
+    )
+
+
+def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
     """The names of a host list, in its order.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is no host list, or has more than ``most`` hosts, which is checked before it is expanded.
 
     Examples
     --------
     >>> expanded("n[08-10,12],login")
     ['n08', 'n09', 'n10', 'n12', 'login']
     """
+    count = counted(text)
+    if count > most:
+        raise ValueError(f"{shown(text)} has {_many(count)} hosts; allowed: at most {most:,}")
     names = []
-    for part in _split(text):
-        pieces = _PART.split(part)  # text and ranges by turns
-        if "[" in "".join(pieces[::2]) or "]" in "".join(pieces[::2]):
-            raise ValueError(f"brackets in {part}")
-        choices = [[piece] if at % 2 == 0 else _numbers(piece) for at, piece in enumerate(pieces)]
+    for texts, brackets in _parsed(text):
+        choices: list[list[str]] = [[texts[0]]]
+        for ranges, after in zip(brackets, texts[1:], strict=True):
+            choices.append([f"{n:0{width}}" for first, last, width in ranges for n in range(first, last + 1)])
+            choices.append([after])
         names += ["".join(chosen) for chosen in product(*choices)]
     return names
+
+
+def _many(count: int) -> str:
+    return f"{count:,}" if count < 10**12 else "more than 10**12"
 
 
 def compressed(names: Iterable[str]) -> str:

@@ -1,110 +1,359 @@
-"""The keys of slurm.conf: which are the replay's own, which are left out, and which are refused."""
+"""The keys of slurm.conf: which a replay takes, in which form, and why it replaces or omits the others.
+
+The tables hold every key of the man page slurm.conf(5) of Slurm 22.05 and of its parser. A key that is not in them is refused.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from traces.base.errors import InputError, did_you_mean, shown
 
 __all__ = [
     "BY_CORES",
     "BY_HOSTS",
     "DEFAULTS",
     "LINES",
-    "OF_NODES",
+    "NODES",
+    "NODE_SETS",
     "OWN",
-    "OWN_OF_NODES",
-    "OWN_OF_PARTITIONS",
-    "refusal",
+    "PARTITIONS",
+    "TOP",
+    "Form",
+    "Key",
+    "known",
+    "line_of",
+    "whole",
 ]
 
-#: What holds where neither a site's file nor the user says it: any job may have any cores, in the order of their submits, with
-#: Slurm's backfilling.
+#: Keys that hold unless a site's file or the user says otherwise: any job may have any cores, in the order of their submits,
+#: with Slurm's backfilling.
 DEFAULTS = {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}
 
 #: Which of a host's cores jobs have; of hosts with one core, the same is found much sooner by whole hosts.
 BY_CORES = {"SelectType": "select/cons_tres", "SelectTypeParameters": "CR_Core"}
 BY_HOSTS = {"SelectType": "select/linear"}
 
-#: Keys that are the replay's own, whoever says otherwise: where slurmctld is and keeps its files, whom it trusts, and that
-#: nodes are played. None: the key is left out, and Slurm's own default holds.
-OWN: dict[str, str | None] = {
-    "ClusterName": "replay",
-    "SlurmctldHost": "localhost(127.0.0.1)",
-    "SlurmctldPort": "6817",
-    "SlurmdPort": "6818",
-    "AuthType": "auth/none",
-    "CredType": "cred/none",
-    "SlurmUser": "",
-    "SlurmdUser": "",
-    "StateSaveLocation": "",
-    "SlurmctldPidFile": "",
-    "SlurmctldLogFile": "",
-    "SlurmdSpoolDir": "/dev/null",
-    "MailProg": "/bin/true",
-    "ProctrackType": "proctrack/pgid",
-    "TaskPlugin": "task/none",
-    "SwitchType": "switch/none",
-    "MpiDefault": "none",
-    "JobCompType": "jobcomp/none",
-    "JobAcctGatherType": "jobacct_gather/none",
-    "AccountingStorageType": "accounting_storage/none",
-    "SlurmdTimeout": "0",
-    "InactiveLimit": "0",
-    "ReturnToService": "0",
-    "TreeWidth": "65533",
-    "MaxJobCount": "",
-    "SlurmdParameters": "config_overrides",
-    "DebugFlags": "NO_CONF_HASH",
-    "LaunchParameters": "disable_send_gids",
-    "TopologyPlugin": "topology/none",
+
+@dataclass(frozen=True)
+class Form:
+    """The values that a key takes here.
+
+    Attributes
+    ----------
+    allowed : str
+        In words, for the error.
+    pattern : str
+        A regular expression for the whole value.
+    most : int
+        Upper bound of a number.
+    """
+
+    allowed: str
+    pattern: str
+    most: int = 0
+
+    def takes(self, value: str) -> bool:
+        """Whether a value has this form."""
+        if not re.fullmatch(self.pattern, value, re.IGNORECASE | re.ASCII):
+            return False
+        return not (self.most and value.isdigit()) or int(value) <= self.most
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, and how a replay treats it.
+
+    Attributes
+    ----------
+    name : str
+        As Slurm spells it.
+    why : str
+        The reason for this treatment.
+    form : Form or None
+        Values that are passed to slurmctld; None: no value of the file is.
+    instead : str or None
+        The replay's own value; None: the key is omitted, and Slurm's default holds. Empty: known only when it runs.
+    harmless : tuple of str
+        The only values that may be omitted, Slurm's default first; any other is refused. Empty: all may be omitted.
+    """
+
+    name: str
+    why: str
+    form: Form | None = None
+    instead: str | None = None
+    harmless: tuple[str, ...] = ()
+
+    def check(self, value: str) -> None:
+        """Refuse a value that a replay cannot have.
+
+        Raises
+        ------
+        InputError
+            One line with the key, the value, the reason and the allowed values.
+        """
+        if self.form is not None and not self.form.takes(value):
+            raise InputError(f"{self.name}={_said(value)}; allowed: {self.form.allowed}")
+        if self.harmless and value.lower() not in self.harmless:
+            raise InputError(f"{self.name}={_said(value)}: {self.why}; allowed: {self.name}={self.harmless[0]}")
+
+    def replaced(self, value: str) -> str:
+        """A line on what becomes of a file's value that is not passed on; empty if nothing changes."""
+        if self.harmless and value.lower() == self.harmless[0]:
+            return ""
+        said = self.name if self.name.endswith("Pass") else f"{self.name}={_said(value)}"
+        return f"{said}: {'left out' if self.instead is None else self.instead or 'of the replay'} ({self.why})"
+
+
+def _said(value: str) -> str:
+    return value if value.isprintable() and 0 < len(value) <= 60 and "'" not in value else shown(value)
+
+
+# ---- forms ----
+
+#: Slurm reads a number with a leading 0 as octal.
+_WHOLE = "0|[1-9][0-9]{0,18}"
+_ENDLESS = "UNLIMITED|INFINITE"
+
+
+def _number(bits: int) -> Form:
+    most = min(2**bits - 3, 10**19 - 1)  # the last values stand for "none" and "no limit"
+    return Form(f"a whole number, 0 to {most}, without leading zeros, or UNLIMITED", f"{_WHOLE}|{_ENDLESS}", most)
+
+
+def _count(bits: int) -> Form:
+    most = min(2**bits - 3, 10**19 - 1)
+    return Form(f"a whole number, 0 to {most}, without leading zeros", _WHOLE, most)
+
+
+def _one(*names: str) -> Form:
+    return Form(", ".join(names), "|".join(map(re.escape, names)))
+
+
+#: A quotation mark, # or a backslash could let a value go on as another key. A value with blanks stands in quotation marks.
+_WORDS = Form(
+    "letters, digits, blanks and any of _.,:;=/*|&()@%+![]{}<>?~^$-",
+    r"[A-Za-z0-9_.,:;=/*|&()@%+!\[\]{}<>?~^$ -]{0,10000}",
+)
+_NAMES = Form("letters, digits and any of _.,:()*@=-", r"[A-Za-z0-9_.,:()*@=-]{0,10000}")
+_HOSTS = Form("a list of hosts, as n[0-3,7]", r"[A-Za-z0-9_.,\[\]-]{0,1000000}")
+_TIME = Form("minutes, [DAYS-]HOURS:MINUTES:SECONDS, UNLIMITED or NONE", r"[0-9:-]{1,30}|-1|UNLIMITED|INFINITE|NONE")
+_YES = _one("YES", "NO", "TRUE", "FALSE", "UP", "DOWN", "1", "0")
+_N16, _N32, _N64 = _number(16), _number(32), _number(64)
+
+
+def whole(text: str, bits: int = 64) -> int:
+    """A number as Slurm writes it.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or it is not below the range of these bits.
+    """
+    form = _count(bits)
+    if not form.takes(text):
+        raise ValueError(f"{_said(text)}; allowed: {form.allowed}")
+    return int(text)
+
+
+# ---- the table ----
+
+#: By form: the keys by which slurmctld decides which job starts when, and where.
+_TAKEN: Mapping[Form, str] = {
+    _one("sched/backfill", "sched/builtin"): "SchedulerType",
+    _one("select/cons_tres", "select/cons_res", "select/linear"): "SelectType",
+    _one("priority/basic", "priority/multifactor"): "PriorityType",
+    _WORDS: "SchedulerParameters SelectTypeParameters PriorityFlags PriorityWeightTRES DependencyParameters",
+    _NAMES: "GresTypes Licenses",
+    _one("ALL", "ANY", "NO", "YES", "TRUE", "FALSE", "1", "0"): "EnforcePartLimits",
+    _TIME: "PriorityCalcPeriod PriorityDecayHalfLife PriorityMaxAge",
+    _one("NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"): "PriorityUsageResetPeriod",
+    _YES: "PriorityFavorSmall",
+    _N16: "CompleteWait JobRequeue KillWait MaxTasksPerNode OverTimeLimit ResvOverRun",
+    _N32: "PriorityWeightJobSize PriorityWeightPartition",
+    _N64: "DefCPUPerGPU DefMemPerCPU DefMemPerGPU DefMemPerNode MaxMemPerCPU MaxMemPerNode",
 }
-_DROPPED = (
-    "ControlMachine", "ControlAddr", "BackupController", "BackupAddr", "SlurmctldAddr", "AuthInfo", "AuthAltTypes",
-    "AuthAltParameters", "PluginDir", "PlugStackConfig", "SlurmdPidFile", "SlurmdLogFile", "SlurmSchedLogFile",
-    "SlurmctldSyslogDebug", "SlurmdSyslogDebug", "SlurmdDebug", "Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld",
-    "PrologFlags", "TaskProlog", "TaskEpilog", "SrunProlog", "SrunEpilog", "SrunPortRange", "HealthCheckProgram",
-    "HealthCheckInterval", "HealthCheckNodeState", "ResumeProgram", "SuspendProgram", "ResumeFailProgram", "SuspendTime",
-    "SuspendTimeout", "ResumeTimeout", "SuspendRate", "ResumeRate", "RebootProgram", "UnkillableStepProgram",
-    "AccountingStorageHost", "AccountingStorageBackupHost", "AccountingStoragePort", "AccountingStoragePass",
-    "AccountingStorageUser", "AccountingStorageTRES", "AccountingStorageExternalHost", "AccountingStoreFlags",
-    "AcctGatherNodeFreq", "AcctGatherEnergyType", "AcctGatherProfileType", "AcctGatherInterconnectType",
-    "AcctGatherFilesystemType", "JobCompLoc", "JobCompHost", "JobCompPass", "JobCompPort", "JobCompUser", "JobCompParams",
-    "JobAcctGatherFrequency", "JobAcctGatherParams", "JobSubmitPlugins", "JobContainerType", "BurstBufferType",
-    "CommunicationParameters", "LaunchType", "MpiParams", "MCSPlugin", "MCSParameters",
-    "NodeFeaturesPlugins", "PrepPlugins", "PrepParameters", "PropagateResourceLimits", "PropagateResourceLimitsExcept",
-    "PowerPlugin", "PowerParameters", "TaskPluginParam", "TopologyParam", "SlurmctldPrimaryOnProg", "SlurmctldPrimaryOffProg",
-    "VSizeFactor", "X11Parameters", "CryptoType", "RoutePlugin", "SlurmctldTimeout", "UsePAM", "DownNodes", "NodeSet",
-    "FederationParameters", "CliFilterPlugins", "ExtSensorsType", "ExtSensorsFreq", "CoreSpecPlugin", "ChosLoc", "RequeueExit",
-    "RequeueExitHold", "Include",
-)  # fmt: skip
-OWN |= dict.fromkeys(_DROPPED)
 
-#: What a line of nodes may say here; the rest is replaced.
-OF_NODES = (
-    "CPUs", "Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "RealMemory", "TmpDisk", "Weight",
-    "Feature", "Features", "Gres",
-)  # fmt: skip
-OWN_OF_NODES = ("NodeAddr", "NodeHostname", "Port", "State", "Reason", "BcastAddr", "CpuSpecList", "MemSpecLimit",
-                 "CoreSpecCount", "CpuBind")  # fmt: skip
+_PLACE = "where slurmctld is and keeps its files"
+_TRUST = "whom slurmctld trusts"
+_ON_NODES = "runs on nodes, which are simulated"
+_RECORDS = "there is no accounting"
+_NODES_LAST = "simulated nodes are never down by themselves"
+_LOG = "the replay reads slurmctld's log"
 
-#: What a line of a partition says of accounts, which only slurmdbd knows, or of groups of users.
-OWN_OF_PARTITIONS = (
-    "AllowAccounts", "DenyAccounts", "AllowQos", "DenyQos", "QOS", "AllowGroups", "AllowAllocNodes", "TRESBillingWeights",
-)  # fmt: skip
+#: The replay's own values, by reason. Empty: known only when it runs.
+_OURS: Mapping[str, Mapping[str, str]] = {
+    _PLACE: {
+        "ClusterName": "replay", "SlurmctldHost": "localhost(127.0.0.1)", "SlurmctldPort": "6817", "SlurmdPort": "6818",
+        "StateSaveLocation": "", "SlurmctldPidFile": "", "SlurmctldLogFile": "", "SlurmdSpoolDir": "/dev/null",
+    },
+    _TRUST: {"AuthType": "auth/none", "CredType": "cred/none", "SlurmUser": "", "SlurmdUser": "",
+             "LaunchParameters": "disable_send_gids"},
+    "no program of a file is run": {"MailProg": "/bin/true"},
+    _ON_NODES: {"ProctrackType": "proctrack/pgid", "TaskPlugin": "task/none", "SwitchType": "switch/none",
+                "MpiDefault": "none"},
+    _RECORDS: {
+        "JobCompType": "jobcomp/none", "JobAcctGatherType": "jobacct_gather/none",
+        "AccountingStorageType": "accounting_storage/none",
+    },
+    _NODES_LAST: {"SlurmdTimeout": "0", "InactiveLimit": "0", "ReturnToService": "0"},
+    "all nodes are one process": {"TreeWidth": "65533", "SlurmdParameters": "config_overrides"},
+    "all jobs of the workload fit": {"MaxJobCount": ""},
+    _LOG: {"SlurmctldDebug": "info", "LogTimeFormat": "iso8601_ms", "DebugFlags": "NO_CONF_HASH"},
+    "switches are read from topology.conf": {"TopologyPlugin": "topology/none"},
+}  # fmt: skip
 
-#: Keys of which there may be many lines.
-LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "include")
+#: Omitted, by reason.
+_LEFT_OUT: Mapping[str, str] = {
+    "no program of a file is run": (
+        "Prolog Epilog PrologSlurmctld EpilogSlurmctld ResvProlog ResvEpilog TaskProlog TaskEpilog SrunProlog SrunEpilog"
+        " HealthCheckProgram RebootProgram ResumeProgram ResumeFailProgram SuspendProgram UnkillableStepProgram"
+        " SlurmctldPrimaryOnProg SlurmctldPrimaryOffProg SallocDefaultCommand InteractiveStepOptions"
+    ),
+    "no plug-in of a file is loaded": (
+        "PluginDir PlugStackConfig SlurmctldPlugstack JobSubmitPlugins CliFilterPlugins BurstBufferType BurstBufferParameters"
+        " JobContainerType MCSPlugin MCSParameters NodeFeaturesPlugins PrEpPlugins PrEpParameters PowerPlugin PowerParameters"
+        " RoutePlugin CoreSpecPlugin ExtSensorsType ExtSensorsFreq PrioritySiteFactorPlugin PrioritySiteFactorParameters"
+        " PriorityParameters CryptoType LaunchType ChosLoc"
+    ),
+    _PLACE: (
+        "ControlMachine ControlAddr BackupController BackupAddr SlurmctldAddr SlurmdPidFile SlurmctldParameters TmpFS"
+        " FederationParameters CommunicationParameters"
+    ),
+    _TRUST: (
+        "AuthInfo AuthAltTypes AuthAltParameters JobCredentialPrivateKey JobCredentialPublicCertificate SchedulerAuth"
+        " DisableRootJobs PrivateData GroupUpdateForce GroupUpdateTime UsePAM"
+    ),
+    _LOG: "SlurmdLogFile SlurmSchedLogFile SlurmSchedLogLevel SlurmctldSyslogDebug SlurmdSyslogDebug SlurmdDebug",
+    _ON_NODES: (
+        "AllowSpecResourcesUsage BcastExclude BcastParameters SbcastParameters CpuFreqDef CpuFreqGovernors GpuFreqDef"
+        " JobFileAppend KillOnBadExit MaxStepCount MpiParams PrologEpilogTimeout PrologFlags PropagatePrioProcess"
+        " PropagateResourceLimits PropagateResourceLimitsExcept ScronParameters SrunPortRange SwitchParameters TaskPluginParam"
+        " TopologyParam UnkillableStepTimeout VSizeFactor WaitTime X11Parameters RequeueExit RequeueExitHold"
+    ),
+    _NODES_LAST: (
+        "DownNodes HealthCheckInterval HealthCheckNodeState ResumeRate ResumeTimeout SuspendExcNodes SuspendExcParts"
+        " SuspendRate SuspendTime SuspendTimeout SlurmctldTimeout FastSchedule MaxNodeCount FrontendName ReconfigFlags"
+    ),
+    "messages take no time": (
+        "BatchStartTimeout EioTimeout EpilogMsgTime GetEnvTimeout KeepAliveTime MaxDBDMsgs MessageTimeout TCPTimeout MailDomain"
+    ),
+    "jobs have the numbers of the workload": "FirstJobId MaxArraySize MaxJobId MinJobAge",
+    _RECORDS: (
+        "AccountingStorageBackupHost AccountingStorageExternalHost AccountingStorageHost AccountingStorageLoc"
+        " AccountingStorageParameters AccountingStoragePass AccountingStoragePort AccountingStorageTRES AccountingStorageUser"
+        " AccountingStoreFlags AccountingStoreJobComment AcctGatherEnergyType AcctGatherFilesystemType AcctGatherInfinibandType"
+        " AcctGatherInterconnectType AcctGatherNodeFreq AcctGatherProfileType FairShareDampeningFactor JobAcctGatherFrequency"
+        " JobAcctGatherParams JobCompHost JobCompLoc JobCompParams JobCompPass JobCompPort JobCompUser TrackWCKey"
+    ),
+    "a replay has no preemption": "PreemptExemptTime SchedulerTimeSlice",
+}
 
-#: Keys that ask for what a replay has not: what that is, and what is allowed instead.
-_REFUSED = {
-    "accountingstorageenforce": ("slurmdbd, which is not here", ("none", "0", "")),
-    "priorityweightage": ("slurmdbd, which is not here", ("0", "")),
-    "priorityweightfairshare": ("slurmdbd, which is not here", ("0", "")),
-    "priorityweightqos": ("slurmdbd, which is not here", ("0", "")),
-    "priorityweightassoc": ("slurmdbd, which is not here", ("0", "")),
-    "preempttype": ("preemption, which a replay does not follow", ("preempt/none",)),
+_SLURMDBD = "needs slurmdbd, which is not here"
+_PREEMPTION = "needs preemption, which a replay does not follow"
+
+#: Keys that ask for what a replay has not, with the values that ask for nothing.
+_REFUSED: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "AccountingStorageEnforce": (_SLURMDBD, ("none", "0", "")),
+    "PriorityWeightAge": (_SLURMDBD, ("0",)),
+    "PriorityWeightAssoc": (_SLURMDBD, ("0",)),
+    "PriorityWeightFairshare": (_SLURMDBD, ("0",)),
+    "PriorityWeightQOS": (_SLURMDBD, ("0",)),
+    "PreemptType": (_PREEMPTION, ("preempt/none",)),
+    # Without a PreemptType these have no effect but that slurmctld does not come up; GANG would suspend jobs.
+    "PreemptMode": (_PREEMPTION, ("off", "cancel", "requeue", "suspend", "")),
+}
+
+_ACCOUNTS = "accounts, groups and QOS are not known"
+
+#: Of lines of nodes, partitions and sets of nodes.
+_OF_NODES: Mapping[Form, str] = {
+    _count(16): "Boards CoresPerSocket CPUs Procs Sockets SocketsPerBoard ThreadsPerCore",
+    _count(64): "RealMemory",
+    _count(32): "TmpDisk Weight",
+    _WORDS: "Feature Features Gres TRESWeights",
+}
+_NOT_OF_NODES: Mapping[str, str] = {
+    "simulated nodes have addresses of the replay": "NodeAddr NodeHostname BcastAddr Port",
+    _NODES_LAST: "State Reason",
+    _ON_NODES: "CoreSpecCount CPUSpecList CpuBind MemSpecLimit",
+}
+_OF_PARTITIONS: Mapping[Form, str] = {
+    _HOSTS: "Nodes",
+    _WORDS: "SelectTypeParameters OverSubscribe Shared",
+    _NAMES: "Alternate",
+    _YES: "Default ExclusiveUser Hidden LLN ReqResv RootOnly",
+    _one("UP", "DOWN", "DRAIN", "INACTIVE"): "State",
+    _TIME: "DefaultTime MaxTime",
+    _N16: "OverTimeLimit Priority PriorityJobFactor PriorityTier",
+    _N32: "MaxCPUsPerNode MaxNodes MinNodes",
+    _N64: "DefCPUPerGPU DefMemPerCPU DefMemPerGPU DefMemPerNode MaxMemPerCPU MaxMemPerNode",
+}
+_NOT_OF_PARTITIONS: Mapping[str, str] = {
+    _ACCOUNTS: "AllowAccounts AllowGroups AllowQos DenyAccounts DenyQos QOS TRESBillingWeights",
+    "all jobs are submitted from one place, by one user": "AllocNodes DisableRootJobs",
+    "a replay has no preemption": "GraceTime PreemptMode",
+    _NODES_LAST: "ResumeTimeout SuspendTime SuspendTimeout",
+    _ON_NODES: "CpuBind",
 }
 
 
-def refusal(key: str, value: str) -> str:
-    """Why a key cannot be had with a value, and what is allowed; empty if it can."""
-    what, allowed = _REFUSED.get(key.lower(), ("", ()))
-    refused = what and value.lower() not in allowed
-    return f"{key}={value}: needs {what}; allowed: {key}={allowed[0]}" if refused else ""
+def _table(
+    taken: Mapping[Form, str],
+    left_out: Mapping[str, str],
+    ours: Mapping[str, Mapping[str, str]] | None = None,
+    refused: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
+) -> dict[str, Key]:
+    keys = [Key(name, "Slurm decides by it", form=form) for form, names in taken.items() for name in names.split()]
+    keys += [Key(name, why) for why, names in left_out.items() for name in names.split()]
+    keys += [Key(name, why, instead=own) for why, names in (ours or {}).items() for name, own in names.items()]
+    keys += [Key(name, why, harmless=omitted) for name, (why, omitted) in (refused or {}).items()]
+    return {key.name.lower(): key for key in keys}
+
+
+#: The keys by their names in lower case: of the file, and of its lines of nodes, partitions and sets of nodes.
+TOP = _table(_TAKEN, _LEFT_OUT, _OURS, _REFUSED)
+NODES = _table(_OF_NODES, _NOT_OF_NODES)
+PARTITIONS = _table(_OF_PARTITIONS, _NOT_OF_PARTITIONS)
+NODE_SETS = _table({_HOSTS: "Nodes", _NAMES: "Feature"}, {})
+
+#: The replay's own keys and their values; an empty one is known only when it runs.
+OWN: dict[str, str] = {key.name: key.instead for key in TOP.values() if key.instead is not None}
+
+#: Keys that begin a line of their own, which only a file has.
+LINES: Sequence[str] = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname")
+
+
+def known(table: Mapping[str, Key], name: str, of: str = "slurm.conf 22.05") -> Key:
+    """The key of a name in any case.
+
+    Raises
+    ------
+    InputError
+        If Slurm has no such key.
+    """
+    found = table.get(name.lower())
+    if found is None:
+        names = [key.name for key in table.values()]
+        near = did_you_mean(name, names)
+        taken = ", ".join(sorted(key.name for key in table.values() if key.form is not None))
+        raise InputError(f"{_said(name)}: is no key of {of}{near}; allowed: {taken}")
+    return found
+
+
+def line_of(words: Mapping[str, str]) -> str:
+    """Keys and values as slurm.conf has them on one line; a value that is empty or has a blank stands in quotation marks.
+
+    Raises
+    ------
+    InputError
+        If a value could go on as another key.
+    """
+    for key, value in words.items():
+        if not re.fullmatch(r'[^"#\\\n\r\t\v\f]*', value):
+            raise InputError(f"{key}={shown(value)}; allowed: no quotation mark, #, backslash or end of line")
+    return " ".join(
+        f"{key}={value}" if value and " " not in value else f'{key}="{value}"' for key, value in words.items()
+    )

@@ -30,6 +30,7 @@ from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.time import NS_PER_S
+from traces.base.written_file import write_text
 
 if TYPE_CHECKING:
     from bridge.report.page import Page
@@ -145,7 +146,7 @@ def replay(
     folder.chmod(0o700)
     (folder / "state").mkdir()
     for name, text in {"slurm.conf": found.text(len(workload)), **found.further_files()}.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     libraries = clock_library(folder), requests_program(slurm.release, folder)
     clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
     with closing(NodeController(folder, slurm.version)) as nodes:

@@ -1,4 +1,4 @@
-"""A site's slurm.conf: what of it holds here, and a list of what was replaced or left out."""
+"""A site's slurm.conf: the part that a replay takes, and a list of what it replaces or leaves out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bridge.replay.configuration import Configuration, Node, over
-from bridge.replay.host_names import expanded
-from bridge.replay.keys import LINES, OF_NODES, OWN, OWN_OF_NODES, OWN_OF_PARTITIONS, refusal
+from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
+from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
 from traces.base.errors import InputError, shown
 
 __all__ = ["of_site"]
@@ -16,7 +16,13 @@ __all__ = ["of_site"]
 #: The file of switches, beside slurm.conf.
 _SWITCHES = "topology.conf"
 
-_WORD = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|\S*)')
+#: A key and its value, as Slurm separates them.
+_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.ASCII)
+
+#: A generic resource as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and how many there are.
+_GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})(?::[^:,]*)*?(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
+
+Words = Sequence[tuple[str, str]]
 
 
 def _lines(path: str) -> Iterable[tuple[int, str]]:
@@ -28,8 +34,8 @@ def _lines(path: str) -> Iterable[tuple[int, str]]:
     except OSError as error:
         raise InputError(f"--slurm-conf: {path}: {error.strerror}") from None
     joined, begin = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = re.sub(r"(?<!\\)#.*", "", raw).strip()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = re.sub(r"(?<!\\)#.*", "", raw, flags=re.DOTALL).strip()
         begin = begin or number
         if line.endswith("\\"):
             joined += line[:-1] + " "
@@ -37,6 +43,107 @@ def _lines(path: str) -> Iterable[tuple[int, str]]:
         if (joined + line).strip():
             yield begin, (joined + line).strip()
         joined, begin = "", 0
+
+
+def _words(line: str) -> Words:
+    words, at = [], 0
+    while at < len(line):
+        found = _PAIR.match(line, at)
+        if found is None:
+            raise InputError(f"{shown(line[at:].strip())}; allowed: KEY=VALUE")
+        words.append((found[1], found[3] if found[2] is None else found[2]))
+        at = found.end()
+    return words
+
+
+class _Site:
+    """The contents of a file, line by line."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.keys: dict[str, str] = {}
+        self.nodes: list[Node] = []
+        self.partitions: list[str] = []
+        self.replaced: list[str] = []
+        self.switches = ""
+        self._node_default: dict[str, str] = {}
+
+    def read(self, line: str, number: int) -> None:
+        """Take a line of the file.
+
+        Raises
+        ------
+        InputError
+            If it has a key or a value that a replay cannot have; without the file and the line.
+        """
+        if re.match(r"include\b", line, re.IGNORECASE):
+            raise InputError("Include: other files are not read; allowed: one file with all of it")
+        words = _words(line)
+        first = words[0][0].lower()
+        if first == "nodename":
+            self._read_nodes(words, number)
+        elif first == "partitionname":
+            self._read_partition(words)
+        elif first == "nodeset":
+            self.partitions.append(
+                line_of({"NodeSet": _name(words[0][1])} | self._taken(NODE_SETS, words[1:], "node sets"))
+            )
+        elif first in LINES:
+            self.replaced.append(TOP[first].replaced(words[0][1]))
+        else:
+            for key, value in words:
+                self._read_key(key, value)
+
+    def _read_key(self, name: str, value: str) -> None:
+        if name.lower() in LINES:
+            raise InputError(f"{name}: stands within a line; allowed: at its beginning")
+        if name.lower() == "topologyplugin" and _has_switches(value, self._path):
+            self.switches = str(Path(self._path).with_name(_SWITCHES))
+        else:
+            self.keys |= self._kept(known(TOP, name), value)
+
+    def _kept(self, key: Key, value: str) -> dict[str, str]:
+        key.check(value)
+        if key.form is None:
+            self.replaced.append(key.replaced(value))
+            return {}
+        return {key.name: value}
+
+    def _taken(self, table: Mapping[str, Key], words: Words, of: str) -> dict[str, str]:
+        taken: dict[str, str] = {}
+        for name, value in words:
+            key = known(table, name, of)
+            key.check(value)
+            if key.form is None:
+                self.replaced.append(f"{key.name} of {of}: left out ({key.why})")
+            else:
+                taken[key.name] = value
+        return taken
+
+    def _read_nodes(self, words: Words, number: int) -> None:
+        said = self._taken(NODES, words[1:], "nodes")
+        if words[0][1].upper() == "DEFAULT":
+            self._node_default |= said
+            return
+        said = self._node_default | said
+        names = expanded(words[0][1], MAX_HOSTS - len(self.nodes))
+        if not names:
+            raise InputError("NodeName: has no name; allowed: a list of hosts, as n[0-3,7]")
+        cpus, reset = _cpus(said)
+        if reset:
+            self.replaced.append(
+                f"CPUs of {shown(words[0][1])}: {cpus} (Slurm takes what Sockets, Cores and Threads say)"
+            )
+        features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
+        resources = tuple(_generic(said.get("Gres", "")).items())
+        memory_mb = whole(said.get("RealMemory", "0"))
+        self.nodes += [Node(name, cpus, line_of(said), memory_mb, resources, features, number) for name in names]
+
+    def _read_partition(self, words: Words) -> None:
+        said = self._taken(PARTITIONS, words[1:], "partitions")
+        if counted(said.get("Nodes", "")) > MAX_HOSTS:
+            expanded(said["Nodes"])  # says why not
+        self.partitions.append(line_of({"PartitionName": _name(words[0][1])} | said))
 
 
 def of_site(path: str, given: Mapping[str, str]) -> Configuration:
@@ -47,103 +154,57 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
     InputError
         If it cannot be read, or asks for what is not here.
     """
-    own = {key.lower(): key for key in OWN}
-    keys: dict[str, str] = {}
-    nodes: list[Node] = []
-    partitions: list[str] = []
-    replaced: list[str] = []
-    node_default: dict[str, str] = {}
-    switches = ""
+    site = _Site(path)
     for number, line in _lines(path):
-        where = f"--slurm-conf: {path}: line {number}"
-        words = [(key, value.strip('"')) for key, value in _WORD.findall(line)]
-        if line.lower().startswith("include"):
-            raise InputError(f"{where}: Include: other files are not read; allowed: one file with all of it")
-        if not words:
-            raise InputError(f"{where}: {shown(line)}; allowed: KEY=VALUE")
-        first = words[0][0].lower()
-        if first == "nodename":
-            nodes += _nodes(words, node_default, replaced, where, number)
-        elif first == "partitionname":
-            partitions.append(_partition(words, replaced))
-        elif first in LINES:
-            replaced.append(f"{words[0][0]}: left out")
-        else:
-            for key, value in words:
-                if key.lower() == "topologyplugin" and _has_switches(value, path):
-                    switches = str(Path(path).with_name(_SWITCHES))
-                elif key.lower() in own:
-                    instead = OWN[own[key.lower()]]
-                    replaced.append(
-                        f"{key}={value}: " + ("left out" if instead is None else f"{instead or 'of the replay'}")
-                    )
-                else:
-                    keys[key] = value
-    keys = over(keys, given)
-    for key, value in keys.items():
-        if found := refusal(key, value):
-            raise InputError(f"--slurm-conf: {path}: {found} (--set KEY=VALUE)")
-    if not nodes:
+        try:
+            site.read(line, number)
+        except (InputError, ValueError) as error:
+            raise InputError(f"--slurm-conf: {path}: line {number}: {error}") from None
+    if not site.nodes:
         raise InputError(f"--slurm-conf: {path}: has no NodeName; allowed: a file with the nodes of the machine")
-    if not partitions:
+    if not any(line.startswith("PartitionName=") for line in site.partitions):
         raise InputError(f"--slurm-conf: {path}: has no PartitionName; allowed: a file with at least one partition")
-    found_here = Configuration(keys, tuple(nodes), tuple(partitions), tuple(dict.fromkeys(replaced)), site=True)
-    return found_here.with_switches(switches, "--slurm-conf") if switches else found_here
+    replaced = tuple(dict.fromkeys(words for words in site.replaced if words))
+    found = Configuration(over(site.keys, given), tuple(site.nodes), tuple(site.partitions), replaced, site=True)
+    return found.with_switches(site.switches, "--slurm-conf") if site.switches else found
 
 
 def _has_switches(plugin: str, path: str) -> bool:
     return plugin.lower() in ("topology/tree", "tree") and Path(path).with_name(_SWITCHES).is_file()
 
 
-def _nodes(
-    words: Sequence[tuple[str, str]], default: dict[str, str], replaced: list[str], where: str, number: int
-) -> Iterable[Node]:
-    kept = {key.lower(): key for key in OF_NODES}
-    own = {key.lower() for key in OWN_OF_NODES}
-    said: dict[str, str] = {}
-    for key, value in words[1:]:
-        if key.lower() in kept:
-            said[kept[key.lower()]] = value
-        elif key.lower() in own:
-            replaced.append(f"{key} of nodes: of the replay")
-        else:
-            raise InputError(f"{where}: {key}: is not known of nodes; allowed: {', '.join((*OF_NODES, *OWN_OF_NODES))}")
-    if words[0][1].upper() == "DEFAULT":
-        default |= said
-        return
-    said = default | said
-    try:
-        names = expanded(words[0][1])
-        cpus = _cpus(said)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
-    line = " ".join(f"{key}={value}" for key, value in said.items())
-    memory = said.get("RealMemory", "")
-    features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
-    generic = tuple(_generic(said.get("Gres", "")).items())
-    for name in names:
-        yield Node(name, cpus, line, int(memory) if memory.isdigit() else 0, generic, features, number)
+def _name(text: str) -> str:
+    if not is_plain(text):
+        raise InputError(f"{shown(text)} is no name; allowed: letters, digits, _, . and -")
+    return text
 
 
 def _generic(text: str) -> dict[str, int]:
     # As gpu:tesla:4,gpu:2(S:0-1): how many of each name.
     found: dict[str, int] = {}
     for word in re.sub(r"\([^)]*\)", "", text).split(","):
-        name, *more = word.split(":")
-        if name:
-            count = more[-1] if more and more[-1].isdigit() else "1"
-            found[name] = found.get(name, 0) + int(count)
+        if not word:
+            continue
+        said = _GENERIC.fullmatch(word)
+        if said is None or (not said[2] and word.rpartition(":")[2].isdigit()):
+            raise ValueError(f"Gres={shown(word)}; allowed: NAME[:TYPE][:COUNT], as gpu:tesla:4")
+        count = int(said[2] or 1) << (10 * "KMGTP".find(said[3].upper()) + 10 if said[3] else 0)
+        found[said[1]] = found.get(said[1], 0) + count
     return found
 
 
-def _cpus(said: Mapping[str, str]) -> int:
-    if "CPUs" in said:
-        return int(said["CPUs"])
-    sockets = int(said.get("Sockets", said.get("SocketsPerBoard", "1"))) * int(said.get("Boards", "1"))
-    return sockets * int(said.get("CoresPerSocket", "1")) * int(said.get("ThreadsPerCore", "1"))
-
-
-def _partition(words: Sequence[tuple[str, str]], replaced: list[str]) -> str:
-    own = {key.lower() for key in OWN_OF_PARTITIONS}
-    replaced += [f"{key} of partitions: left out" for key, _ in words if key.lower() in own]
-    return " ".join(f"{key}={value}" for key, value in words if key.lower() not in own)
+def _cpus(said: Mapping[str, str]) -> tuple[int, bool]:
+    # How many, as Slurm reads them, and whether it does not take the number that the file says.
+    threads = [whole(said.get(key, "1"), 16) for key in ("CoresPerSocket", "ThreadsPerCore")]
+    given = whole(said.get("CPUs", said.get("Procs", "0")), 16)
+    if "Sockets" in said:
+        sockets = whole(said["Sockets"], 16)
+    elif "SocketsPerBoard" in said:
+        sockets = whole(said["SocketsPerBoard"], 16) * whole(said.get("Boards", "1"), 16)
+    else:
+        sockets = given // max(1, threads[0] * threads[1]) if given else whole(said.get("Boards", "1"), 16)
+    sockets, cores, each = max(1, sockets), max(1, threads[0]), max(1, threads[1])
+    alone = "CoresPerSocket" not in said and "ThreadsPerCore" not in said
+    if not given or (given not in (sockets, sockets * cores, sockets * cores * each) and not alone):
+        return sockets * cores * each, bool(given)
+    return given, False

@@ -34,6 +34,10 @@ def listening(folder: Path, name: str, backlog: int) -> socket.socket:
 def connected(folder: Path, name: str) -> socket.socket:
     """A socket that is connected to one."""
     found = socket.socket(socket.AF_UNIX)
-    with _address(folder, name) as address:
-        found.connect(address)
+    try:
+        with _address(folder, name) as address:
+            found.connect(address)
+    except OSError:  # nobody listens
+        found.close()
+        raise
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bridge.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
@@ -22,10 +23,10 @@ def figure_address(figure: Figure) -> str:
     """A figure as an address: of lines, or, where these would be too many, of points."""
     from traces.figures.drawing.canvas import save
 
-    with tempfile.TemporaryDirectory() as place:
-        path = save(figure, Path(place) / "figure.svg")
+    with scratch_folder() as place:
+        path = save(figure, place / "figure.svg")
         if path.stat().st_size > _MOST_SVG:
-            path = save(figure, Path(place) / "figure.png")
+            path = save(figure, place / "figure.png")
         return file_address(path)
 
 

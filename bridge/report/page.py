@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from bridge.report.markup import element, text
 from bridge.report.metric_texts import Metric
 from bridge.report.parts import MainMetrics, Section
+from traces.base.written_file import write_text
 
 __all__ = ["Page"]
 
@@ -100,13 +100,7 @@ class Page:
             If it cannot be written.
         """
         target = Path(path)
-        partial = target.with_name(f".{target.name}.partial")
-        try:
-            partial.write_text(self.html(), encoding="utf-8")
-            os.replace(partial, target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        write_text(target, self.html())
         return target
 
     def __repr__(self) -> str:

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bridge.held_interrupts import interrupts_held
 from bridge.runs.ownership import CELL, RECORDS, files_in, is_ours, move_others, ours_in
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.given_file import near_files
 from traces.base.parsing import parse_json
-from traces.base.written_file import naming, under_its_name
+from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
 __all__ = [
     "check_place",
@@ -92,25 +93,34 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
 
     Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
     """
-    missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-    except OSError as error:
-        raise unusable(target, where, error) from None
-    try:
-        yield partial
-    except BaseException as error:
-        # It never had the name that it has here.
-        if isinstance(error, TwolevelError):
-            error.args = (under_its_name(str(error), partial, target),)
-        elif isinstance(error, OSError) and isinstance(error.filename, str):
-            error.filename = under_its_name(error.filename, partial, target)
-        shutil.rmtree(partial, ignore_errors=True)
-        with contextlib.suppress(OSError):  # somebody else may have put something there
-            for parent in missing:
-                parent.rmdir()
-        raise
+    with interrupts_held() as held:
+        missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+        except OSError as error:
+            raise unusable(target, where, error) from None
+        try:
+            held.let_through()
+            yield partial
+        except BaseException as error:
+            held.hold()
+            _say_its_name(error, partial, target)
+            shutil.rmtree(partial, ignore_errors=True)
+            with contextlib.suppress(OSError):  # somebody else may have put something there
+                for parent in missing:
+                    parent.rmdir()
+            raise
+
+
+def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
+    # What is written beside the target never had the name that it has here.
+    if isinstance(error, TwolevelError):
+        error.args = (under_its_name(str(error), partial, target),)
+    elif isinstance(error, OSError) and isinstance(error.filename, str):
+        error.filename = under_its_name(error.filename, partial, target)
+    elif isinstance(error, OSError) and error.errno in NO_ROOM:
+        error.filename = str(target)
 
 
 @contextmanager
@@ -183,8 +193,7 @@ def _plain(value: Any) -> Any:
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a run.json, grid.json or comparison.json."""
     text = json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with naming(path):
-        path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:

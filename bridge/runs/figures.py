@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks, run_title
+from bridge.runs.job_names import job_words
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -207,7 +208,7 @@ def draw_run_figures(
     view = RunView(
         first_core,
         host_names,
-        None if jobs is None else parse_intervals(jobs, "--jobs"),
+        None if jobs is None else job_words(folder).intervals(jobs, "--jobs"),
         None if cores is None else parse_intervals(cores, "--cores"),
         run_title(record),
         RELEASES.read_if_there(folder),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.runs.directory import read_record
+from bridge.runs.job_names import job_words
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
 from traces.compiled import Array
@@ -42,7 +43,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
     from traces.figures.run.gantt import core_gantt_figure
 
     figure_format(output)  # before millions of tasks are read
-    job_intervals = None if jobs is None else parse_intervals(jobs, "--jobs")
+    job_intervals = None if jobs is None else job_words(folder).intervals(jobs, "--jobs")
     core_intervals = None if cores is None else parse_intervals(cores, "--cores")
     first_core, host_names = hosts(folder)
     if not (folder / "tasks.parquet").is_file():

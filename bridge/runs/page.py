@@ -30,7 +30,7 @@ from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import read_jobs, read_power, read_power_domains
+from traces.tables import BEGIN, read_jobs, read_power, read_power_domains
 from traces.timeline import TimelineTables, timeline_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ __all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_
 
 #: The metrics that stand on top.
 MAIN_METRICS = (
-    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation"),
+    *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation"),
     *("mean_imbalance", "energy_j", "peak_power_w", "tasks"),
 )
 
@@ -206,7 +206,8 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
 
 def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:
     # What a table of jobs does not say of itself; nothing of one that never started.
-    submit, start, end = (jobs[name] for name in ("submit_ns", "start_ns", "end_ns"))
+    since = BEGIN if BEGIN in jobs else "submit_ns"
+    submit, start, end = (jobs[name] for name in (since, "start_ns", "end_ns"))
     started = start >= 0
     slowdown = start.astype("float64")
     slowdown[:] = bounded_slowdown(submit.to_numpy(), start.to_numpy(), end.to_numpy())

@@ -65,16 +65,18 @@ class Plots:
         return self._drawn("power", None, None, title)
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
+        from bls.workloads.job_words import JobWords
         from bridge.runs.figures import RUN_FIGURES, RunView
-        from traces.base.errors import InputError
-        from traces.figures.run.gantt import chosen_cores, within
+        from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
         machine = result.ledger.machine
         view = RunView(
             machine.first_core,
             list(machine.host_names),
-            None if jobs is None else parse_intervals(jobs, "jobs="),
+            None
+            if jobs is None
+            else JobWords.of(result.ledger.jobs.job_id, result.notes.names).intervals(jobs, "jobs="),
             None if cores is None else parse_intervals(cores, "cores="),
             title,
             None if result.ledger.releases is None else result.releases,
@@ -83,7 +85,5 @@ class Plots:
             None if result.power is None or not result.power.plan.domains else result.power_of_domains,
         )
         chosen_cores(view.first_core, view.cores)
-        if view.jobs is not None and not within(result.ledger.jobs.job_id, view.jobs).any():
-            raise InputError(f"jobs={jobs!r}: there is no such job")
         table = {"jobs": "jobs", "tasks": "tasks", "power": "power_over_time"}[kind.needs]
         return kind.draw(getattr(result, table), view)

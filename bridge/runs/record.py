@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bls.workloads.workload import Workload
 from bridge.runs.directory import write_record
+from bridge.runs.job_names import IDS
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
@@ -30,6 +32,8 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "clamped": workload.clamped,
         "jobs": len(workload),
         **({"waiting": workload.waiting} if workload.waiting else {}),
+        **({IDS: True} if workload.ids else {}),
+        **({"window": asdict(workload.window)} if workload.window is not None else {}),
     }
 
 
@@ -84,6 +88,8 @@ def write_run(
         "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),
     }
+    if result.predicted_share is not None:
+        record["predicted_share"] = result.predicted_share
     if result.power is not None:
         record["power"] = result.power.record()
     write_record(folder / "run.json", record)

@@ -70,6 +70,8 @@ class BatchNotes:
         What jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``).
     boot_wait_ns : int64 or None
         For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
+    predicted : int or None
+        How many rows were planned with a predicted run time; None where none was to be predicted.
     """
 
     decisions: Mapping[str, Any]
@@ -85,6 +87,7 @@ class BatchNotes:
     host_states: tuple[Array, Array, Array] | None = None
     predicted_power: Array | None = None
     boot_wait_ns: Array | None = None
+    predicted: int | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -185,6 +188,7 @@ def summary_rows(
         ("mean wait", span("mean_wait_ns")),
         ("mean response", span("mean_response_ns")),
         ("mean bounded slowdown", text("mean_bounded_slowdown", ".4g")),
+        *([("computing utilisation", text("computing_utilisation", ".4f"))] if metrics["tasks"] else []),
         ("utilisation", text("utilisation", ".4f")),
         ("mean imbalance", text("mean_imbalance", ".4f")),
     ]
@@ -289,6 +293,8 @@ class Result:
         """What the table of jobs has beside its usual columns."""
         rows, because = len(self.ledger.jobs), self.ledger.cut_because
         further: dict[str, Any] = self.notes.further_columns(rows)
+        if self.scenario.workload.held.any():
+            further[tables.BEGIN] = self.ledger.jobs.begin_ns
         if because:
             further[tables.CUT_BECAUSE] = [because.get(row, "") for row in range(rows)]
         if self.power is not None:
@@ -448,17 +454,25 @@ class Result:
             downtime=notes.downtime,
             fst_ns=notes.fair_start_ns,
         )
-        found = batch | self._application_metrics(self.application_notes.loops.T)
+        found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
-            found["graphs"] = graph_distribution(self.application_notes.graphs.T)
+            graphs, counted = self.application_notes.graphs, self._counted
+            found["graphs"] = graph_distribution((graphs if counted is None else graphs[counted]).T)
         return MappingProxyType(found)
 
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
         """Those of the metrics that need no walk through time: quick ones."""
-        return MappingProxyType(main_metrics(self._schedule()) | self._application_metrics())
+        batch = main_metrics(self._schedule())
+        return MappingProxyType(batch | self._application_metrics(batch["makespan_ns"], detail=False))
+
+    @property
+    def predicted_share(self) -> float | None:
+        """The share of the rows that were planned with a predicted run time, the others with their requests; None where the
+        estimator predicts none from history."""
+        return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
 
     def _schedule(self) -> Schedule:
         # Not kept: it has a dozen columns of its own, and what is made of it is.
@@ -473,13 +487,28 @@ class Result:
             why=jobs.why,
             state=jobs.state,
             eligible_ns=jobs.eligible_ns,
+            begin_ns=jobs.begin_ns,
             left_ns=jobs.left_ns,
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
+            counted=self._counted,
         )
 
-    def _application_metrics(self, loops: Array | None = None) -> dict[str, Any]:
-        jobs = self.ledger.jobs
-        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+    @property
+    def _counted(self) -> Array | None:
+        # Which rows the metrics count; None: all of them.
+        workload = self.scenario.workload
+        if workload.uncounted is None:
+            return None
+        return np.asarray(~np.isin(self.ledger.jobs.job_id, workload.job_id[workload.uncounted]))
+
+    def _application_metrics(self, makespan_ns: int, *, detail: bool = True) -> dict[str, Any]:
+        jobs, loops, counted = self.ledger.jobs, self.application_notes.loops.T, self._counted
+        capacity_ns = float(self.ledger.machine.n_cores * makespan_ns)
+        tasks, chunks, imbalance, cov = jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov
+        if counted is not None:
+            tasks, chunks, imbalance, cov = (one[counted] for one in (tasks, chunks, imbalance, cov))
+            loops = loops[:, counted]
+        return application_metrics(tasks, chunks, imbalance, cov, loops, capacity_ns, detail=detail)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -491,15 +520,24 @@ class Result:
         """What the observers noted, one row each time."""
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
-    def story(self, job: int) -> str:
+    def story(self, job: int | str) -> str:
         """What happened to one job, and why, one line per event (``bridge.runs.story``).
+
+        Parameters
+        ----------
+        job : int or str
+            Its number, or another word that names it (``bls.workloads.job_words``), as ``"900_2"``.
 
         Raises
         ------
         InputError
             If there is no such job; the message lists those that there are.
         """
+        from bls.workloads.job_words import JobWords
         from bridge.runs.story import job_story
+
+        if isinstance(job, str):
+            job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
 
         passes = self.notes.decision_columns if len(self.decisions) else None
         releases = None if self.ledger.releases is None else self.releases
@@ -555,15 +593,24 @@ class Result:
         InputError
             If one of them cannot be, nothing is in that part, or there is a trace already.
         """
+        from bls.workloads.job_words import JobWords
         from bridge.runs.tracing import TraceRequest, part_of
 
-        part = part_of(window, cores, jobs)
+        part = part_of(window, cores, jobs, JobWords.of(self.ledger.jobs.job_id, self.notes.names))
         return TraceRequest((format,), TRACE_DETAIL.check(detail, "detail"), part).write(self.traced, Path(path))[0]
 
     def summary(self) -> list[tuple[str, str]]:
         """The figures that a person looks at first: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
+        if words := self.scenario.workload.window_text:
+            rows.append(("window", words.removeprefix("window: ").partition(", as the log")[0].partition(";")[0]))
+        if self.predicted_share is not None:
+            estimates = self.scenario.options.names()["estimates"]
+            share = (
+                f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
+            )
+            rows.append(("predicted run times", share))
         rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)
 

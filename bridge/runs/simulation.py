@@ -45,9 +45,9 @@ from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.machine import given_platform, platform_for
+from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper_machine
 from bridge.scenarios.options import SchedulerOptions
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack, load_workload
 from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
@@ -134,6 +134,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
         why=columns.why.astype(np.int8),
         state=columns.state.astype(np.int8),
         eligible_ns=kept(columns.eligible_ns, submit_ns),
+        begin_ns=of_rows(workload.earliest_ns) if workload.held.any() else submit_ns,
         held_cores=kept(columns.held_cores, cores),
         left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
         user=of_rows(workload.user),
@@ -151,6 +152,7 @@ def ledger_of(scenario: Scenario, simulator: BatchSimulator, applications: Appli
     return Ledger(
         *(machine, jobs, records, transfers, passes, releases, hints, widths, molds, scales),
         cut_because=dict(simulator.losses),
+        ids=workload.ids,
     )
 
 
@@ -204,8 +206,8 @@ def batch_simulator(
 
 
 def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
-    dependencies, names, power = scenario.circumstances.dependencies, scenario.workload.names, scenario.power
-    application = scenario.workload.application[simulator.columns().origin]
+    dependencies, workload, power = scenario.circumstances.dependencies, scenario.workload, scenario.power
+    rows = simulator.columns().origin.tolist() if workload.names or workload.ids else None
     return BatchNotes(
         decisions=simulator.decisions(),
         decision_columns=simulator.decision_columns(),
@@ -216,10 +218,11 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         planned_ns=simulator.columns().estimate_ns.copy() if simulator.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
-        names=[names.get(number, "") for number in application.tolist()] if names else None,
+        names=None if rows is None else [workload.job_name(row) or "" for row in rows],
         host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
         boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
         predicted_power=simulator.predicted_power(),
+        predicted=simulator.predicted,
     )
 
 
@@ -287,6 +290,10 @@ def run(
         )
     if fair_start:
         check_fair_start(scenario.policy, scenario.options.rules)
+        if (depends := scenario.circumstances.dependencies) is not None and depends.several:
+            raise InputError(
+                "--fair-start: not with jobs that wait for several others; allowed: one preceding job each"
+            )
         if scenario.power is not None and scenario.power.limits_jobs:
             raise InputError(
                 "--fair-start: not with --fallback, as who is slowed runs otherwise; allowed: --fallback none"
@@ -389,7 +396,7 @@ def simulate(
     surroundings: Surroundings | None = None,
     level: ApplicationLevel | None = None,
     power: PowerOptions | None = None,
-    preset: bool = PRESET.default,
+    preset: bool | None = PRESET.default,
     cancelled: bool = CANCELLED.default,
     observers: Sequence[str | AnyObserver] = (),
     requested: Mapping[int, str] | None = None,
@@ -411,7 +418,7 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload, the path of one in any format of ``bls.workloads``, plain or gzipped, ``sample``: the shipped one, or
+        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
         ``FILE.py:NAME``, a function that makes one of the seed.
     platform : Platform, str or Path, optional
         A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
@@ -420,7 +427,7 @@ def simulate(
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
     select : str
-        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
+        ``all``, ``first:N``, ``busiest:LENGTH``, ``heaviest:LENGTH`` or ``window:START+LENGTH``.
     oversize : str
         What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
     backfill : str or int, optional
@@ -436,8 +443,12 @@ def simulate(
         :class:`bridge.scenarios.application_level.ApplicationLevel`.
     power : PowerOptions, optional
         What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
-    preset, cancelled : bool
-        With the jobs that run or wait at the start of the selected window; with those that were withdrawn before they started.
+    preset : bool, optional
+        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
+        machine. By default with these jobs, where the log records their starts and the platform has room for them;
+        ``result.scenario.workload.window_text`` says which.
+    cancelled : bool
+        With the jobs that were withdrawn before they started.
     observers : sequence of str, Observer or AdditionalData
         Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
@@ -490,9 +501,12 @@ def simulate(
         level=level or ApplicationLevel(),
         power=power,
     )
+    check_slack([(slack, options.bls)])
     log = given_workload(workload, seed, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     machine = platform_for(platform, log, replayed=als == RECORDED)
     jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)
+    if platform is None:
+        warn_of_paper_machine(jobs, machine)
     scenario = Scenario.of(jobs, machine, options, requested, observers=observers, known_jobs=log.job_id)
     peers = PeerOptions(workers, als_timeout_s, als_command, socket, listen, token_file, certificate)
     return run(scenario, coupling_name=coupling, keep_tasks=keep_tasks, fair_start=fair_start, peers=peers)

@@ -12,6 +12,7 @@ import numpy as np
 from bridge.options.declared import TRACE_DETAIL
 from bridge.runs.directory import read_record
 from bridge.runs.gantt import hosts, no_tasks
+from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
@@ -78,7 +79,7 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = replace(ledger, cut_because=because)
     if tasks:
         ledger = _with_tasks(ledger, folder, record)
-    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record))
+    return replace(ledger, **_told(folder, ledger.jobs), **_further(folder, record), ids=ids_of(record, columns))
 
 
 def _cluster(record: Mapping[str, Any]) -> str:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from bls.workloads.job_words import JobWords
 from bridge.runs.gantt import hosts
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.ledger_tables import HINTS, RELEASES, SCALES, WIDTHS
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
+from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +93,7 @@ class _Jobs:
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
             np.asarray(columns[name], np.int64) for name in whole
         )
+        self.begin = np.asarray(columns[BEGIN], np.int64) if BEGIN in columns else self.submit
         self.started = self.start >= 0
         # Since when it had its cores: where their hosts had to boot, it started later.
         boot = np.maximum(np.asarray(columns[BOOT_WAIT], np.int64), 0) if BOOT_WAIT in columns else 0
@@ -264,7 +266,8 @@ class _Jobs:
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
         text = "eligible" if attempt == 0 else f"in the queue again, attempt {attempt}"
         if attempt == 0 and eligible > self.submit[row]:
-            text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: it follows another job"
+            why = "it could not start before" if self.begin[row] == eligible else "it follows another job"
+            text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
         ahead = _counted(int(before.sum()), "job")
         verb = "waits" if before.sum() == 1 else "wait"
         return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} that came before it {verb}"
@@ -371,6 +374,7 @@ def job_story(
     hints: Table | None = None,
     widths: Table | None = None,
     scales: Table | None = None,
+    word: str = "",
 ) -> str:
     """What happened to one job, one line per event.
 
@@ -393,6 +397,8 @@ def job_story(
         The table of widths (``traces.ledger_tables.WIDTHS``), where running jobs were given cores, or asked for some.
     scales : mapping of str to column, optional
         The table of scaled speeds (``traces.ledger_tables.SCALES``), where there were some.
+    word : str
+        The word that named the job, for the title where the table has no name.
 
     Returns
     -------
@@ -411,7 +417,9 @@ def job_story(
     rows = rows[np.argsort(jobs.attempt[rows], kind="stable")]
     lines: list[tuple[str, str]] = [line for row in rows.tolist() for line in jobs.lines(row)]
     width = max(len(instant) for instant, _ in lines)
-    return "\n".join([f"job {job}", *(f"  {instant.rjust(width)}  {text}" for instant, text in lines)])
+    name = (jobs.word(NAME, int(rows[0])) if NAME in columns else "") or word
+    title = f"job {job} ({name})" if name and name != f"{job}" else f"job {job}"
+    return "\n".join([title, *(f"  {instant.rjust(width)}  {text}" for instant, text in lines)])
 
 
 def _list(numbers: Sequence[int] | Array) -> str:
@@ -425,8 +433,10 @@ def _list(numbers: Sequence[int] | Array) -> str:
     return text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST].rsplit(" ", 1)[0] + f" … {known[-1]}"
 
 
-def story_of_results(folder: Path, job: int) -> str:
+def story_of_results(folder: Path, job: str) -> str:
     """:func:`job_story` of a folder that ``twolevel run`` has written; with the scheduling passes, where it kept them.
+
+    ``job`` is a number, or another word that names one job (:mod:`bls.workloads.job_words`).
 
     Raises
     ------
@@ -434,7 +444,9 @@ def story_of_results(folder: Path, job: int) -> str:
         If it is none, or has no such job.
     """
     n_cores = int(hosts(folder)[0][-1])
+    frame = read_jobs(folder / "jobs.parquet")
+    number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
     releases, hints, widths, scales = (one.read_if_there(folder) for one in (RELEASES, HINTS, WIDTHS, SCALES))
-    return job_story(read_jobs(folder / "jobs.parquet"), job, n_cores, decisions, releases, hints, widths, scales)
+    return job_story(frame, number, n_cores, decisions, releases, hints, widths, scales, job)

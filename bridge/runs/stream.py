@@ -21,6 +21,7 @@ from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Schedule
 from bls.simulator import BatchSimulator
 from bls.stream import STRETCH_JOBS, Arrivals, Stretch, stretches
+from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch
 from bridge.couplings.contract import Pace, nothing_done
@@ -31,7 +32,7 @@ from traces.base.memory import give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
 from traces.ledger import JobRecords, Ledger, Machine
-from traces.tables import JOB_COLUMNS, JOB_GROUP, PLANNED, JobsWriter, job_blocks
+from traces.tables import BEGIN, JOB_COLUMNS, JOB_GROUP, PLANNED, JobsWriter, job_blocks
 
 __all__ = ["Streamed", "run_stream"]
 
@@ -113,10 +114,10 @@ class _InOrder:
         while len(jobs) - at >= JOB_GROUP or (everything and at < len(jobs)):
             stop = min(at + JOB_GROUP, len(jobs))
             group = jobs.take(np.arange(at, stop))
-            columns = {name: column for name, column in group.columns.items() if name in JOB_COLUMNS}
+            columns = {name: column for name, column in group.columns.items() if name in (*JOB_COLUMNS, BEGIN)}
             first = np.concatenate([[0], np.cumsum(group.count)])
             records = JobRecords(**columns, allocation_first=first, allocation_lo=group.lo, allocation_hi=group.hi)
-            further = {name: group.columns[name] for name in (PLANNED,) if name in group.columns}
+            further = {name: group.columns[name] for name in (BEGIN, PLANNED) if name in group.columns}
             self._writer.write(Ledger(self._machine, records, None, None), further)
             at = stop
         self._ready = [jobs.take(np.arange(at, len(jobs)))]
@@ -132,7 +133,8 @@ class _Written:
     def __iter__(self) -> Iterator[Schedule]:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
         for columns in job_blocks(self.path, names):
-            yield Schedule.of(n_cores=self.n_cores, holdings=None, **columns)
+            # Nothing depends on another job or is tried again here: who joins the queue has just come to be able to.
+            yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns["eligible_ns"], **columns)
 
 
 def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:
@@ -140,6 +142,8 @@ def _ended(scenario: Scenario, stretch: Stretch) -> _Jobs:
     of_stretch = replace(scenario, workload=run.workload)
     jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
     columns = {name: getattr(jobs, name)[rows] for name in JOB_COLUMNS if name != "allocation"}
+    if has_begin(scenario.workload.header):
+        columns[BEGIN] = jobs.begin_ns[rows]
     if run.estimates_differ:
         columns[PLANNED] = run.columns().estimate_ns[rows]
     count = np.diff(jobs.allocation_first)[rows]
@@ -178,7 +182,7 @@ def run_stream(
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
     metrics = streamed_metrics(_Written(path, over_time.n_cores), over_time) | application_metrics(
-        no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan)
+        no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
     account = {
         "source": arrivals.source,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import PART_CORES, PART_JOBS, PART_WINDOW, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.tracing import NO_FORMATS, TraceOptions
 from traces.base.errors import InputError, shown
@@ -16,7 +17,7 @@ from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
 from traces.exporters.shown.part import WHOLE, Part
-from traces.intervals import parse_intervals
+from traces.intervals import check_ends, parse_intervals
 from traces.ledger import Ledger, Machine
 
 __all__ = ["TraceRequest", "further_traces", "part_of", "requested", "technique_labels", "window_ns"]
@@ -70,6 +71,16 @@ class TraceRequest:
         """
         for name in self.formats:
             exporter(name, where)
+
+    def check_cores(self, n_cores: int) -> None:
+        """Refuse cores that the machine does not have, before anything is simulated.
+
+        Raises
+        ------
+        InputError
+            Naming them.
+        """
+        check_ends(self.part.cores or (), n_cores, "--trace-cores", f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
         """Write the traces of a ledger into a folder; returned are the files that viewers are to open.
@@ -143,8 +154,8 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     return names
 
 
-def part_of(window: str | None, cores: str | None, jobs: str | None) -> Part:
-    """A part of a run; None is all of it.
+def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Part:
+    """A part of a run; None is all of it, and ``words`` read what names jobs.
 
     Raises
     ------
@@ -154,7 +165,7 @@ def part_of(window: str | None, cores: str | None, jobs: str | None) -> Part:
     return Part(
         None if window is None else window_ns(window, PART_WINDOW.name),
         None if cores is None else _intervals(cores, PART_CORES.name),
-        None if jobs is None else _intervals(jobs, PART_JOBS.name),
+        None if jobs is None else tuple(words.intervals(jobs, PART_JOBS.name)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from bls.machine.platform import Platform, load_platform
@@ -11,7 +12,7 @@ from bls.workloads.named_machine import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 
-__all__ = ["given_platform", "is_word", "machine_words", "platform_for"]
+__all__ = ["given_platform", "is_word", "machine_words", "platform_for", "warn_of_paper_machine"]
 
 #: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
 #: ``./paper``, ``./log``.
@@ -112,3 +113,21 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
             f"{OVERSIZE.name} clamp gives each of them all cores"
         )
     return words
+
+
+def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:
+    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one.
+
+    Parameters
+    ----------
+    jobs : Workload
+    machine : Platform
+        The machine that the jobs are simulated on.
+    """
+    named = named_machine(jobs)
+    if machine == Platform() and named is not None and named != machine:
+        warnings.warn(
+            f"{machine.n_cores} cores, the two-level paper's machine; {jobs.source} names {named.n_cores:,}: "
+            f'platform="{_LOG}" takes them, platform="{_PAPER}" takes {machine.n_cores} without this warning',
+            stacklevel=4,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings, surround, switch_limit
 from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
-from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
+from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy, reads_deadlines
 from bls.policies.declared import for_one_run
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import gives_data
@@ -57,7 +57,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions, PowerPlan
 
-__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network"]
+__all__ = ["RECORDED", "Options", "Scenario", "check_slack", "load_workload", "platform_network"]
 
 T = TypeVar("T")
 
@@ -127,13 +127,22 @@ class Options:
 
     def without_applications(self) -> Options:
         """The same options for jobs that last their recorded run times: none that says how applications are computed."""
-        return replace(self, als=RECORDED, overhead_ns=OVERHEAD.default, level=ApplicationLevel())
+        return replace(
+            self,
+            als=RECORDED,
+            variation=VARIATION.default,
+            tasks_per_core=TASKS_PER_CORE.default,
+            overhead_ns=OVERHEAD.default,
+            level=ApplicationLevel(),
+        )
 
     @property
     def of_applications(self) -> list[str]:
-        """Which options are given that say how applications are computed, beside the variation and the tasks per core."""
+        """The names of the options given that say how applications are computed."""
         level = self.level
         given = {
+            VARIATION.name: self.variation != VARIATION.default,
+            TASKS_PER_CORE.name: self.tasks_per_core != TASKS_PER_CORE.default,
             APPLICATIONS.name: level.map is not None,
             SPEEDS.name: level.speeds != SPEEDS.default,
             LENGTHS.name: level.lengths != LENGTHS.default,
@@ -403,18 +412,38 @@ def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *
     raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
 
 
+def check_slack(runs: Iterable[tuple[float, str | AnyPolicy]]) -> None:
+    """Check that, among the runs of an experiment that have a slack, some policy may read the deadlines that it gives.
+
+    Parameters
+    ----------
+    runs : iterable of (float, str or policy)
+        Slack and policy of each run.
+
+    Raises
+    ------
+    InputError
+        If none of these policies reads deadlines.
+    """
+    given = [run for run in runs if run[0] != SLACK.default]
+    if given and not any(reads_deadlines(bls) for _, bls in given):
+        names = ", ".join(dict.fromkeys(bls if isinstance(bls, str) else bls.name for _, bls in given))
+        raise InputError(f"{SLACK.name} {given[0][0]:g}: {BLS.name} {names} reads no deadlines; allowed: edf")
+
+
 def load_workload(
     workload: Workload | str | Path,
     platform: Platform,
     *,
     selection: str = SELECT.default,
     oversize: str = OVERSIZE.default,
-    preset: bool = PRESET.default,
+    preset: bool | None = PRESET.default,
     cancelled: bool = CANCELLED.default,
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
 
-    ``preset``: with the jobs that run or wait at the start of the selected window. ``cancelled``: with those that were
+    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
+    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
     withdrawn before they started; for files.
 
     Raises
@@ -423,4 +452,5 @@ def load_workload(
         If it cannot be read, or nothing is left of it.
     """
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
-    return select(fit(whole, platform.n_cores, oversize), selection, preset=preset)
+    fitting = fit(whole, platform.n_cores, oversize)
+    return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

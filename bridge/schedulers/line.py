@@ -10,11 +10,8 @@ import contextlib
 import logging
 import os
 import select
-import shutil
 import socket
-import tempfile
 import time
-from pathlib import Path
 from typing import Final
 
 from bridge.protocol.framing import READ_AT_MOST
@@ -27,6 +24,7 @@ from bridge.protocol.scheduler_session import (
 )
 from bridge.protocol.session import NEED_DATA
 from bridge.schedulers.process import SchedulerProcess
+from bridge.scratch import Scratch
 from traces.base.errors import InputError, PeerError
 
 __all__ = ["Address", "Interrupted", "Line", "Silence", "meet", "welcome"]
@@ -69,15 +67,15 @@ class Address:
     """
 
     def __init__(self, kind: str) -> None:
-        self._folder: Path | None = None
+        self._folder: Scratch | None = None
         if kind == "tcp":
             self.listening = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
             self.text = f"tcp:127.0.0.1:{self.listening.getsockname()[1]}"
         else:
-            self._folder = Path(tempfile.mkdtemp(prefix="twolevel-"))  # only its owner may enter it
-            path = str(self._folder / "bridge")
+            self._folder = Scratch()
+            path = str(self._folder.path / "bridge")
             if len(os.fsencode(path)) > _UNIX_PATH:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.close()
                 raise InputError(
                     f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp"
                 )
@@ -91,7 +89,7 @@ class Address:
         """Let nobody in any more."""
         self.listening.close()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
 
 
 class Line:

@@ -14,6 +14,7 @@ from als.options import VARIATION
 from bridge.options.declared import FORMAT, GRAPH_TASKS, MEAN
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import check_memory
+from traces.base.compressed import without_ending
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import GivenFile
 from traces.base.naming import split_parameters
@@ -132,7 +133,7 @@ class GraphSource:
         plain, parameters = split_parameters(self.graph)
         if plain.startswith("file:"):
             raise InputError(f"GRAPH: {shown(self.graph)}; allowed: a file by its path alone, without file:")
-        ending = self.graph.lower().removesuffix(".gz").rpartition(".")[2]
+        ending = without_ending(self.graph.lower()).rpartition(".")[2]
         if not parameters and (os.sep in self.graph or ending in ENDINGS or ending != self.graph.lower()):
             raise InputError(f"{self.graph}: no such file")
         raise InputError(f"GRAPH: no file {shown(self.graph)}, and {one_of('generator', plain, GENERATORS)}")

@@ -17,6 +17,7 @@ from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown
 from traces.base.processor import processor_model
+from traces.base.ranges import parse_real
 from traces.base.shared_options import CORE_GFLOPS, SEED
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
@@ -39,7 +40,7 @@ def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
         If they cannot be, or do not go together.
     """
     try:
-        speeds = tuple(float(part) for part in text.split(","))
+        speeds = tuple(parse_real(part.strip()) for part in text.split(","))
     except ValueError:
         raise InputError(f"--core-speed: {shown(text)}; allowed: a number, or one for each core, as 2,1,1,1") from None
     for speed in speeds:

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from bridge.encoding import Struct, field, json
-from bridge.studies.unit import NO_ROOM, NoRoomError
+from bridge.studies.unit import NoRoomError
 from traces.base.errors import InputError, shown, shown_name
 from traces.base.parsing import parsing
+from traces.base.written_file import NO_ROOM
 
 __all__ = ["FORMAT", "JOURNAL", "Entry", "Journal", "at_work", "is_journal"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from bridge.studies.results import RESULTS
 from bridge.studies.study import Study
 from bridge.studies.study_record import RECORD, read_study_record
 from bridge.studies.under_way import results_so_far
+from traces.metric_units import interval_text
 from traces.tables import read_rows
 
 if TYPE_CHECKING:
@@ -27,20 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyState", "page_of_rows", "state_of", "study_page"]
 
-#: The metrics of cells that are shown first, and the one that is talked of.
-_SHOWN = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance")
-_COMPARED = (
-    "option",
-    "base",
-    "value",
-    "metric",
-    "seeds",
-    "mean_base",
-    "mean_value",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
+#: The metrics of cells that are shown first.
+_SHOWN = (
+    *("makespan_ns", "mean_wait_ns", "p95_wait_ns", "max_wait_ns", "mean_bounded_slowdown"),
+    *("computing_utilisation", "utilisation", "mean_imbalance"),
 )
+
+#: The metrics that the first lines of a page speak of.
+_SPOKEN_OF = ("makespan_ns", "mean_wait_ns")
+
+#: The columns of a comparison that are shown first. The ratio, with its interval, and the means are texts in fitting units.
+_COMPARED = ("option", "base", "value", "metric", "ratio", "mean of base", "mean of value", "seeds")
 
 #: Of more figures a page has the first ones.
 _MOST_FIGURES = 12
@@ -110,7 +109,8 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     sections = _sections(results, varied, figures, comparisons)
     sections.append(Section("again", "What was run", _what(record, study, folder)))
     cells, seeds = len(study.cells), len(study.seeds)
-    first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(state.total, 'run')}; "
+    of = _many(seeds, study.replicates.unit)
+    first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
     first += "all of them have ended" if finished else f"{len(results):,} of them have ended so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
     main = _main(cells, seeds, results, state.total)
@@ -160,9 +160,34 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
     if found is None:
         why = why_no_comparison(study)
         return [Section("compared", "Comparisons", [Lines("", [f"{why[0].upper()}{why[1:]}."])])] if why else []
-    about = "Paired over seeds: a ratio whose interval leaves out 1 is a difference that other seeds would show, too."
-    table = Table("compared-data", "Comparisons", found, [*varied, *_COMPARED])
+    about = (
+        "Paired over seeds. If the 95 % interval excludes 1, the difference is significant at the 5 % level with respect to "
+        "the seeds (not to other workloads)."
+    )
+    table = Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
     return [Section("compared", "Comparisons", [table], about)]
+
+
+def _in_units(found: pd.DataFrame) -> pd.DataFrame:
+    # Ratios with their intervals, and means in units that fit each metric; the exact numbers stay in further columns.
+    ratios = [
+        interval_text(*row) if all(map(math.isfinite, row)) else ""
+        for row in zip(found["ratio"], found["ratio_low"], found["ratio_high"], strict=True)
+    ]
+    frame = found.rename(columns={"ratio": "ratio_mean"}).assign(ratio=ratios)
+    for of in ("base", "value"):
+        texts = [
+            _with_unit(str(metric), mean) for metric, mean in zip(found["metric"], found[f"mean_{of}"], strict=True)
+        ]
+        frame[f"mean of {of}"] = texts
+    return frame
+
+
+def _with_unit(metric: str, mean: float) -> str:
+    if not math.isfinite(mean):
+        return ""
+    shown = metric_of(metric, mean)
+    return f"{shown.value} {shown.unit}".strip()
 
 
 def _first_metrics(results: pd.DataFrame) -> list[str]:
@@ -191,18 +216,29 @@ def _failed(results: pd.DataFrame) -> int:
 
 
 def _lead(first: str, results: pd.DataFrame) -> list[str]:
-    failed, metrics = _failed(results), _first_metrics(results)
+    failed = _failed(results)
     lead = [f"{first}{f', {failed:,} with an error' if failed else ''}."]
     ended = results[results["error"] == ""] if len(results) else results
-    if not metrics or ended["combination"].nunique() < 2:
-        return lead
-    means = ended.groupby("combination", sort=False)[metrics[0]].mean().dropna()
-    if len(means) > 1:
-        low, high = str(means.idxmin()), str(means.idxmax())
-        shown = [metric_of(metrics[0], float(means[one])) for one in (low, high)]
-        values = [f"{one.value} {one.unit}".strip() for one in shown]
-        lead.append(f"{low} has the lowest mean {shown[0].name}, {values[0]}; {high} the highest, {values[1]}.")
+    known = [name for name in _SPOKEN_OF if name in results.columns] or _first_metrics(results)
+    for metric in known:
+        means = ended.groupby("combination", sort=False)[metric].mean().dropna()
+        if len(means) < 2:
+            continue
+        low, high = (_extreme(metric, means, float(value)) for value in (means.min(), means.max()))
+        words = metric_of(metric, float(means.min())).name
+        words = words if words.startswith("mean ") else f"mean {words}"
+        if means.min() == means.max():
+            lead.append(f"The {words} is the same in all combinations: {low.partition(' (')[0]}.")
+        else:
+            lead.append(f"Lowest {words}: {low}. Highest: {high}.")
     return lead
+
+
+def _extreme(metric: str, means: pd.Series[float], value: float) -> str:
+    # ``4 h 12 min (sjf × fac)``, or how many combinations tie.
+    names = means.index[means == value]
+    who = str(names[0]) if len(names) == 1 else f"{len(names)} combinations tie"
+    return f"{_with_unit(metric, value)} ({who})"
 
 
 def _main(cells: int, seeds: int, results: pd.DataFrame, total: int) -> list[Metric]:

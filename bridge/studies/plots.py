@@ -40,6 +40,10 @@ class StudyPlots:
         """The mean bounded slowdown, likewise."""
         return self._drawn("slowdown", part, title)
 
+    def computing_utilisation(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The share of the machine's time that cores spent in tasks, for every combination."""
+        return self._drawn("computing-utilisation", part, title)
+
     def utilisation(self, *, part: str | None = None, title: str = "") -> Figure:
         """The utilisation, likewise."""
         return self._drawn("utilisation", part, title)

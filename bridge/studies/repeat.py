@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.scratch import scratch_folder
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.preparing import find_inputs
 from bridge.studies.results import RESULTS
@@ -95,7 +95,7 @@ def repeat_study(
     _check_inputs(record, study)
     with contextlib.ExitStack() as stack:
         if target is None:
-            target = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twolevel-repeat-"))) / "study"
+            target = stack.enter_context(scratch_folder()) / "study"
         elif target.exists():
             raise InputError(f"--out: {target} exists; choose another folder")
         run_study(study, target, executor(study), watch=watch)

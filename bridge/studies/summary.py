@@ -28,6 +28,9 @@ _MOST_LINES = 200
 #: Of a comparison no more rows are printed.
 _MOST_COMPARED = 60
 
+#: Of a study of batch policies alone these stand beside the mean wait.
+_LONG_WAITS = ("p95_wait_ns", "max_wait_ns")
+
 #: Stands behind the best of a column.
 _BEST = "*"
 
@@ -38,6 +41,9 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
     Of one variation they stand in one table, a column a metric; of several each metric has a table, a column a variation.
     """
     metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
+    if not study.simulates_applications:
+        after = metrics.index("mean_wait_ns") + 1 if "mean_wait_ns" in metrics else 0
+        metrics[after:after] = [metric for metric in _LONG_WAITS if metric in results.columns and after]
     parts = []
     lines = 0
     marked = ""
@@ -60,13 +66,13 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
     if marked:
         parts.append(marked)
     if study.comparisons:
-        parts += [_compared(frame) for frame in comparisons]
+        parts += [_compared(frame, study.replicates.unit) for frame in comparisons]
     return "\n\n".join(parts)
 
 
-def _compared(frame: pd.DataFrame) -> str:
+def _compared(frame: pd.DataFrame, unit: str) -> str:
     more = len(frame) - _MOST_COMPARED
-    text = comparison_table(frame.head(_MOST_COMPARED))
+    text = comparison_table(frame.head(_MOST_COMPARED), paired_by=unit)
     return f"{text}\n… and {more:,} more, which comparisons.parquet has" if more > 0 else text
 
 
@@ -94,9 +100,10 @@ def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:
 
 
 def _column(cells: Combinations, k: int) -> dict[str, str]:
-    # Every combination at a variation, the best marked; where all are equal, none is.
-    best = cells.best(k)
-    marks = (" ", _BEST) if np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
+    # Every combination at a variation, the best marked; where all are equal, none is. Nor is any for the share of cores that
+    # are held where techniques differ: cores that wait for the last task of their job are held, so the worst would be marked.
+    best = cells.best(k) & (cells.metric != "utilisation" or len(cells.techniques) == 1)
+    marks = (" ", _BEST) if best.any() and np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
     found = {}
     for i, batch in enumerate(cells.batches):
         for j, technique in enumerate(cells.techniques):
@@ -109,6 +116,8 @@ def _cell(cells: Combinations, i: int, j: int, k: int) -> str:
     # At the smallest variation the mean; elsewhere the ratio to it, or, where there is no interval of that, the mean, too.
     if k > 0:
         ratio = cells.paired((i, j, 0), (i, j, k))
+        if not math.isnan(ratio.ratio) and math.isnan(ratio.ratio_low):  # nothing random: exact
+            return f"{four_digits(ratio.ratio)}×"
         if not math.isnan(ratio.ratio):
             return f"{interval_text(ratio.ratio, ratio.ratio_low, ratio.ratio_high)}×"
     found, scale = cells.estimate(i, j, k), cells.how.scale

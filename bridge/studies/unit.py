@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import math
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Outcome, Prepared, Unit
 from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
+from traces.base.written_file import is_full_disk
 from traces.kernels.progress import spent_s, working_s
 
 __all__ = [
     "check_metrics",
-    "NO_ROOM",
     "SCRATCH",
     "LikeRuns",
     "NoRoomError",
@@ -42,16 +42,17 @@ __all__ = [
 ]
 
 
-#: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 #: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
 SCRATCH = ".slurm-"
+
+#: The names of folders that killed processes leave, with the eight characters that tempfile chooses: no other is removed.
+_PARTIAL, _SCRATCH = re.compile(r"\.seed-[0-9]+\.partial-[a-z0-9_]{8}"), re.compile(r"\.slurm-[a-z0-9_]{8}")
 
 
 class NoRoomError(TwolevelError):
     """The disk is full. What was finished before is kept."""
+
+    exit_code = 2
 
 
 class LikeRuns:
@@ -239,7 +240,7 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         error, code = "there is not enough memory", 1
     except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on
         error, code = f"{type(fault).__name__}: {fault}", 1
-        no_room = isinstance(fault, OSError) and fault.errno in NO_ROOM
+        no_room = is_full_disk(fault)
     return Outcome(
         unit.place,
         None,
@@ -259,8 +260,9 @@ def remove_partial(folder: Path) -> None:
 
     if not folder.is_dir():
         return
-    for entry in folder.rglob(".*.partial-*"):
-        shutil.rmtree(entry, ignore_errors=True)
+    for entry in folder.glob("*/.seed-*"):
+        if _PARTIAL.fullmatch(entry.name):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def remove_scratch(folder: Path) -> None:
@@ -268,4 +270,5 @@ def remove_scratch(folder: Path) -> None:
     import shutil
 
     for entry in folder.glob(f"{SCRATCH}*"):
-        shutil.rmtree(entry, ignore_errors=True)
+        if _SCRATCH.fullmatch(entry.name):
+            shutil.rmtree(entry, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from typing import Any, Final
 
@@ -37,9 +38,13 @@ def tls_address(address: str, where: str) -> tuple[str, int]:
     bare = host.removeprefix("[").removesuffix("]")
     bracketed = host == f"[{bare}]"
     well = address.startswith(_TLS) and colon and bare and (bracketed or not set(":/[]@?#") & set(host))
-    if not well or not bare.isascii() or " " in bare or not (port.isascii() and port.isdigit() and int(port) < 65536):
+    if not well or not bare.isascii() or " " in bare or not _is_port(port):
         raise InputError(f"{where}: {shown(address)}; allowed: tls://HOST:PORT")
     return bare, int(port)
+
+
+def _is_port(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,5}", text) is not None and int(text) < 65536
 
 
 def keep_alive(plug: Any) -> None:
@@ -84,6 +89,6 @@ async def connect(address: str, context: Any = None) -> Streams:
             plug.close()
             raise
     host, _, port_text = rest.rpartition(":")
-    if scheme == "tcp" and host and port_text.isdigit() and int(port_text) < 65536:
+    if scheme == "tcp" and host and _is_port(port_text):
         return await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port_text))
     raise InputError(f"bridge address {shown(address)}; allowed: unix:/path or tcp:host:port")

@@ -7,20 +7,33 @@ talks to nobody who has another one. This module is the one door to ``ssl``.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
+import re
+import secrets
 import shutil
 import ssl
 import stat
 import subprocess
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
+from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
-__all__ = ["CERTIFICATE_ENDING", "Certificate", "TlsError", "bridge_context", "pinned_context", "read_token", "why_not"]
+__all__ = [
+    "CERTIFICATE_ENDING",
+    "Certificate",
+    "TlsError",
+    "bridge_context",
+    "make_certificate",
+    "pinned_context",
+    "read_token",
+    "why_not",
+]
 
 #: What goes wrong with TLS, for those who do not import ``ssl``.
 TlsError = ssl.SSLError
@@ -39,7 +52,14 @@ _DAYS: Final = 36_500
 #: How long openssl may take, s; it takes some hundredths.
 _OPENSSL_S: Final = 60.0
 
-_BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+
+#: A file with one certificate and nothing else.
+_ALONE: Final = re.compile(rb"\s*" + _BEGIN + rb"([A-Za-z0-9+/=\s]+)" + _END + rb"\s*")
+
+#: The subject of a run's certificate, and how DER has it: one common name, as UTF-8.
+_SUBJECT: Final = "twolevel run"
+_NAME: Final = bytes.fromhex("311530130603550403") + b"\x0c\x0c" + _SUBJECT.encode()
 
 #: Largest file that is looked at as a token, bytes.
 _MOST_BYTES: Final = 65_536
@@ -86,7 +106,7 @@ class Certificate:
     Parameters
     ----------
     path : str
-        The file. What is there already must be a certificate, and is replaced.
+        The file. A certificate of an earlier run is replaced if it is alone in its file; no other file ever is.
 
     Raises
     ------
@@ -97,60 +117,116 @@ class Certificate:
     def __init__(self, path: str) -> None:
         self._path = path
         _check_replaceable(path)
-        with tempfile.TemporaryDirectory(prefix="twolevel-") as folder:  # only its owner may enter it
-            key, made = os.path.join(folder, "key"), os.path.join(folder, "certificate")
-            _make(key, made)
-            self.pem = Path(made).read_bytes()
-            self.context = bridge_context(made, key)
+        with scratch_folder() as folder:
+            key, made = folder / "key", folder / "certificate"
+            make_certificate(key, made, "--listen", ("serverAuth",))
+            self.pem = made.read_bytes()
+            self.context = bridge_context(str(made), str(key))
         # The whole file appears at once: somebody may be waiting for it.
-        beside = f"{path}.{os.getpid()}"
+        beside = f"{path}.{secrets.token_hex(8)}"
         try:
             with open(beside, "xb") as file:
                 file.write(self.pem)
+            _check_replaceable(path)  # somebody may have used the name meanwhile
             os.replace(beside, path)
-        except OSError as error:
+        except (OSError, InputError) as error:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"--certificate: {shown_path(path)} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Remove the file, if it is still ours."""
         with contextlib.suppress(OSError):
-            if Path(self._path).read_bytes() == self.pem:
+            if not os.path.islink(self._path) and Path(self._path).read_bytes() == self.pem:
                 os.unlink(self._path)
 
 
 def _check_replaceable(path: str) -> None:
     try:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"--certificate: {shown_path(path)} is there, and is no file; allowed: a new file")
         with open(path, "rb") as file:
-            begins = file.read(len(_BEGIN))
+            text = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
         raise InputError(f"--certificate: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
-    if begins != _BEGIN:
+    if len(text) > _MOST_BYTES or not _is_of_run(text):
         raise InputError(
-            f"--certificate: {shown_path(path)} is there, and is no certificate; allowed: a new file, or an old one"
+            f"--certificate: {shown_path(path)} is there, and is not the certificate of a run; allowed: a new file, or that of "
+            "an earlier run"
         )
 
 
-def _make(key: str, certificate: str) -> None:
+def _is_of_run(text: bytes) -> bool:
+    """Whether a file holds one certificate that a run has made for itself, and nothing else."""
+    found = _ALONE.fullmatch(text)
+    if found is None:
+        return False
+    try:
+        der = base64.b64decode(b"".join(found[1].split()), validate=True)
+        ((_, whole),) = _parts(der)
+        _, to_be_signed = _parts(whole)[0]
+        names = [content for _, content in _parts(to_be_signed)]
+        issuer, subject = names[3], names[5]  # after version, number, algorithm; and after the dates
+    except (ValueError, IndexError):
+        return False
+    return issuer == subject == _NAME
+
+
+def _parts(der: bytes) -> list[tuple[int, bytes]]:
+    # The tags and contents of a sequence in DER.
+    found, at = [], 0
+    while at < len(der):
+        tag, size = der[at], der[at + 1]
+        at += 2
+        if size >= 0x80:
+            wide = size - 0x80
+            size = int.from_bytes(der[at : at + wide], "big")
+            at += wide
+        if at + size > len(der):
+            raise ValueError("cut off")
+        found.append((tag, der[at : at + size]))
+        at += size
+    return found
+
+
+def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
+    """Make a certificate that is signed by itself, and its key, as files.
+
+    Parameters
+    ----------
+    key, certificate : Path
+        In a folder that only its owner may enter.
+    where : str
+        The option that needs it, for messages.
+    uses : sequence of str
+        What it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
+
+    Raises
+    ------
+    InputError
+        If there is no ``openssl``, or it makes none.
+    """
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError(
-            "--listen: there is no openssl command, which makes the certificate of the run; install openssl"
+            f"{where}: there is no openssl command, which makes the certificate of the run; install openssl"
         )
     words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
-    words += ["-keyout", key, "-out", certificate, "-days", str(_DAYS), "-subj", "/CN=twolevel run"]
+    words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
     # Of nobody but itself: whoever knows this certificate must not come to trust others that it has signed.
-    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth"]
+    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
     try:
         made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"--listen: openssl cannot make a certificate: {error}") from None
+        raise InputError(f"{where}: openssl cannot make a certificate: {error}") from None
     if made.returncode:
         said = made.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"--listen: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
+        raise InputError(f"{where}: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
 
 
 def bridge_context(certificate: str, key: str) -> ssl.SSLContext:

@@ -12,6 +12,7 @@ from als.programs.table import Programs, drawn_program
 from als.programs.tasks import drawn_lengths
 from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol.messages import Recipe, WidthRange
+from traces.base.time import duration_ns
 from traces.compiled import Array
 
 __all__ = ["DrawnJob", "Drawing"]
@@ -62,13 +63,20 @@ class Drawing:
         """
         if not recipe.program:
             lengths = drawn_lengths(
-                recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+                recipe.seed,
+                recipe.job_number,
+                recipe.n,
+                recipe.mean_gflop,
+                recipe.variation,
+                recipe.total_gflop,
+                n_cores=recipe.cores,
+                core_ns=float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
+                speed_gflops=recipe.speed_gflops,
             )
             return DrawnJob(lengths, [self._scheduler(technique)])
         program, programs = self._program(recipe.program, recipe.variation)
-        found = drawn_program(
-            programs, 0, recipe.seed, recipe.job_number, recipe.cores, recipe.core_gflop, recipe.bytes_per_gflop
-        )
+        work = recipe.cores, recipe.core_gflop, recipe.speed_gflops, recipe.bytes_per_gflop
+        found = drawn_program(programs, 0, recipe.seed, recipe.job_number, *work)
         edges = None
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)

@@ -28,6 +28,7 @@ import signal
 import sys
 from typing import Any, NamedTuple, NoReturn
 
+from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
 __all__ = ["main"]
@@ -212,6 +213,7 @@ def _serve(server: _Server, commands: int) -> None:
 
 def main() -> None:
     """Serve until the commands end."""
+    keep_standard_streams()
     name_process(SERVER_NAME)
     # Even one that was stopped is to find that its commands have ended, and to take the workers along.
     die_with_parent(os.getppid(), signal.SIGCONT)

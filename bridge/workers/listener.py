@@ -11,11 +11,8 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -24,6 +21,7 @@ from bridge.protocol.host_messages import Join
 from bridge.protocol.host_session import HostProtocolError
 from bridge.protocol.messages import PROTOCOL_VERSION, Hello, Refused, Role, Welcome
 from bridge.protocol.session import ProtocolError, Refusal, Session
+from bridge.scratch import Scratch
 from bridge.workers.connection import Connection
 from bridge.workers.other_end import process_at, process_of_tcp
 from traces.base.errors import InputError, shown
@@ -103,7 +101,7 @@ class Listener:
     ) -> None:
         self._token, self._admit, self._serve, self._awaited, self._wrong = token, admit, serve, awaited, wrong
         self._server: asyncio.Server | None = None
-        self._folder: Path | None = None
+        self._folder: Scratch | None = None
         self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the longest here first
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._quiet = False
@@ -118,8 +116,8 @@ class Listener:
             )
             await self._server.start_serving()
             return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        self._folder = Path(tempfile.mkdtemp(prefix="twolevel-"))  # only its owner may enter it
-        path = str(self._folder / "bridge")
+        self._folder = Scratch()
+        path = str(self._folder.path / "bridge")
         if len(os.fsencode(path)) > _UNIX_PATH:
             raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use --socket tcp")
         self._server = await asyncio.start_unix_server(
@@ -151,7 +149,7 @@ class Listener:
         if self._server is not None:
             await self._server.wait_closed()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
         if self.refused > LINES and not self._quiet:
             log.warning("%d connections were refused in all", self.refused)
 

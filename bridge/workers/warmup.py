@@ -53,6 +53,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
             variation=0.25 * job,
             total_gflop=8.0,
             core_gflop=2.0,
+            speed_gflops=1.0,
             bytes_per_gflop=1.0,
             program="",
         ),

@@ -198,6 +198,7 @@ NAMES = (
     *TECHNIQUES,
     "ss:chunk=3",
     "static:round=ceil",
+    "static:chunk=2",
     "gss:min=2",
     "fac:merge=true,min=2",
     "fac:rule=halving",

@@ -93,6 +93,7 @@ def test_all_metrics_by_hand() -> None:
         "scheduling_share": 1 / (4 * 8),
         "rounds": 9.0,
         "length_cov": 0.125,
+        "computing_ns": 18e9,
     }
     assert list(found) == list(by_hand) == NAMES
     assert found == pytest.approx(by_hand, rel=1e-14)
@@ -157,6 +158,7 @@ def test_all_metrics_as_exact_arithmetic_has_them(
         assert found["cov_sample"] == pytest.approx(math.sqrt(squares) / float(mean), rel=1e-12, abs=1e-14)
     if max(busy):
         exact["sakellariou_lr"] = 1 - Fraction(sum(busy), n * max(busy))
+    exact["computing_ns"] = Fraction(sum(busy))
     for name, value in exact.items():
         # Differences of large times are as good as float64 has the times.
         near = 1e-15 * n * most if name.endswith("_ns") else 1e-14
@@ -184,7 +186,7 @@ def test_the_distribution_over_jobs() -> None:
     jobs[0][NAMES.index("cov_sample")] = math.nan  # a job of one core
     loops = np.array([jobs[0], nothing, *jobs[1:], nothing]).T
     zeros, none = np.zeros(7, np.int64), np.full(7, math.nan)
-    distribution = application_metrics(zeros, zeros, none, none, loops)["distribution"]
+    distribution = application_metrics(zeros, zeros, none, none, loops, 0.0)["distribution"]
     assert list(distribution) == NAMES
     for at, name in enumerate(NAMES):
         if name == "cov_sample":
@@ -193,14 +195,16 @@ def test_the_distribution_over_jobs() -> None:
             expected = {"mean": 20.0, "median": 20.0, "p10": 4.0, "p90": 36.0, "max": 40.0}
         shifted = {key: value + at for key, value in expected.items()}
         assert distribution[name] == pytest.approx(shifted, rel=1e-14), name
-    empty = application_metrics(zeros, zeros, none, none, np.full((k, 7), math.nan))["distribution"]
+    empty = application_metrics(zeros, zeros, none, none, np.full((k, 7), math.nan), 0.0)["distribution"]
     assert empty["cov"] == dict.fromkeys(("mean", "median", "p10", "p90", "max"))
     assert empty.keys() == distribution.keys()
 
 
 def test_totals_leave_out_jobs_without_an_application_level() -> None:
     some = np.array([0.5, math.nan, 0.0])
-    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some)
+    loops = np.full((len(LOOP_METRICS), 3), math.nan)
+    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
+    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
     assert figures == {
         "tasks": 7,
         "chunks": 6,
@@ -208,8 +212,10 @@ def test_totals_leave_out_jobs_without_an_application_level() -> None:
         "max_imbalance": 0.5,
         "mean_cov": 0.5,
         "max_cov": 1.0,
+        "computing_utilisation": 0.75,
     }
-    none = np.full(1, math.nan)
-    figures = application_metrics(np.zeros(1, np.int64), np.zeros(1, np.int64), none, none)
+    none, nothing = np.full(1, math.nan), np.full((len(LOOP_METRICS), 1), math.nan)
+    figures = application_metrics(np.zeros(1, np.int64), np.zeros(1, np.int64), none, none, nothing, 60.0)
+    assert figures["computing_utilisation"] is None
     assert figures["mean_imbalance"] is None
     assert figures["max_cov"] is None

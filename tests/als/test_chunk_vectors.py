@@ -120,6 +120,13 @@ VECTORS = [
     (10, "wf:weights=2/1/.5/.5", "4 2 1x2 2"),
     # N = 3
     (3, "static", "1x3"),
+    # OpenMP's schedules; OMP_SCHEDULE may have capitals and spaces
+    (10, "static,3", "3x3 1"),
+    (10, "dynamic", "1x10"),
+    (10, "dynamic,4", "4x2 2"),
+    (10, "monotonic:dynamic,4", "4x2 2"),
+    (10, "NonMonotonic : Dynamic , 2", "2x5"),
+    (100, "GUIDED,8", "12 11 9 8x8 4"),
 ]
 
 

@@ -20,12 +20,14 @@ from traces.base.time import MAX_NS
     per_core=st.integers(1, 4),
     technique=st.sampled_from(("static", "ss", "gss", "fac")),
     seed=st.integers(0, 1000),
+    draw=st.sampled_from(("work", "paper")),
 )
 def test_no_job_ends_before_its_bound(
-    speeds: list[float], run_ns: int, variation: float, per_core: int, technique: str, seed: int
+    speeds: list[float], run_ns: int, variation: float, per_core: int, technique: str, seed: int, draw: str
 ) -> None:
     a_core = min(speeds) * (run_ns / 1e9)
-    lengths = TaskModel(variation, per_core, seed).lengths(1, len(speeds), a_core)
+    model = TaskModel(variation, per_core, seed, f"normal:draw={draw}")
+    lengths = model.lengths(1, len(speeds), a_core, min(speeds))
     ran = application.run(lengths.tolist(), speeds, technique, start=5)
     bound = earliest_end_ns(5, a_core * len(speeds), a_core / per_core, np.array(speeds))
     assert 5 <= bound <= ran.end

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
 
+from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.techniques import TECHNIQUES, Technique, technique
+from als.techniques import TECHNIQUES, Technique, split_techniques, technique
 from als.techniques.contract import FACTS, MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
 from als.techniques.fixed.fiss import FissParameters
 from als.techniques.fixed.fsc import FscParameters
@@ -284,6 +285,48 @@ def test_wf_takes_the_speeds_as_the_loop_begins() -> None:
     assert [late.ask(core) for core in (0, 2, 1)] == [126, 376, 1]  # of ⌈1000/6⌉: 3/4, 9/4, and 0
 
 
+def test_static_with_a_chunk_deals_in_turn() -> None:
+    """``schedule(static,4)`` on 4 cores, lengths of 1 to 32 s: core 3 has tasks 12-15 and 28-31, 58 + 122 s."""
+    lengths = [float(second) for second in range(1, 33)]
+    for name, end_s, of_core_3 in (
+        ("static,4", 180, [12, 13, 14, 15, 28, 29, 30, 31]),
+        ("static,1", 144, list(range(3, 32, 4))),
+    ):
+        application = Application(lengths, [1.0] * 4, technique(name))
+        assert application.advance()
+        assert application.end_ns == end_s * 10**9
+        assert np.flatnonzero(application.state.core == 3).tolist() == of_core_3
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("static,0", "'static,0': chunk size '0'; allowed: a whole number, 1 or more"),
+        ("dynamic,1_0", "'dynamic,1_0': chunk size '1_0'; allowed: a whole number, 1 or more"),
+        ("guided,", "'guided,': chunk size ''; allowed: a whole number, 1 or more"),
+        ("auto", "OpenMP's auto leaves the schedule to the runtime; give static, as GCC's runtime takes, or guided"),
+        ("monotonic:runtime", "OpenMP's runtime takes the schedule from OMP_SCHEDULE; give the value of that variable"),
+    ],
+)
+def test_openmp_schedules_without_a_meaning_are_refused(text: str, error: str) -> None:
+    with pytest.raises(InputError) as refused:
+        technique(text)
+    assert str(refused.value).startswith("--als: ")
+    assert error in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("static,4,ss", ["static,4", "ss"]),
+        ("nonmonotonic:dynamic, 2,static:chunk=3,gss", ["nonmonotonic:dynamic,2", "static:chunk=3", "gss"]),
+        ("fac,guided,16,4", ["fac", "guided,16", "4"]),
+    ],
+)
+def test_a_chunk_size_belongs_to_the_schedule_before_it(text: str, names: list[str]) -> None:
+    assert split_techniques(text) == names
+
+
 def test_static_gives_a_core_its_block_once() -> None:
     loop = Loop(TECHNIQUES["static"], 10, 4)
     assert [loop.ask(core) for core in (0, 0, 2, 3, 2, 1, 1)] == [3, 0, 2, 2, 0, 3, 0]
@@ -335,6 +378,8 @@ def test_rnd_has_every_size_equally_often() -> None:
 
 WRONG = [
     ("static:round=up", "static: round: unknown round 'up'; known: "),
+    ("static:chunk=0", "static: chunk: 0 is out of range; allowed: 1 to "),
+    ("static:round=ceil,chunk=2", "static: round=ceil applies to blocks, not to chunk=2"),
     ("ss:chunk=0", "ss: chunk: 0 is out of range; allowed: 1 to "),
     ("fsc:sigma=0", "fsc: sigma: 0; allowed: above 0"),
     ("fsc:sigma=-1", "fsc: sigma: -1; allowed: above 0"),

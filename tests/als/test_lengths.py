@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import islice
 from statistics import NormalDist
 
@@ -15,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, SCALED, lengths
+from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, SCALED, WORK, lengths
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
 from als.programs.tasks import TaskModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from traces.base.time import duration_ns
 from traces.compiled import Array, as_value, function_table
 
 KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)
@@ -44,8 +46,13 @@ def distributions(draw: st.DrawFn) -> Drawn:
     return f"{name}:{text}" if text else name, name, known
 
 
+def with_draw(spec: str, draw: str) -> str:
+    """A distribution with a draw, as it is written."""
+    return f"{spec}{',' if ':' in spec else ':'}draw={draw}"
+
+
 def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]) -> list[list[float]]:
-    """The loops of one job, drawn one behind the other into one array; ``wanted`` has n and the mean of each."""
+    """The loops of one job on one core of 1 GFLOP/s, in turn in one array; ``wanted`` has n and the mean of each."""
     keys, cursor, words, memo = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64), np.full(3, 7.0)
     models = [lengths(spec) for spec in specs]
     kernels = [as_value(model.next_length, NEXT_LENGTH) for model in models]
@@ -69,6 +76,9 @@ def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]
             model.tasks(n),
             mean,
             n * mean,
+            1,
+            n * mean * 1e9,
+            1.0,
         )
         result.append(found[first : first + stop].tolist())
         first += stop
@@ -79,28 +89,69 @@ def loops(specs: list[str], seed: int, job: int, wanted: list[tuple[int, float]]
 
 @settings(max_examples=300)
 @given(seed=KEYS, job=st.integers(0, 2**62), one=distributions(), n=st.integers(1, 60), mean=st.floats(1e-3, 1e6))
-def test_random_lengths_are_those_of_the_reference(seed: int, job: int, one: Drawn, n: int, mean: float) -> None:
+def test_the_papers_draw_is_the_references(seed: int, job: int, one: Drawn, n: int, mean: float) -> None:
     spec, name, known = one
     expected = drawing.filled(name, drawing.words(seed, job), mean, n * mean, **known)
-    assert drawn(lengths(spec), seed, job, n, mean, n * mean).tolist() == expected
+    assert drawn(lengths(with_draw(spec, "paper")), seed, job, n, mean, n * mean).tolist() == expected
+
+
+@settings(max_examples=500)
+@given(
+    seed=KEYS,
+    job=st.integers(0, 2**62),
+    one=distributions(),
+    cores=st.integers(1, 20),
+    n=st.integers(1, 60),
+    core_ns=st.sampled_from((0.0, 1.0, 2.5, 3.0, 1e9)) | st.floats(0, 50) | st.integers(1, 10**15).map(float),
+    speed=st.sampled_from((1.0, 46.875, 3.3)),
+)
+def test_lengths_that_keep_the_work_are_the_references(
+    seed: int, job: int, one: Drawn, cores: int, n: int, core_ns: float, speed: float
+) -> None:
+    spec, name, known = one
+    total = max(core_ns, 0.1) / 1e9 * speed * cores
+    found = drawn(
+        lengths(spec), seed, job, n, total / n, total, n_cores=cores, core_ns=core_ns, speed_gflops=speed
+    ).tolist()
+    expected = drawing.kept(name, drawing.words(seed, job), total / n, n, total, cores, core_ns, speed, **known)
+    assert found == expected
+    assert len(found) == n
+    assert min(found) > 0
+    durations = [duration_ns(length, speed) for length in found]
+    if cores * core_ns >= n + 1 and max(durations) < 2**50:
+        assert abs(sum(durations) - cores * Fraction(core_ns)) <= Fraction(1, 2)
 
 
 @settings(max_examples=100)
-@given(seed=KEYS, several=st.lists(distributions(), min_size=2, max_size=4), n=st.integers(1, 20))
-def test_the_loops_of_a_job_follow_each_other_in_its_stream(seed: int, several: list[Drawn], n: int) -> None:
+@given(
+    seed=KEYS,
+    several=st.lists(distributions(), min_size=2, max_size=4),
+    n=st.integers(1, 20),
+    draws=st.lists(st.sampled_from(("work", "paper")), min_size=4, max_size=4),
+)
+def test_the_loops_of_a_job_follow_each_other_in_its_stream(
+    seed: int, several: list[Drawn], n: int, draws: list[str]
+) -> None:
     stream = drawing.words(seed, 3)
-    expected = [drawing.filled(name, stream, 2.0, 2.0 * n, **known) for _, name, known in several]
-    assert loops([spec for spec, _, _ in several], seed, 3, [(n, 2.0)] * len(several)) == expected
+    expected = [
+        drawing.filled(name, stream, 2.0, 2.0 * n, **known)
+        if draw == "paper"
+        else drawing.kept(name, stream, 2.0, n, 2.0 * n, 1, 2e9 * n, 1.0, **known)
+        for draw, (_, name, known) in zip(draws, several, strict=False)
+    ]
+    specs = [with_draw(spec, draw) for draw, (spec, _, _) in zip(draws, several, strict=False)]
+    assert loops(specs, seed, 3, [(n, 2.0)] * len(several)) == expected
 
 
-def test_the_normal_rule_and_its_short_cut_are_the_same() -> None:
-    short = lengths("normal:cov=0.7")
-    called = replace(short, mode=FILL)
+@pytest.mark.parametrize(("draw", "mode"), [("work", WORK), ("paper", FILL)])
+def test_the_normal_rule_and_its_short_cut_are_the_same(draw: str, mode: int) -> None:
+    short = lengths(f"normal:cov=0.7,draw={draw}")
+    called = replace(short, mode=mode)
     assert drawn(short, 1, 2, 300, 0.3, 90.0).tolist() == drawn(called, 1, 2, 300, 0.3, 90.0).tolist()
 
 
 def test_loops_without_random_numbers_take_none_from_the_stream() -> None:
-    found = loops(["equal", "increasing", "normal:cov=0.5"], 1, 3, [(3, 2.0), (4, 2.0), (9, 1.0)])
+    found = loops(["equal", "increasing", "normal:cov=0.5,draw=paper"], 1, 3, [(3, 2.0), (4, 2.0), (9, 1.0)])
     assert found[0] == [2.0, 2.0, 2.0]
     assert found[1] == [0.5, 1.5, 2.5, 3.5]
     assert found[2] == drawing.filled("normal", drawing.words(1, 3), 1.0, 9.0, cov=0.5)
@@ -108,13 +159,17 @@ def test_loops_without_random_numbers_take_none_from_the_stream() -> None:
 
 @pytest.mark.parametrize("name", [name for name in LENGTHS if name != "file"])
 @pytest.mark.parametrize("n", [1, 2, 7, 500])
-def test_every_distribution_makes_loops_as_it_says(name: str, n: int) -> None:
-    model = lengths(name, variation=0.25)
+@pytest.mark.parametrize("draw", ["", ":draw=work", ":draw=paper"])
+def test_every_distribution_makes_loops_as_it_says(name: str, n: int, draw: str) -> None:
+    model = lengths(f"{name}{draw}", variation=0.25)
     found = drawn(model, 5, 6, n, 3.0, 3.0 * n)
     assert model.name == name
     assert (found > 0).all()
     assert found.tolist() == drawn(model, 5, 6, n, 3.0, 3.0 * n).tolist()
     assert len(found) <= room(model, n)
+    if draw != ":draw=paper":
+        assert drawn(lengths(name, variation=0.25), 5, 6, n, 3.0, 3.0 * n).tolist() == found.tolist()
+        assert not model.fills
     if model.fills:
         assert math.fsum(found[:-1]) * (1 - 1e-12) < 3.0 * n <= math.fsum(found) * (1 + 1e-12)
         assert found.tolist() != drawn(model, 5, 7, n, 3.0, 3.0 * n).tolist() or name == "bimodal"
@@ -150,9 +205,10 @@ def test_the_variation_of_the_run_is_for_those_that_are_given_none(name: str) ->
         ("correlated:cov=0.25,rho=0.5", 0.25),
     ],
 )
-def test_mean_and_spread_are_those_asked_for(spec: str, cov: float) -> None:
+@pytest.mark.parametrize("draw", ["work", "paper"])
+def test_mean_and_spread_are_those_asked_for(spec: str, cov: float, draw: str) -> None:
     model = lengths(spec)
-    found = drawn(model, 1, 9, 100_000, 2.0, 200_000.0)
+    found = drawn(model.with_draw(draw), 1, 9, 100_000, 2.0, 200_000.0)
     assert model.cov == pytest.approx(cov)
     assert found.mean() == pytest.approx(2.0, rel=6 * cov / math.sqrt(100_000))
     assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.04)
@@ -183,7 +239,7 @@ _cdf = np.vectorize(NormalDist().cdf)
 )
 def test_the_shape_is_that_of_the_distribution(spec: str, below: Callable[[Array], Array]) -> None:
     # Kolmogorov and Smirnov's distance; chance exceeds 2.2/√n once in 8,000 times.
-    found = np.sort(drawn(lengths(spec), 4, 2, 20_000, 1.0, 20_000.0))
+    found = np.sort(drawn(lengths(with_draw(spec, "paper")), 4, 2, 20_000, 1.0, 20_000.0))
     n = len(found)
     expected = below(found)
     distance = max((np.arange(1, n + 1) / n - expected).max(), (expected - np.arange(n) / n).max())
@@ -200,7 +256,7 @@ def test_neighbours_are_alike_as_the_correlation_says(rho: float) -> None:
 
 def test_a_correlated_loop_begins_anew() -> None:
     # With ρ near 1 a loop stays where it begins: another loop begins elsewhere, and is not drawn to the first one's end.
-    spec = "correlated:cov=0.1,rho=0.9999"
+    spec = "correlated:cov=0.1,rho=0.9999,draw=paper"
     one, two = loops([spec, spec], 11, 1, [(50, 1.0), (50, 1.0)])
     assert abs(one[-1] - two[0]) > 10 * max(abs(a - b) for a, b in zip(one[1:], one, strict=False)) / 5
     assert two == list(islice(drawing.draws("correlated", _after(one), 1.0, cov=0.1, rho=0.9999), len(two)))
@@ -214,9 +270,11 @@ def _after(loop: list[float]) -> Iterator[int]:
 
 
 def test_bimodal_lengths_are_two() -> None:
-    found = drawn(lengths("bimodal:share=0.25,ratio=9"), 2, 2, 4000, 3.0, 12_000.0)
+    found = drawn(lengths("bimodal:share=0.25,ratio=9,draw=paper"), 2, 2, 4000, 3.0, 12_000.0)
     assert sorted(set(found.tolist())) == [1.0, 9.0]
     assert (found == 9.0).mean() == pytest.approx(0.25, abs=0.03)
+    short, long = sorted(set(drawn(lengths("bimodal:share=0.25,ratio=9"), 2, 2, 4000, 3.0, 12_000.0).tolist()))
+    assert long / short == pytest.approx(9.0)
 
 
 def test_triangular_loops() -> None:
@@ -253,7 +311,10 @@ def test_the_spread_of_what_was_drawn() -> None:
     assert math.isnan(length_cov(values, 2, 2))
 
 
-@pytest.mark.parametrize("spec", ["equal", "increasing", "gamma:cov=1", "normal:cov=0.3"])
+@pytest.mark.parametrize(
+    "spec",
+    ["equal", "increasing", "gamma:cov=1,draw=paper", "normal:cov=0.3,draw=paper", "gamma:cov=1", "normal:cov=0.3"],
+)
 def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
     model = lengths(spec)
     entry = function_table([kernel := as_value(model.next_length, NEXT_LENGTH)])[0]
@@ -265,7 +326,7 @@ def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
         start_stream(cursor, TASK_LENGTHS)
         stop = draw_loop(
             *(found[1:], keys, cursor, words, np.empty(0), entry, np.array(model.params), model.pattern, model.mode),
-            *(10, 1.0, 10.0),
+            *(10, 1.0, 10.0, 1, 0.0, 1.0),
         )
         assert stop == (NO_ROOM if size < len(whole) else len(whole))
         assert size < len(whole) or found[1 : 1 + stop].tolist() == whole
@@ -273,21 +334,23 @@ def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
 
 
 def test_more_tasks_than_there_was_room_for() -> None:
-    model = lengths("gamma:cov=0.5")
+    model = lengths("gamma:cov=0.5,draw=paper")
     found = drawn(model, 3, 4, 1, 1.0, 500.0)
     assert len(found) > room(model, 1)
     assert math.fsum(found[:-1]) < 500.0 <= math.fsum(found)
 
 
 def test_room_is_enough_where_neighbours_are_alike() -> None:
-    model = lengths("correlated:cov=0.25,rho=0.98")
+    model = lengths("correlated:cov=0.25,rho=0.98,draw=paper")
     counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(200)]
     assert max(counts) <= room(model, 1000)
-    assert max(counts) > room(lengths("normal:cov=0.25"), 1000)
+    assert max(counts) > room(lengths("normal:cov=0.25,draw=paper"), 1000)
 
 
 def test_tasks_of_a_job_by_its_model() -> None:
-    found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0)
+    found = TaskModel(0.5, 4, 7, "gamma:draw=paper").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.filled("gamma", drawing.words(7, 3), 2.0, 80.0, cov=0.5)
-    assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0).tolist() == [0.5, 1.5, 2.5, 3.5]
+    found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0, 1.0)
+    assert found.tolist() == drawing.kept("gamma", drawing.words(7, 3), 2.0, 40, 80.0, 10, 8e9, 1.0, cov=0.5)
+    assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0, 1.0).tolist() == [0.5, 1.5, 2.5, 3.5]
     assert lengths("increasing").mode == SCALED

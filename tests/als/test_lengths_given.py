@@ -12,6 +12,7 @@ import pytest
 
 from als.lengths import (
     COUNT,
+    FILL,
     LENGTHS,
     SCALED,
     LengthModel,
@@ -35,9 +36,12 @@ from traces.base.errors import InputError, PluginError
         ("lognormal:cov=11", "lengths lognormal: cov: 11.0 is out of range; allowed: 0 to 10"),
         ("correlated:rho=1", "lengths correlated: rho: 1.0 is out of range; allowed: 0 to 0.999999"),
         ("uniform:cov=0.6", "lengths uniform: cov: 0.6 is out of range; allowed: 0 to 0.57735"),
+        ("normal:draw=old", "--lengths: unknown draw of task lengths 'old'; known: work, paper"),
+        ("gamma:cov=1,draw=", "--lengths: unknown draw of task lengths ''; known: "),
+        ("gamma:draw=work,draw=paper", "--lengths: parameter draw of lengths gamma is given twice"),
         ("normal:cov=0.1,cov=0.2", "--lengths: parameter cov of lengths normal is given twice"),
-        ("normal:mean=3", "--lengths: unknown parameter of lengths normal 'mean'; known: cov"),
-        ("exponential:cov=1", "--lengths: lengths exponential has no parameter 'cov'; it has none"),
+        ("normal:mean=3", "--lengths: unknown parameter of lengths normal 'mean'; known: draw, cov"),
+        ("exponential:cov=1", "--lengths: unknown parameter of lengths exponential 'cov'; known: draw"),
         ("bimodal:share=2", "lengths bimodal: share: 2.0 is out of range; allowed: 0 to 1"),
         ("bimodal:ratio=0.5", "lengths bimodal: ratio: 0.5 is out of range; allowed: 1 to 1e+06"),
         ("increasing:first=2,last=2", "lengths increasing: first=2, last=2; allowed: first below last"),
@@ -173,7 +177,7 @@ def _from_params(k, n, mean, params, pattern, memo, keys, cursor, words):  # typ
     return params[0]
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("mode", [0, 1, 2, 4])
 @pytest.mark.parametrize("length", [0.0, -1.0, math.nan, math.inf])
 def test_lengths_that_cannot_be_end_the_run(mode: int, length: float) -> None:
     model = LengthModel("bad", _from_params, (length,), mode=mode)
@@ -194,7 +198,7 @@ def test_numbers_too_far_apart_to_be_scaled(tmp_path: Path, content: str) -> Non
 
 def test_a_loop_of_too_many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("als.lengths.draw.MAX_TASKS_PER_JOB", 100)
-    model = LengthModel("tiny", _from_params, (1e-9,))
+    model = LengthModel("tiny", _from_params, (1e-9,), mode=FILL)
     with pytest.raises(InputError, match=r"^lengths tiny: more than 100 tasks in one job$"):
         drawn(model, 1, 1, 5, 1.0, 5.0)
 
@@ -210,10 +214,13 @@ def test_models_that_cannot_be() -> None:
 
     with pytest.raises(InputError, match=r"^lengths x: next_length must be a function, not 3$"):
         LengthModel("x", 3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"^lengths x: mode: 4 is out of range; allowed: 0 to 3$"):
-        LengthModel("x", _from_params, mode=4)
+    with pytest.raises(InputError, match=r"^lengths x: mode: 6 is out of range; allowed: 0 to 5$"):
+        LengthModel("x", _from_params, mode=6)
     with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
-        LengthModel("x", _from_params, count=4)
+        LengthModel("x", _from_params, mode=FILL, count=4)
+    assert LengthModel("x", _from_params, count=4).tasks(9) == 4
+    with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
+        LengthModel("x", _from_params, count=4).with_draw("paper")
     with pytest.raises(InputError, match=r"^lengths x: count: 0 is out of range"):
         LengthModel("x", _from_params, mode=COUNT, count=0)
     with pytest.raises(InputError, match=r"^lengths x: memo_size: -1 is out of range"):

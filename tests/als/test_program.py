@@ -516,5 +516,5 @@ def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> 
         encoding="utf-8",
     )
     programs = Programs((Program((Graph("ss", f"{tmp_path}/promises.py:NONE", tasks=40),)),), 0.0)
-    drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0)
+    drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0, 1.0)
     assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])

@@ -94,7 +94,7 @@ class Small:
     # At an instant t of whole numbers, which stands for [t, t + 1).
 
     def waiting(self, t: int) -> list[Row]:
-        return [row for row in self.rows if row.eligible <= t < row.gone]
+        return [row for row in self.rows if 0 <= row.eligible <= t < row.gone]
 
     def busy(self, t: int) -> set[int]:
         return {core for row in self.rows if row.start <= t < row.end for core in row.held}
@@ -121,6 +121,8 @@ def small_schedules(draw: st.DrawFn) -> Small:
         held = tuple(sorted(draw(st.sets(st.integers(0, n_cores - 1), min_size=1))))
         if what == "never":
             left = draw(st.sampled_from((-1, eligible + draw(few))))
+            if left >= 0 and draw(st.booleans()):
+                eligible = -1  # withdrawn before it was
             rows.append(Row(submit, eligible, -1, -1, len(held), (), "never", "cancelled", left))
         elif what == "down":
             host = draw(st.integers(0, len(sizes) - 1))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from placing import Question, questions, suggestion
 from reference import allocation
-from reference.machine import Host, Job, Machine
+from reference.machine import Host, Job, Machine, ranges
 
 from bls.allocators import ALLOCATORS, Allocator, PlacementRequest, allocator, allocator_kernel
 from bls.availability.free_cores import free_all, free_next
@@ -207,7 +207,7 @@ def chosen(
     *,
     unit: int = 1,
     limit: int = 0,
-    switches: tuple[tuple[int, int, int], ...] = (),
+    switches: tuple[tuple[int, frozenset[int]], ...] = (),
     number: int = 1,
     wanted: str = "",
     offered: str = "",
@@ -299,7 +299,7 @@ def test_random_draws_whole_units_and_by_seed() -> None:
 
 
 #: Four leaf switches of two hosts each, two switches above them, and one above these.
-TREE = ((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
+TREE = ranges((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
 
 
 @pytest.mark.parametrize(
@@ -319,6 +319,36 @@ TREE = ((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0,
 )
 def test_topology_uses_few_leaf_switches(n_cores: int, free: str, expected: list[int] | None) -> None:
     assert chosen("topology", n_cores, free, "2 2 2 2 2 2 2 2", switches=TREE) == expected
+
+
+#: Two leaf switches of three hosts each, whose hosts alternate, and two more below another switch.
+GAPS = (
+    *((0, frozenset({0, 2, 4})), (0, frozenset({1, 3, 7})), (0, frozenset({5})), (0, frozenset({6}))),
+    *((1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 3, 5, 7}))),
+)
+
+
+@pytest.mark.parametrize(
+    ("n_cores", "limit", "free", "expected"),
+    [
+        (3, 1, "0-15", [0, 1, 4]),  # equals by number: the leaf with the lowest host
+        (6, 1, "0-15", [0, 1, 4, 5, 8, 9]),
+        (6, 1, "1-15", [2, 3, 6, 7, 14, 15]),
+        (7, 1, "0-15", None),
+        (7, 2, "1-15", [1, 4, 5, 8, 9, 12, 13]),  # the switch with fewer usable cores
+        (
+            7,
+            2,
+            "1-12",
+            [1, 4, 5, 8, 9, 10, 11],
+        ),  # across the machine: the fullest leaf, then the one that is just enough
+        (16, 0, "0-15", [*range(16)]),
+    ],
+)
+def test_topology_where_hosts_of_a_switch_are_no_neighbours(
+    n_cores: int, limit: int, free: str, expected: list[int] | None
+) -> None:
+    assert chosen("topology", n_cores, free, "2 2 2 2 2 2 2 2", switches=GAPS, limit=limit) == expected
 
 
 def test_topology_with_a_limit_on_leaf_switches() -> None:

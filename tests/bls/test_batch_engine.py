@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import invariants
 from reference.cluster import NeverFinishes
-from reference.machine import Attempt, Host, Job, Machine, Rules, Window
+from reference.machine import Attempt, Host, Job, Machine, Rules, Window, ranges
 from test_reference_vectors import VECTORS, jobs_of
 
 import bridge
@@ -65,6 +65,26 @@ def test_each_feature_among_others_as_the_slow_reference(feature: str) -> None:
         found = engine_of(case).finish()
         assert found == expected(case), case
         invariants.check(case.jobs, case.machine, case.rules, found)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        ("units", "resources", "switches", "gaps", "patience"),
+        ("switches", "gaps", "patience", "kill", "cancel", "outages"),
+        ("dependencies", "held cancel", "cancel", "unknown", "orders"),
+    ],
+    ids=["requests", "lives", "held"],
+)
+def test_switches_with_gaps_and_jobs_withdrawn_before_they_are_eligible(features: tuple[str, ...]) -> None:
+    """By the engine's own arrays, and as users say it."""
+    for case in seeded_cases(42, 60, features, max_jobs=14):
+        found = engine_of(case).finish()
+        assert found == expected(case), case
+        invariants.check(case.jobs, case.machine, case.rules, found)
+        said = as_users_say(case)
+        if said is not None and finishes(said):
+            assert finish(simulator_of(said)) == expected(said), said
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -141,6 +161,15 @@ def test_what_runs_from_the_start_does_not_run_on_hosts_in_maintenance() -> None
     assert found_and_expected(case) == ["1.0 9-12 head completed", "2.0 0-3 preset completed"]
 
 
+@pytest.mark.parametrize(("rules", "others_start"), [(FCFS, 35), (EASY, 1), (KEEP, 1)])
+def test_a_maintenance_is_foreseen_without_backfilling_too(rules: Rules, others_start: int) -> None:
+    """Job 1 would still run as the maintenance of 10 to 20 begins, so it waits for its end under every rule."""
+    jobs = jobs_of((0, 4, 15, 15), (1, 4, 5, 5))
+    case = BatchCase(tuple(jobs), Machine((Host(4),), windows=(Window(10, 20, True, frozenset(range(4))),)), rules)
+    first, second = (line.split()[1] for line in found_and_expected(case))
+    assert (first, second) == ("20-35", f"{others_start}-{others_start + 5}")
+
+
 @pytest.mark.parametrize("by_cores", [False, True])
 @pytest.mark.parametrize("rules", [EASY, KEEP, REBUILD])
 def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:
@@ -160,7 +189,7 @@ def test_who_has_waited_long_enough_accepts_more_switches(rules: Rules, wait_ns:
     """From 7 on each of the two hosts has one free core: job 5 asks for two on one switch, which there are from 20 on."""
     jobs = jobs_of((0, 2, 5, 5), (0, 1, 6, 6), (0, 1, 20, 20), (1, 1, 20, 20), (7, 2, 4, 4))
     jobs[4] = replace(jobs[4], limit=1)
-    machine = Machine((Host(2), Host(2)), switches=((0, 0, 1), (0, 1, 2)))
+    machine = Machine((Host(2), Host(2)), switches=ranges((0, 0, 1), (0, 1, 2)))
     case = BatchCase(tuple(jobs), machine, replace(rules, allocator="topology"))
     said = replace(rules_of(case.rules), switch_wait_ns=wait_ns)
     assert [one.start for one in finish(simulator_of(case, rules=said))] == [0, 0, 0, 5, start]

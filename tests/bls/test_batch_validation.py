@@ -160,7 +160,7 @@ FAULTS = [
     ("easy", "first-fit", _add(b.N_DOWN), "hosts that are down: 1 by its count, 0 there are"),
     ("easy", "first-fit", _add(b.OVERDUE_CORES, 7), "cores of overdue jobs: "),
     ("easy", "first-fit", _add(b.N_STARTED), "answers that are awaited: "),
-    ("easy", "first-fit", _set(b.ELIGIBLE, 0, running=False), "was eligible before its submit"),
+    ("easy", "first-fit", _set(b.ELIGIBLE, 0, running=False), "was eligible before it could be"),
     ("easy", "first-fit", _set(b.ELIGIBLE, MAX_NS, running=True), "is eligible in the future"),
     ("easy", "first-fit", _set(b.END, 1, running=True), "ends before it starts"),
     ("easy", "first-fit", _set(b.STOP, 1, running=True), "ends after it is cut"),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bridge
 from bls.constraints.dependencies import dependencies
+from bls.constraints.options import Surroundings
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
+from traces.exporters.shown.cut import cut_ledger
+from traces.exporters.shown.part import Part
+from traces.series import load_series
 
 NS = 10**9
 
@@ -37,6 +45,37 @@ def test_by_hand() -> None:
 
 def test_a_job_may_precede_one_that_was_submitted_before_it() -> None:
     assert dependencies(workload({1: 2, 2: -1})).depends_on.tolist() == [1, -1]
+
+
+WITHDRAWN = {
+    "at its submit": {"submit_s": 50, "cancel_s": 50},
+    "before the job that it follows ends": {"submit_s": 10, "preceding": 1, "cancel_s": 60},
+    "as the job that it follows ends": {"submit_s": 10, "preceding": 1, "cancel_s": 100},
+    "while it thinks": {"submit_s": 10, "preceding": 1, "think_s": 20, "cancel_s": 110},
+}
+
+
+@pytest.mark.parametrize("job", WITHDRAWN.values(), ids=WITHDRAWN.keys())
+@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int], backfill: str) -> None:
+    """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; nobody else ever is in the queue."""
+    plain = {"run_s": 100, "cores": 1, "estimate_s": 100}
+    jobs = [plain | {"job_id": 1, "submit_s": 0}, plain | {"job_id": 2} | job]
+    jobs.append(plain | {"job_id": 3, "submit_s": 120, "cores": 2})
+    jobs.sort(key=lambda one: one["submit_s"])
+    result = bridge.simulate(
+        Workload.from_jobs(jobs),
+        Platform((HostGroup(1, 2, 2.0),)),
+        als="recorded",
+        rules=Rules(backfill=backfill, keep_decisions=True),
+        surroundings=Surroundings(dependencies=True),
+    )
+    assert result.jobs.set_index("job_id").eligible_ns[[1, 2, 3]].tolist() == [0, -1, 120 * NS]
+    names = ("mean_queue_length", "max_queue_length", "mean_queued_cores", "max_queued_cores", "loss_of_capacity")
+    assert [result.metrics[name] for name in names] == [0] * 5
+    assert not load_series(result.ledger).queue_length.any()
+    assert not load_series(cut_ledger(result.ledger, Part(window_ns=(20 * NS, 110 * NS)))).queue_length.any()
+    assert result.decisions.waiting.max() == 1  # a pass in which it starts
 
 
 def test_a_preset_job_waits_for_nothing() -> None:
@@ -84,3 +123,46 @@ def test_agrees_with_a_slow_search(preceding: list[int]) -> None:
         children = found.child_row[found.child_first[job] : found.child_first[job + 1]].tolist()
         assert children == [other for other, parent in sorted(parents.items()) if parent == job]
     assert found.missing == sum(before >= len(preceding) for before in preceding)
+
+
+def several(*rows: tuple[int, ...]) -> Workload:
+    """Jobs 1, 2, … on one core each, submitted at 0; a row is a run time in s and the jobs that precede it."""
+    jobs = [
+        {"job_id": k, "submit_s": 0, "run_s": run, "cores": 1, "preceding": before[0] if before else -1, "think_s": 3}
+        for k, (run, *before) in enumerate(rows, 1)
+    ]
+    made = Workload.from_jobs(jobs)
+    return replace(made, also_preceding={k: tuple(row[2:]) for k, row in enumerate(rows, 1) if len(row) > 2})
+
+
+def test_several_by_hand() -> None:
+    found = dependencies(several((10,), (20,), (5, 1, 2), (5, 9, 3), (5, 9, 8), (5, 2, 2)))
+    assert found.depends_on.tolist() == [-1, -1, 0, 2, -1, 1]
+    assert found.waits_for.tolist() == [0, 0, 2, 1, 0, 1]
+    assert found.child_first.tolist() == [0, 1, 3, 4, 4, 4, 4]
+    assert found.child_row.tolist() == [2, 2, 5, 3]
+    assert (found.missing, len(found), found.several) == (2, 3, True)
+
+
+def test_circles_through_lists_are_named() -> None:
+    with pytest.raises(InputError, match="jobs wait for each other: 2 before 3 before 2"):
+        dependencies(several((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "starts"),
+    [
+        (((10,), (20,), (5, 1, 2)), [0, 0, 23]),
+        (((20,), (10,), (5, 1, 2)), [0, 0, 23]),
+        (((10,), (5, 1), (30,), (5, 2, 3, 1), (1, 4, 99)), [0, 13, 0, 33, 41]),
+        (((10,), (10,), (5, 2, 1)), [0, 0, 13]),
+    ],
+)
+def test_a_job_starts_after_the_last_of_those_that_it_names(
+    rows: tuple[tuple[int, ...], ...], starts: list[int]
+) -> None:
+    made, waiting = several(*rows), Surroundings(dependencies=True)
+    result = bridge.simulate(made, als="recorded", surroundings=waiting)
+    assert (result.jobs.sort_values("job_id")["start_ns"] // NS).tolist() == starts
+    with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
+        bridge.simulate(made, als="recorded", surroundings=waiting, fair_start=True)

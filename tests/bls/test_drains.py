@@ -26,6 +26,7 @@ KINDS = [
     ("reservations", "maintenance", "partitions", "limits"),
     ("estimates", "promises", "cost"),
     tuple(name for name in FEATURES if name != "licences"),
+    ("dependencies", "held cancel", "switches", "gaps", "patience", "partitions"),
 ]
 
 
@@ -65,8 +66,21 @@ def test_who_runs_at_the_start_goes_on_on_hosts_that_are_drained_from_then_on() 
     assert found == expected(case)
 
 
+@pytest.mark.parametrize(("keep", "starts"), [(True, [2, 9, 5]), (False, [2, 5, 7])])
+def test_the_end_of_a_drain_is_a_gain_as_a_repair_is(keep: bool, starts: list[int]) -> None:
+    """Host 0 of two is drained from 1 to 5. Only job 3 has a reservation till then, of host 1 from 8 on: it is kept while
+    job 2 gets one behind it, and then comes to 5. Where plans are rebuilt job 2 is first."""
+    jobs = (Job(1, 2, 6, 1, 6), Job(2, 3, 2, 3, 5), Job(3, 4, 4, 2, 6))
+    for drains, outages in ((((1, 5),), ()), ((), ((1, 5),))):
+        machine = Machine((Host(2, drains=drains, outages=outages), Host(2)))
+        case = BatchCase(jobs, machine, Rules(order="fcfs", depth=None, keep=keep))
+        found = engine_of(case).finish()
+        assert [one.start for one in found] == starts
+        assert found == expected(case)
+
+
 @pytest.mark.parametrize("by_cores", [False, True])
-@pytest.mark.parametrize("features", KINDS, ids=["lives", "requests", "windows", "estimates", "all"])
+@pytest.mark.parametrize("features", KINDS, ids=["lives", "requests", "windows", "estimates", "all", "held"])
 def test_agrees_with_the_slow_reference(features: tuple[str, ...], by_cores: bool) -> None:
     seen = held = 0
     for case in seeded_cases(2211, 90, ("drains", *features)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +148,7 @@ def test_nothing_but_comments(tmp_path: Path) -> None:
         read_workload(tmp_path / "a.txt")
 
 
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
 WORDS = st.sampled_from(["1", "0", "-1", "2.0", "0.5", "1e3", "4611686019", "9" * 30, "x", "", "nan", "+7", "-.5"])
 
 
@@ -159,9 +161,7 @@ def test_what_swf_has_too_is_read_as_swf_s(fuzzed: Path, changes: list[dict[int,
         gwf.append("\t".join(fields[place] for place in range(1, 30)))
         # Fields from 12 on are names here; of 6 neither does use anything. An empty word is none in SWF.
         numbers = [fields[place] if place != 6 else "-1" for place in range(1, 12)]
-        extras = [
-            x if x.strip("+-.").replace(".", "").isdigit() else "-1" for x in (numbers[2], numbers[6], *numbers[9:])
-        ]
+        extras = [x if NUMBER.fullmatch(x) else "-1" for x in (numbers[2], numbers[6], *numbers[9:])]
         numbers[2], numbers[6], numbers[9], numbers[10] = extras
         swf.append(" ".join([*(number or "empty" for number in numbers), *["-1"] * 7]))
     fuzzed.write_text("\n".join(gwf))

@@ -120,6 +120,21 @@ def test_each_limit_is_known_a_reaction_after_its_own_begin() -> None:
     assert levels[1] == [(0, 0), (10, 1), (30, 0), (40, 1), (60, 0)]
 
 
+def test_there_is_no_level_while_no_job_runs_that_may_be_slowed() -> None:
+    """Job 1, which may not be slowed, draws 200 W when a limit of 150 W begins at 10 s. Job 2 may, and runs at half speed."""
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    jobs = Workload.from_jobs(
+        [
+            {"job_id": number, "submit_s": 0, "run_s": 20, "cores": 2, "estimate_s": 20, "user": number}
+            for number in (1, 2)
+        ]
+    )
+    power = PowerOptions(limits=[(10 * S, 100 * S, 150)], fallback="dvfs", allowed="users:2")
+    table = bridge.simulate(jobs, machine, als="recorded", power=power).power_over_time
+    found = [(table.instant_ns // S).tolist(), (table.power_mw // 1000).tolist(), table.level.tolist()]
+    assert found == [[0, 10, 20], [200, 200, 140], [0, 0, 1]]
+
+
 @pytest.mark.parametrize(
     ("limits", "message"),
     [

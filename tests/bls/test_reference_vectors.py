@@ -10,7 +10,7 @@ from batch_cases import FEATURES, BatchCase, cases, expected, seeded_cases
 from hypothesis import given, settings
 from reference import batch, easy, invariants
 from reference.cluster import NeverFinishes, run
-from reference.machine import Attempt, Host, Job, Machine, Partition, Rules, Window
+from reference.machine import Attempt, Host, Job, Machine, Partition, Rules, Window, ranges
 
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)
@@ -353,7 +353,7 @@ def test_limits_pass_a_job_over() -> None:
 )
 def test_allocators(allocator: str, more: dict[str, object], answer: tuple[int, ...]) -> None:
     machine = Machine(
-        tuple(Host(4, (("gpu", gpus),)) for gpus in (0, 1, 1)), switches=((0, 0, 1), (0, 1, 2), (0, 2, 3))
+        tuple(Host(4, (("gpu", gpus),)) for gpus in (0, 1, 1)), switches=ranges((0, 0, 1), (0, 1, 2), (0, 2, 3))
     )
     blocks = [frozenset({0, 1, 2}), frozenset({4, 5})]
     held = tuple(Window(0, 10, True, cores) for cores in blocks)
@@ -373,7 +373,7 @@ def test_whole_hosts_are_held_whole() -> None:
 
 
 def test_a_limit_on_switches() -> None:
-    machine = machine_of(2, 2, 2, switches=((0, 0, 1), (0, 1, 2), (0, 2, 3)))
+    machine = machine_of(2, 2, 2, switches=ranges((0, 0, 1), (0, 1, 2), (0, 2, 3)))
     jobs = jobs_of((0, 1, 5, 5), (0, 4, 5, 5), (0, 2, 5, 5))
     rules = Rules(allocator="topology")
     assert starts([jobs[0], replace(jobs[1], limit=2), jobs[2]], machine, rules) == [0, 0, 5]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workload_drawing import swf_workloads
 
+from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.header import merged_header, moved_header
 from bls.workloads.reshape import cut, filter_jobs, merge, scale
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
+from bls.workloads.writers.swf import write_swf
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 
@@ -134,6 +137,9 @@ def test_a_date_needs_a_log_that_says_its_own() -> None:
 
 # ---- merge
 
+#: Users, groups and applications of two logs are others; queues, partitions and QOS are the machine's.
+APART = "apart,queue=same,partition=same,qos=same"
+
 
 def test_two_logs_lie_on_each_other_as_the_calendar_says() -> None:
     early = submits_of(0, 100, header=("; UnixStartTime: 1000", "; MaxProcs: 8"))
@@ -165,7 +171,7 @@ def test_numbers_that_clash_are_moved_apart_and_dependencies_follow() -> None:
         *({"job_id": 2, "user": 1, "group": 3, "queue": 2}, {"job_id": 11, "user": 4, "preceding": 2, "think_s": 5}),
         {"job_id": 12, "preceding": 1},
     )
-    made = merge([one, two], align="start")
+    made = merge([one, two], align="start", numbers=APART)
     rows = dict(zip(made.job_id.tolist(), range(len(made)), strict=True))
     assert list(rows) == [1, 4, 2, 13, 3, 14]  # by (submit, log)
     preceding = {number: int(made.preceding[row]) for number, row in rows.items()}
@@ -195,7 +201,7 @@ def test_a_merge_keeps_every_job(logs: list[Workload], align: str) -> None:
     logs = [
         replace(part, preceding=np.where(np.isin(part.preceding, part.job_id), part.preceding, -1)) for part in logs
     ]
-    made = merge(logs, align=align)
+    made = merge(logs, align=align, numbers=APART)
     starts = [int(part.header[-1].split()[-1]) for part in logs]
 
     def jobs_of(part: Workload, offset_ns: int) -> list[tuple[int, ...]]:
@@ -255,6 +261,86 @@ def test_a_merge_of_one_log_is_that_log() -> None:
     for name in ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line", *OPTIONAL):
         np.testing.assert_array_equal(getattr(made, name), getattr(WINTER, name), name)
     assert merged_header([WINTER], 20, None)[0] == "; TimeZoneString: Europe/Stockholm"
+
+
+SACCT = "JobID|User|Account|Partition|QOS|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State\n"
+
+
+def sacct(path: Path, *rows: str) -> Path:
+    """A dump of jobs ``ID|User|Account|Partition|QOS``."""
+    path.write_text(
+        SACCT + "".join(f"{row}|8|1704067200|1704067200|1704070800|3600|02:00:00|COMPLETED\n" for row in rows)
+    )
+    return path
+
+
+def of_jobs(workload: Workload, column: str) -> dict[int, str]:
+    """What the jobs have in a column, by job number, in names."""
+    named = workload.names if column == "application" else workload.labels[column]
+    return {job: named[n] for job, n in zip(workload.job_id.tolist(), getattr(workload, column).tolist(), strict=True)}
+
+
+def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
+    january = sacct(tmp_path / "jan.sacct", "1|ann|phys|gpu|normal", "2|bob|bio|cpu|normal")
+    february = sacct(tmp_path / "feb.sacct", "3|bob|bio|cpu|normal", "4|ann|phys|gpu|high", "5|eve|bio|long|normal")
+    made = merge([read_workload(january), read_workload(february)])
+    assert made.partition.tolist() == [1, 2, 2, 1, 3]
+    assert made.user.tolist() == [1, 2, 2, 1, 3]
+    assert of_jobs(made, "partition") == {1: "gpu", 2: "cpu", 3: "cpu", 4: "gpu", 5: "long"}
+    assert of_jobs(made, "user") == {1: "ann", 2: "bob", 3: "bob", 4: "ann", 5: "eve"}
+    assert of_jobs(made, "qos") == {1: "normal", 2: "normal", 3: "normal", 4: "high", 5: "normal"}
+    named = [line for line in made.header if line.startswith("; Partition")]
+    assert named == ["; Partition: 1 gpu", "; Partition: 2 cpu", "; Partition: 3 long"]
+    # What is written as SWF, and read again, has the names of partitions; of users only the numbers.
+    write_swf(made, tmp_path / "made.swf")
+    again = read_workload(tmp_path / "made.swf")
+    with pytest.raises(InputError, match="both have user 1, and do not name it; allowed: --numbers user=same, or"):
+        merge([again, again], align="start")
+    both = merge([again, again], align="start", numbers="user=same,group=same")
+    assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
+
+
+def test_names_of_headers_decide_and_others_are_asked_for() -> None:
+    one = replace(log({"queue": 1}, {"queue": 2}), header=("; Queue: 1 batch", "; Queue: 2 long"))
+    two = replace(log({"queue": 1}, {"queue": 3}), header=("; Queue: 1 long", "; Queue: 3 test"))
+    assert merge([one, two], align="start").queue.tolist() == [1, 2, 2, 3]
+    bare = replace(two, header=())
+    with pytest.raises(InputError, match="both have queue 1, and do not name it; allowed: --numbers queue=same, or"):
+        merge([one, bare], align="start")
+    assert merge([one, bare], align="start", numbers="same").queue.tolist() == [1, 1, 2, 3]
+    assert merge([one, bare], align="start", numbers="queue=apart").queue.tolist() == [1, 3, 2, 5]
+    twice = replace(two, header=("; Queue: 1 long", "; Queue: 3 long"))
+    with pytest.raises(InputError, match="both have queue 1"):
+        merge([one, twice], align="start")
+
+
+def test_numbers_that_no_two_logs_share_are_no_question() -> None:
+    made = merge([log({"user": 1}), log({"user": 2}), log({"user": -1})], align="start")
+    assert made.user.tolist() == [1, 2, -1]
+
+
+@pytest.mark.parametrize("text", ["both", "user", "user=", "=same", "nobody=same", "same,same", "user=same,user=apart"])
+def test_what_is_said_of_numbers_and_cannot_be(text: str) -> None:
+    with pytest.raises(InputError, match=r"^--numbers"):
+        merge([log({"user": 1}), log({"user": 1})], align="start", numbers=text)
+
+
+def test_headers_that_do_not_agree_get_a_remark() -> None:
+    one, two = submits_of(0, header=("; MaxProcs: 8", "; TimeZone: 0")), submits_of(0, header=("; MaxProcs: 16",))
+    made = merge([one, two], align="start", numbers="same")
+    assert [remark.partition(",")[0] for remark in made.remarks] == [
+        "the headers do not agree on MaxProcs",
+        "the headers do not agree on TimeZone",
+    ]
+    assert "a.swf 8, a.swf 16" in made.remarks[0]
+
+
+def test_ids_and_lists_of_preceding_jobs_follow_their_jobs() -> None:
+    one = replace(log({"job_id": 1}, {"job_id": 2}, {"job_id": 3, "preceding": 1}), also_preceding={3: (2, 9)})
+    two = replace(one, ids={1: "a", 2: "b", 3: "c"})
+    made = merge([one, two], align="start")
+    assert made.ids == {4: "a", 5: "b", 6: "c"}
+    assert made.also_preceding == {3: (2,), 6: (5,)}
 
 
 # ---- scale
@@ -426,4 +512,4 @@ def test_users_that_cannot_be_moved_apart_are_one_line(name: str) -> None:
     one, other = (submits_of(0, 1, source=source) for source in ("a.swf", "b.swf"))
     high = [log.take(np.arange(2), **{name: np.array([1, MAX_NS])}) for log in (one, other)]
     with pytest.raises(InputError, match=f"b.swf: its {name} numbers cannot be moved apart from the others' within"):
-        merge(high, align="start")
+        merge(high, align="start", numbers=APART)

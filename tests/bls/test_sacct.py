@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
-from bls.workloads.readers.sacct import job_number, memory_kb, read_sacct, time_ns, timespan_ns
+from bls.workloads.readers.sacct import read_sacct
+from bls.workloads.readers.sacct_values import (
+    gres_count,
+    job_number,
+    memory_kb,
+    time_ns,
+    timespan_ns,
+    tres_count,
+    tres_memory_kb,
+)
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -71,8 +80,8 @@ def test_a_dump_drawn_by_hand(read: Read) -> None:
         "account": [1, 1, 2],
         "nodes": [1, 2, 1],
         "gpus": [-1, 2, 0],
-        "eligible_s": [-1, 150, 200],
     }
+    assert (found.begin_ns // NS).tolist() == [-1, 150, -1]  # of the last one it is the submit
     assert found.header == (
         "; UnixStartTime: 1700000000",
         *("; Partition: 1 fat", "; Partition: 2 thin", "; QOS: 1 high", "; QOS: 2 low"),
@@ -138,7 +147,7 @@ def test_jobs_cancelled_before_their_start(read: Read) -> None:
 
 def test_other_marks_between_fields_and_parsable_with_its_mark_at_the_end(read: Read) -> None:
     job = ["1", "4", "50", "60", "70", "10", "", "COMPLETED"]
-    for mark in "|,;\t":
+    for mark in ("|", ",", ";", "\t", "^", ":", "::", "~", "@@"):
         found = read(HEADER.replace("|", mark), mark.join(job))
         assert (found.job_id.tolist(), found.status.tolist()) == ([1], [1])
     ended = read(HEADER + "|", "|".join([*job, ""]), "|".join(["2", *job[1:]]))
@@ -278,10 +287,193 @@ def test_instants(word: str, instant: int | None) -> None:
         ("G", -1),
         ("9" * 31 + "G", -1),
         ("9" * 25 + "P", -1),
+        ("2147487648Mn", 4000 * 1024),  # 2³¹: the bit that says "per core"
+        ("2147487648Mc", 4000 * 1024),
+        ("2147487648n", 4000 * 1024),
+        ("2097156Gn", 4 * 2**20),  # the same with 4096 MB, in the largest unit that it is a whole number of
+        ("2147487648M", 4000 * 1024),  # without a suffix more than any core has
+        ("9223372036854779808Mn", 4000 * 1024),  # 2⁶³, as from Slurm 17.02 on
+        ("2147483648Mn", -1),  # the bit alone
+        ("8T", 2**31),  # of the whole job
+        ("1.5tn", 3 * 2**28),
+        ("0c", -1),
     ],
 )
 def test_memory_is_that_of_a_core(word: str, kb: int) -> None:
     assert memory_kb(word, 4, 2) == kb
+
+
+@pytest.mark.parametrize(
+    ("words", "resource", "count"),
+    [
+        ("billing=4,cpu=4,mem=62.50G,node=2", "cpu", 4),
+        ("billing=4,cpu=4,mem=62.50G,node=2", "node", 2),
+        ("1=4,2=16384,4=2", "node", 2),  # by Slurm's own numbers
+        ("cpu=4", "gres/gpu", -1),
+        ("cpu=4,gres/gpu=2", "gres/gpu", 2),
+        ("gres/gpu:a100=2,gres/gpu=3,gres/gpu:v100=1", "gres/gpu", 3),
+        ("gres/gpu:a100=2,gres/gpu:v100=1", "gres/gpu", 3),
+        ("gres/gpu:a100=2,gres/gpumem=40G,gres/gpuutil=7,gres/mps=50,gres/mps:a100=9", "gres/gpu", 2),
+        ("gres/gpu:a100=x", "gres/gpu", 0),
+        ("", "cpu", -1),
+    ],
+)
+def test_counts_of_resources(words: str, resource: str, count: int) -> None:
+    assert tres_count(words, resource) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("gpu:2", 2),
+        ("gpu", 1),
+        ("gpu:a100", 1),
+        ("gpu:a100:2", 2),
+        ("gpu:a100:2,gpu:v100:1", 3),
+        ("gres:gpu:2", 2),
+        ("gres/gpu=2", 2),
+        ("gpu:a100:2(S:0-1)", 2),
+        ("gpu:2(IDX:0,2),mic:1", 2),
+        ("7696487:4", 4),  # "gpu" as a number
+        ("7696487:0", 0),
+        ("mic:1", -1),
+        ("6515053:1", -1),
+        ("", -1),
+    ],
+)
+def test_counts_of_generic_resources(words: str, count: int) -> None:
+    assert gres_count(words, "gpu") == count
+
+
+@pytest.mark.parametrize(
+    ("words", "kb"),
+    [
+        ("cpu=4,mem=62.50G", 16_384_000),
+        ("mem=280000M", 71_680_000),
+        ("mem=4", 1024),
+        ("mem=0", -1),
+        ("cpu=4", -1),
+        ("", -1),
+    ],
+)
+def test_memory_of_resources_is_that_of_the_job(words: str, kb: int) -> None:
+    assert tres_memory_kb(words, 4) == kb
+
+
+@pytest.mark.parametrize(
+    ("columns", "words", "cores", "nodes", "gpus", "kb"),
+    [
+        # What the job held, then what it asked for; and what Slurm writes today, then the old columns.
+        ("AllocTRES|ReqTRES|NCPUS", "cpu=8,node=2,mem=8G|cpu=4,node=1,mem=2G|3", 8, 2, 0, 2**20),
+        ("AllocTRES|ReqTRES|NCPUS", "|cpu=4,node=1,mem=2G,gres/gpu:a=1|3", 3, 1, 1, 699051),
+        ("ReqTRES|AllocCPUS|ReqCPUS", "cpu=4,mem=8G|8|2", 8, -1, 0, 2**20),
+        ("ReqTRES|AllocCPUS|ReqCPUS", "cpu=4,mem=8G|0|2", 4, -1, 0, 2**21),
+        ("AllocCPUS|ReqMem|NNodes", "8|4Gn|2", 8, 2, None, 2**20),
+        ("NCPUS|ReqMem|ReqTRES", "4|2Gc|cpu=4,mem=4G", 4, -1, 0, 2**20),
+        ("NCPUS|AllocGRES|ReqGRES", "4|gpu:a100:2|gpu:3", 4, None, 2, -1),
+        ("NCPUS|AllocGRES|ReqGRES", "4||7696487:3", 4, None, 3, -1),
+        ("NCPUS|AllocTRES|AllocGRES", "4|cpu=4,node=1|gpu:2", 4, 1, 2, -1),  # a cluster that does not account for GPUs
+        ("NCPUS|AllocGRES", "4|", 4, None, -1, -1),
+    ],
+)
+def test_the_order_of_columns(
+    read: Read, columns: str, words: str, cores: int, nodes: int | None, gpus: int | None, kb: int
+) -> None:
+    found = read(f"JobID|Submit|ElapsedRaw|{columns}", f"1|50|60|{words}")
+    extras = {name: column.tolist()[0] for name, column in found.extras.items()}
+    assert found.cores.tolist() == [cores]
+    assert (extras.get("nodes"), extras.get("gpus")) == (nodes, gpus)
+    assert found.memory_kb.tolist() == [kb]
+
+
+@pytest.mark.parametrize(
+    ("eligible", "start", "begin_s"),
+    [
+        ("150", "160", 100),
+        ("160", "160", 110),
+        ("50", "160", -1),
+        ("40", "160", -1),
+        ("161", "160", -1),  # of another attempt
+        ("Unknown", "160", -1),
+        ("None", "160", -1),
+        ("", "160", -1),
+        ("1970-01-01T00:02:30", "160", 100),
+        ("4294967294", "160", -1),
+        ("150", "Unknown", 100),
+    ],
+)
+def test_a_job_is_eligible_from_an_instant_on(read: Read, eligible: str, start: str, begin_s: int) -> None:
+    found = read("JobID|NCPUS|Submit|Eligible|Start|ElapsedRaw", f"1|4|50|{eligible}|{start}|60")
+    assert found.begin_ns.tolist() == [begin_s * NS if begin_s >= 0 else -1]
+    assert found.held.tolist() == [begin_s >= 0]
+    assert found.earliest_ns.tolist() == [max(0, begin_s) * NS]
+
+
+NAMED = "JobID|JobName|NCPUS|Submit|ElapsedRaw|State"
+
+
+@pytest.mark.parametrize(
+    ("lines", "jobs", "rejected"),
+    [
+        (["1|a|b|4|50|60|COMPLETED"], {1: "a|b"}, {}),
+        (["1||||4|50|60|COMPLETED"], {1: "||"}, {}),
+        (["1|a", "b|4|50|60|COMPLETED", "2|c|4|50|60|COMPLETED"], {1: "a\nb", 2: "c"}, {}),
+        (["1|a|x", "", "# b", "|c|4|50|60|COMPLETED"], {1: "a|x\n# b\n|c"}, {}),
+        (["1|a", "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),  # cut off, and no part of the next line
+        (["2|c|4|50|60|COMPLETED", "1|a"], {2: "c"}, {"malformed": 1}),
+        (["2|c|4|50|60|COMPLETED", "1|a|4|50|"], {2: "c"}, {"malformed": 1}),
+        (["1.batch|a|b|4|50|60|COMPLETED", "1|c|4|50|60|COMPLETED"], {1: "c"}, {"job step": 1}),
+        (["1|a", NAMED, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 1}),
+        (["1|a", *["b"] * 300, "2|c|4|50|60|COMPLETED"], {2: "c"}, {"malformed": 301}),  # no name is as long
+        (["2|c|4|50|60|COMPLETED", "b|4|50|60|COMPLETED|x|y"], {2: "c"}, {"malformed": 1}),
+    ],
+)
+def test_a_name_may_have_marks_and_line_breaks_in_it(
+    read: Read, lines: list[str], jobs: dict[int, str], rejected: dict[str, int]
+) -> None:
+    found = read(NAMED, *lines)
+    assert {int(job): found.job_name(row) for row, job in enumerate(found.job_id)} == jobs
+    assert rejects(found) == rejected
+    assert found.n_lines == len(jobs) + sum(rejected.values())
+
+
+def test_a_line_that_was_cut_off_outside_the_name_is_no_part_of_the_next(read: Read) -> None:
+    found = read(
+        "JobID|JobName|NCPUS|Submit|ElapsedRaw|Partition|State",
+        "1|a|4|50|60|gpu",
+        "x|COMPLETED",
+        "2|b|4|50|60|cpu|COMPLETED",
+    )
+    assert found.job_id.tolist() == [2]
+    assert rejects(found) == {"malformed": 2}
+
+
+def test_a_name_at_the_end_of_a_line_goes_on_in_the_next(read: Read) -> None:
+    found = read("JobID|NCPUS|Submit|ElapsedRaw|JobName", "1|4|50|60|a|b", "c", "2|4|51|60|d", "3|4|5")
+    assert [found.job_name(row) for row in range(2)] == ["a|b\nc", "d"]
+    assert rejects(found) == {"malformed": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "reason"),
+    [
+        ("1|a|4|50|60|/x|COMPLETED", "a", None),
+        ("1|a|b|4|50|60|/x|COMPLETED", "a|b", None),  # else there would be "b" cores
+        ("1|a|4|50|60|/x|y|COMPLETED", "a", None),
+        ("1|a|4|4|50|60|/x|COMPLETED", None, "free text in JobName or WorkDir"),  # 4 cores, or 4 in the name
+        ("1|a|b|4|50|60|/x|y|COMPLETED", None, "malformed"),  # one in each
+    ],
+)
+def test_several_columns_of_free_text(read: Read, line: str, name: str | None, reason: str | None) -> None:
+    whole = "2|x|4|50|60|/x|COMPLETED"
+    found = read("JobID|JobName|NCPUS|Submit|ElapsedRaw|WorkDir|State", whole, line)
+    assert rejects(found) == ({reason: 1} if reason else {})
+    assert [found.job_name(row) for row in range(len(found))] == (["x"] if reason else ["x", name])
+
+
+def test_a_name_beside_another_free_text_is_unknown(read: Read) -> None:
+    found = read("JobID|JobName|Comment|NCPUS|Submit|ElapsedRaw", "1|a|b|c|4|50|60", "2|a|b|4|50|60")
+    assert [found.job_name(row) for row in range(2)] == [None, "a"]
 
 
 def test_memory_of_nodes_needs_their_number() -> None:
@@ -296,6 +488,10 @@ def test_first_lines_that_name_too_little(tmp_path: Path) -> None:
         ("JobID|ElapsedRaw|Submit\n", "names no column for the cores: AllocCPUS, NCPUS, ReqCPUS, AllocTRES, ReqTRES"),
         ("JobID|Submit|NCPUS|Elapsed|jobid\n", "column 'jobid' is there twice"),
         ("# nothing\n", "names no column for the job number"),
+        ("   JobID  State\n------ ------\n1      FAILED\n", "columns of fixed width, .* --parsable2"),
+        ("JobID State\n", "columns of fixed width"),
+        ("7|a|long|4|2016-12-26T21:17:42|00:10:00|COMPLETED\n", "is a job, and names no columns; leave out --noheader"),
+        ("7_3,4,1700000000,60\n", "leave out --noheader"),
         ("", "the file is empty"),
         (HEADER, "no valid job in 0 lines"),
         (f"{HEADER}\n1|2", "no valid job in 1 line: malformed 1"),

@@ -73,7 +73,7 @@ def whole(case: BatchCase) -> list[tuple[Any, ...]]:
     return [tuple(vars(one).values()) for one in finish(simulator_of(case))]
 
 
-@given(case=cases(FEATURES, max_jobs=16), block=st.integers(1, 5), jobs=st.integers(1, 7))
+@given(case=cases((*FEATURES, "begins"), max_jobs=16), block=st.integers(1, 5), jobs=st.integers(1, 7))
 @settings(max_examples=300)
 def test_in_stretches_of_any_length_all_is_as_in_one(case: BatchCase, block: int, jobs: int) -> None:
     said = as_users_say(case)

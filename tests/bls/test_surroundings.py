@@ -41,7 +41,9 @@ def test_switch_limits(text: str, found: tuple[int, int | None]) -> None:
     assert switch_limit(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "1@", "@2h", "x", "1.5", "16777216", "１", "1@2h@3h", "1@x"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "-1", "1@", "@2h", "x", "1.5", "16777216", "１", "1@2h@3h", "1@x", "9" * 5000]
+)
 def test_no_switch_limits(text: str) -> None:
     with pytest.raises(InputError, match=r"^--switches: "):
         Surroundings(switches=text)

@@ -50,7 +50,18 @@ def rejects(workload: Workload) -> dict[str, int]:
 
 # ---------------------------------------------------------------- a slow, obvious reader
 
-NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+LIST = re.compile(rb"[0-9]{1,18}([,;:/|&][0-9]{1,18})+")
+SINCE_1970 = 315_532_800  # s: no log whose submits are all later counts from its own beginning
+
+
+def known_fields(words: list[bytes]) -> list[bytes] | None:
+    """The first 18 fields, of a list of preceding jobs the first; None if one is no number."""
+    first = [
+        re.split(rb"[,;:/|&]", word)[0] if k == 16 and LIST.fullmatch(word) else word
+        for k, word in enumerate(words[:18])
+    ]
+    return first if all(NUMBER.fullmatch(word) for word in first) else None
 
 
 def further(words: list[bytes]) -> tuple[int, ...]:
@@ -72,10 +83,11 @@ def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[
             header.append(text.decode("utf-8", "replace").strip())
             continue
         n_lines += 1
-        if not 18 <= len(words) <= 21 or not all(NUMBER.fullmatch(word) for word in words[:18]):
+        first = known_fields(words) if 18 <= len(words) <= 21 else None
+        if first is None:
             counts["malformed"] += 1
             continue
-        value = [Fraction(0)] + [Fraction(word.decode()) for word in words[:18]]
+        value = [Fraction(0)] + [Fraction(word.decode()) for word in first]
         whole = [value[k] for k in (1, 5, 8)]
         times = [value[k] * 10**9 for k in (2, 4, 9)]
         if any(x.denominator != 1 for x in whole) or any(abs(x) > MAX_NS for x in whole + times):
@@ -95,6 +107,10 @@ def reference(data: bytes) -> tuple[list[tuple[int, ...]], dict[str, int], list[
             seen.add(job_id)
             cores = requested if requested > 0 else allocated
             rows.append((job_id, submit, run, cores, estimate if estimate > 0 else run, number, *further(words)))
+    earliest_s = min((row[1] for row in rows), default=0) // 10**9
+    if earliest_s >= SINCE_1970:
+        header.append(f"; UnixStartTime: {earliest_s}")
+        rows = [(row[0], row[1] - earliest_s * 10**9, *row[2:]) for row in rows]
     return sorted(rows, key=lambda row: (row[1], row[5])), counts, header, n_lines
 
 
@@ -134,6 +150,13 @@ WORDS = st.one_of(
                 "-",
                 "+-1",
                 "1e3",
+                "1.0e+00",
+                "2.5E-1",
+                "1e",
+                "1e99",
+                "3,4",
+                "3;4/5",
+                "3,",
                 "nan",
                 "inf",
                 "0x1",
@@ -239,7 +262,14 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies() -> None:
         line(f4="99999999999999999999999999"),
         line(f9="-4611686019"),
         line(f6="nan"),
-        line(f18="1e3"),
+        line(f18="1e"),
+        line(f18="e3"),
+        line(f18="1e3.5"),
+        line(f18="1e+"),
+        line(f17="3,"),
+        line(f17=",3"),
+        line(f17="3,-4"),
+        line(f16="3,4"),
         line() + " 1 2 3 4",
         line(f18=""),
     ],
@@ -365,7 +395,7 @@ def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
         "cut": (packed[: len(packed) // 2], "the gzip file is truncated"),
         "damaged": (bytes(damaged), "the gzip file is damaged"),
         "magic": (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
-        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10; perhaps it is in another format"),
+        "noise": (bytes(range(256)) * 9, "no valid job in 10 lines: malformed 10 (line 1: field 1, "),
         "comments": (b"; x\n\n", "no valid job in 0 lines: no rejects"),
         "never": (line(f4="0").encode(), "no valid job in 1 line: no run time 1"),
     }
@@ -612,5 +642,88 @@ def test_blocks_of_a_log_that_is_not_in_order_are_refused(tmp_path: Path, second
 
 def test_blocks_of_a_file_without_jobs(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text("; nothing\nno job\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no valid job in 1 line: malformed 1; perhaps it is in another format"):
+    with pytest.raises(
+        InputError, match=r"in 1 line: malformed 1 \(line 2: field 1, 'no'\); perhaps it is in another format"
+    ):
         list(swf_blocks(tmp_path / "log.swf"))
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [("1.0e+00", 1), ("3.600000000000000000e+03", 3600), ("36e2", 3600), ("4.0E0", 4), ("40e-1", 4), ("0e5", 0)],
+)
+def test_whole_numbers_as_numpy_writes_them(words: str, whole: int) -> None:
+    fields = {f"f{k}": words for k in (1, 2, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18)}
+    found = parse(
+        line(f1="99"), line(**(fields | {"f5": "1", "f8": "1e0", "f2": "0"})), line(f1="98", f2=words, f8="7.0e0")
+    )
+    row = found.job_id.tolist().index(whole)
+    columns = ("user", "group", "application", "queue", "partition", "preceding", "status")
+    assert [int(getattr(found, name)[row]) for name in columns] == [whole] * 7
+    assert (int(found.think_ns[row]), int(found.cores[row])) == (whole * 10**9, 1)
+    assert int(found.submit_ns[found.job_id.tolist().index(98)]) == whole * 10**9
+
+
+def test_a_fraction_with_an_exponent_is_no_whole_number() -> None:
+    assert rejects(parse(line(), line(f1="2", f8="4.5e0"), line(f1="25e-1"))) == {"malformed": 2}
+
+
+@pytest.mark.parametrize(
+    ("word", "preceding", "others"),
+    [("3,4", 3, (4,)), ("3;4;7", 3, (4, 7)), ("3:4", 3, (4,)), ("4/3|3&9", 4, (3, 9)), ("3,3", 3, ())],
+)
+def test_lists_of_preceding_jobs(word: str, preceding: int, others: tuple[int, ...]) -> None:
+    found = parse(line(f1="9"), line(f1="10", f17=word, f18="5"))
+    assert int(found.preceding[1]) == preceding
+    assert dict(found.also_preceding) == ({10: others} if others else {})
+    assert int(found.think_ns[1]) == 5 * 10**9
+    assert pickle.loads(pickle.dumps(found)).also_preceding == found.also_preceding
+
+
+@pytest.mark.parametrize("header", [None, 0, 1_000_000_000])
+def test_submits_since_1970(header: int | None) -> None:
+    comments = [] if header is None else [f"; UnixStartTime: {header}"]
+    found = parse(*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9"))
+    begin = 1_000_000_000 if header == 1_000_000_000 else 1_000_000_005
+    assert found.header == (f"; UnixStartTime: {begin}",)
+    assert int(found.submit_ns[0]) == (1_000_000_005 - begin) * 10**9
+    assert len(found.remarks) == 1
+    assert "submits are seconds since 1970" in found.remarks[0]
+    lines = "\n".join([*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9")])
+    withdrawn = parse_swf(lines.encode(), "w", cancelled=True)
+    assert int(withdrawn.cancel_ns[1]) == int((1_000_000_016.5 - begin) * 10**9)
+
+
+def test_submits_since_1970_in_blocks(tmp_path: Path) -> None:
+    text = "\n".join(line(f1=str(k), f2=str(1_000_000_000 + k)) for k in range(1, 900))
+    (tmp_path / "log.swf").write_text(text, encoding="utf-8")
+    blocks_of = list(swf_blocks(tmp_path / "log.swf", block_bytes=4000))
+    assert np.concatenate([one.submit_ns for one in blocks_of]).tolist() == [k * 10**9 for k in range(899)]
+    assert len(blocks_of[0].remarks) == 1
+    assert [one.header for one in blocks_of] == [("; UnixStartTime: 1000000001",), *[()] * (len(blocks_of) - 1)]
+
+
+def test_a_log_of_nine_years_counts_from_its_beginning() -> None:
+    assert parse(line(f2="300000000")).remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (line(f1="x"), "line 2: field 1, 'x'"),
+        (line(f1="-3"), "line 2: field 1, '-3'"),
+        (line(f8="4.5"), "line 2: field 8, '4.5'"),
+        (line(f17="3,x"), "line 2: field 17, '3,x'"),
+        (line().rsplit(" ", 1)[0], "line 2: field 18 is missing"),
+        (line() + " 1 2 3 four", "line 2: field 22, 'four'"),
+        (line(f4="0"), "line 2: field 4, '0'"),
+        (line(f8="0", f5="0"), "line 2: field 8, '0'"),
+        (line(f1="7"), "line 2: job number, '7'"),
+    ],
+)
+def test_what_is_wrong_with_a_rejected_line(text: str, place: str) -> None:
+    found = parse(line(f1="7"), text, *[text] * 20)
+    assert found.rejected[0].place == place
+    assert len(found.rejected) == 10
+    assert [one.line for one in found.rejected] == list(range(2, 12))
+    assert sum(rejects(found).values()) == 21

@@ -60,8 +60,10 @@ def test_what_is_written_is_read_back(workload: Workload) -> None:
 def test_every_field_is_what_the_format_says(workload: Workload) -> None:
     # The fields again, with Python's exact fractions.
     rows = fields_of(written(workload))
-    assert [len(row) for row in rows] == [len(FIELDS) + len(workload.extras)] * len(workload)
+    held = bool(workload.held.any())
+    assert [len(row) for row in rows] == [len(FIELDS) + held + len(workload.extras)] * len(workload)
     for k, row in enumerate(rows):
+        assert not held or row[18] == str(workload.begin_ns[k])
         gone = bool(workload.run_unknown[k])
         seconds = {1: "submit_ns", 8: "estimate_ns"} | ({} if gone else {2: "wait_ns", 3: "run_ns"})
         for field, name in seconds.items():
@@ -268,8 +270,9 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
 
 def test_every_column_is_written_or_said_to_be_lost() -> None:
     # A new column of workloads must be dealt with here, too.
-    said = {*FIELDS, "cores", "qos", "preset", "cancel_ns", "names", "line"}
+    said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
     not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
+    not_columns |= {"labels", "rejected", "remarks"}
     assert {entry.name for entry in fields(Workload)} <= said | not_columns
 
 

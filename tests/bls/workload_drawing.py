@@ -36,7 +36,11 @@ def swf_workloads(draw: st.DrawFn, *, most: int = 8, latest_start_s: int | None 
     wait = np.where(gone, np.abs(wait) % (MAX_NS // 4), wait)
     status = np.where(gone, np.where(status % 2 == 0, 0, 5), status)
     memory = column(_NUMBERS)
+    hold = column(_INSTANTS) if draw(st.booleans()) else np.zeros(n, np.int64)
+    begin = np.where(hold > 0, submit + hold, -1)
+    most_extras = 2 if hold.any() else 3  # begin_ns is the third
     begun = None if latest_start_s is None else draw(st.integers(0, latest_start_s))
+    names = draw(st.lists(_WORDS, max_size=most_extras, unique=True))
     comments = draw(st.lists(_WORDS, max_size=3))
     return Workload(
         job_id=np.array(numbers, np.int64),
@@ -62,5 +66,6 @@ def swf_workloads(draw: st.DrawFn, *, most: int = 8, latest_start_s: int | None 
         wait_ns=wait,
         status=status,
         application=column(_NUMBERS),
-        extras={name: column(st.integers(-MAX_NS, MAX_NS)) for name in draw(st.lists(_WORDS, max_size=3, unique=True))},
+        begin_ns=begin,
+        extras={name: column(st.integers(-MAX_NS, MAX_NS)) for name in names},
     )

@@ -78,7 +78,7 @@ connection.connect(place)
 stream, jobs = connection.makefile("rb"), {}
 said = {"token": os.environ["TWOLEVEL_TOKEN"], "worker": os.environ["TWOLEVEL_WORKER"], "conserves_work": True}
 said |= {"releases": True, "hints": False, "resizes": True, "wishes": HOW != "never", "scales": False}
-send("hello", version=10, name="evolving", tasks="lengths", **said)
+send("hello", version=11, name="evolving", tasks="lengths", **said)
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -116,7 +116,7 @@ def main() -> None:
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     hello = Hello(
-        version=10,
+        version=11,
         token=token,
         worker=worker,
         name="told",

@@ -108,9 +108,13 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
         world.taken(message)
         take(self, worker, message)
 
-    def folder(prefix: str) -> str:
-        world.folders += 1
-        return f"{_FOLDER}/{prefix}{world.folders}"
+    class Scratch:
+        def __init__(self) -> None:
+            world.folders += 1
+            self.path = Path(f"{_FOLDER}/twolevel-{world.folders}")
+
+        def close(self) -> None:
+            world.removed.append(str(self.path))
 
     log = logging.getLogger("twolevel.bridge")
     handler, propagate = _Lines(world), log.propagate
@@ -126,8 +130,7 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (Session, "_apply", applied),
             (Session, "_end_of_stream", ended),
             (Session, "_refuse", refused),
-            (listener.tempfile, "mkdtemp", folder),
-            (listener.shutil, "rmtree", lambda path, ignore_errors: world.removed.append(str(path))),
+            (listener, "Scratch", Scratch),
             (listener, "STRANGERS", STRANGERS_LET_IN),
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),
             (task_payload, "EDGES_PER_FRAME", _PER_FRAME),

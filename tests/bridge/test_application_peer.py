@@ -60,6 +60,7 @@ def start(
         variation=0.5,
         total_gflop=12.0,
         core_gflop=4.0,
+        speed_gflops=1.0,
         bytes_per_gflop=1e9,
         program=program,
     )
@@ -127,13 +128,14 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
     edges = None
     if recipe.program:
         program = Program.from_json(recipe.program)
-        drawn = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0, 1e9)
+        drawn = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0, 1.0, 1e9)
         lengths, part_tasks = drawn.lengths, drawn.part_tasks
         phases = [engine_phase(phase) for phase in program.phases]
         if order.network is not None:
             edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
     else:
-        lengths = drawn_lengths(recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop)
+        drawing = recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
+        lengths = drawn_lengths(*drawing, n_cores=3, core_ns=4e9, speed_gflops=1.0)
         part_tasks, phases = np.array([len(lengths)]), [technique(order.technique)]
     application = Application(
         lengths,

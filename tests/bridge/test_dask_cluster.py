@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import io
 import os
 import re
 import signal
@@ -12,13 +14,17 @@ import urllib.request
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from faulty_runs import descendants
 from studies import killing_policy, run_command, write_study
 
 from bridge.studies.executors import dask_tasks
-from bridge.studies.executors.dask_cluster import cluster_executor
+from bridge.studies.executors.cluster import Cluster
+from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
+from bridge.studies.executors.dask_cluster import DaskCells, cluster_executor
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here
@@ -26,6 +32,8 @@ from bridge.studies.executors.local_cluster import local_cluster as local_cluste
 from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
+from bridge.workers.credentials import make_certificate
+from tools.interrupt_soak import COMMANDS, interrupted
 from traces.base.errors import InputError, PeerError
 
 TOTAL = 24
@@ -220,52 +228,86 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
             cluster_executor("slurm", load_study(path), None)
 
 
-def test_a_cluster_of_this_machine_has_a_dashboard(
-    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
-    with local_cluster_with_dashboard(1) as address:
-        said = re.search(
-            r"cluster local: 1 worker processes; its dashboard: (http://127\.0\.0\.1:\d+/status)\n",
-            capsys.readouterr().err,
+@pytest.fixture(scope="module")
+def ours() -> Iterator[tuple[Cluster, str]]:
+    """A cluster as ``--cluster local`` starts it, and the address of its dashboard."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), local_cluster_with_dashboard(1) as cluster:
+        found = re.fullmatch(
+            r"cluster local: 1 worker processes; its dashboard: (http://127\.0\.0\.1:\d+/status)\n", said.getvalue()
         )
-        assert said
-        assert on(address, path, tmp_path / "out") == Report(TOTAL, 0, 0, ())
-        with urllib.request.urlopen(said[1], timeout=60) as answer:
-            assert b"Bokeh" in answer.read()
+        assert found
+        yield cluster, found[1]
+
+
+def test_a_cluster_of_this_machine_has_a_dashboard(ours: tuple[Cluster, str], whole: Path, tmp_path: Path) -> None:
+    cluster, dashboard = ours
+    path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
+
+    def executor(needs: Needs) -> Executor:
+        return DaskCells(lambda: contextlib.nullcontext(cluster), needs, waits=False)
+
+    assert run_study(load_study(path), tmp_path / "out", executor) == Report(TOTAL, 0, 0, ())
+    with urllib.request.urlopen(dashboard, timeout=60) as answer:
+        assert b"Bokeh" in answer.read()
     assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
 
 
-def test_an_interrupt_ends_a_cluster_of_this_machine_in_one_line(tmp_path: Path) -> None:
-    path = write_study(tmp_path, study="seeds = 2000").with_name("study.toml")
-    path.write_text(path.read_text().replace("seeds = 2\n", ""))
-    command = [
-        sys.executable,
-        "-m",
-        "bridge.cli",
-        "study",
-        "study.toml",
-        "--cluster",
-        "local",
-        "--workers",
-        "1",
-        "--out",
-        "out",
-    ]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-    assert process.stderr is not None
-    said = [process.stderr.readline() for _ in range(2)]  # the workload; the cluster
-    while "its dashboard" not in said[-1]:
-        said.append(process.stderr.readline())
-        assert said[-1], said
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the workers, too
-    rest = process.stderr.read()
-    assert process.wait(300) == 130
-    last = rest.splitlines()[-1]
-    assert last == "twolevel: interrupted; what is finished is kept in out, and the same command goes on"
-    assert "Traceback" not in rest
+@pytest.mark.parametrize("who", ["plain", "no-certificate", "another-certificate"])
+def test_a_stranger_cannot_run_code_in_a_cluster_of_this_machine(
+    who: str, ours: tuple[Cluster, str], tmp_path: Path
+) -> None:
+    import distributed
+
+    cluster, _ = ours
+    with distributed.Client(cluster.address, security=cluster.security, set_as_default=False) as client:
+        (worker,) = client.scheduler_info()["workers"]
+    security = None
+    if who == "another-certificate":
+        make_certificate(tmp_path / KEY, tmp_path / CERTIFICATE, "a test", ("serverAuth", "clientAuth"))
+        security = security_of(tmp_path)
+    elif who == "no-certificate":  # it knows whom it talks to, and does not say who it is
+        security = distributed.Security(require_encryption=True, tls_ca_file=cluster.security.tls_ca_file)
+    protocol = "tcp" if who == "plain" else "tls"
+    for address in (cluster.address.replace("tls", protocol), worker.replace("tls", protocol)):
+        with pytest.raises((OSError, TypeError, RuntimeError)):
+            asyncio.run(_connect(address, security))
+
+
+async def _connect(address: str, security: Any) -> None:
+    from distributed.comm import connect
+
+    arguments = {} if security is None else security.get_connection_args("client")
+    comm = await connect(address, timeout=5, **arguments)
+    await comm.write({"op": "identity", "reply": True})
+    await comm.read()
+
+
+def test_its_ports_are_of_this_machine_only(ours: tuple[Cluster, str]) -> None:
+    # Those of all processes below this one; an address in /proc/net/tcp is in hexadecimal.
+    sockets = set()
+    for pid in descendants():
+        with contextlib.suppress(OSError):
+            sockets |= {os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
+    listening = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                listening.append(words[1].partition(":")[0])
+    assert len(listening) >= 3  # the scheduler, the dashboard, a worker
+    assert set(listening) == {"0100007F"}
+
+
+@pytest.mark.parametrize(("line", "after_s"), [("", 3.0), ("its dashboard", 0.0), ("its dashboard", 0.3)])
+def test_an_interrupt_ends_a_cluster_of_this_machine_in_one_line(line: str, after_s: float, tmp_path: Path) -> None:
+    ended = interrupted(tmp_path / "s", COMMANDS["cluster"], after_s, again_s=0.2, at_line=line)
+    assert (ended.wrong, ended.code) == ("", 130)
+
+
+def test_a_cluster_of_this_machine_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    ended = interrupted(tmp_path / "s", COMMANDS["cluster"], 0.1, at_line="its dashboard", by=signal.SIGKILL)
+    assert (ended.wrong, ended.code) == ("", -signal.SIGKILL)
 
 
 def test_what_dask_brings_leaves_an_interruption_to_whoever_calls() -> None:

@@ -8,6 +8,7 @@ import gc
 import os
 import random
 import re
+import shlex
 import signal
 import socket
 import ssl
@@ -727,10 +728,92 @@ def test_tokens(tmp_path: Path) -> None:
         read_token(str(tmp_path))
 
 
+_NOT_OF_A_RUN = "is there, and is not the certificate of a run; allowed: a new file, or that of an earlier run$"
+
+
+def _openssl(folder: Path, words: str) -> bytes:
+    """What openssl writes into ``made``, with a fresh key in ``key`` unless the words name one."""
+    subprocess.run(["openssl", *shlex.split(words)], cwd=folder, check=True, capture_output=True)
+    return (folder / "made").read_bytes()
+
+
+_FRESH = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout"
+
+
+@pytest.fixture(scope="module")
+def users_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Files that look like the certificate of a run, and are a user's."""
+    folder = tmp_path_factory.mktemp("made")
+
+    def own(words: str) -> bytes:
+        return _openssl(folder, f"req -x509 {_FRESH} key -days 9 -out made {words}")
+
+    ours = Certificate(str(folder / "ours")).pem
+    (folder / "authority").write_bytes(own("-subj '/CN=twolevel run'"))
+    _openssl(folder, f"req -new {_FRESH} key2 -subj '/CN=twolevel run/O=x' -out request")
+    signed = _openssl(folder, "x509 -req -in request -CA authority -CAkey key -CAcreateserial -days 9 -out made")
+    return {
+        "own": own("-subj /CN=example.org"),
+        "longer": own("-subj '/CN=twolevel runs'"),
+        "more": own("-subj '/CN=twolevel run/O=x'"),
+        "elsewhere": own("-subj /CN=x -addext 'subjectAltName=DNS:twolevel run'"),
+        "signed": signed,
+        "bundle": signed + ours,
+        "bundle of ours": ours + signed,
+        "twice": ours + ours,
+        "key": ours + (folder / "key").read_bytes(),
+        "text before": b"Subject: CN=twolevel run\n" + ours,
+        "text after": ours + b"my thesis",
+        "cut off": ours[: len(ours) // 2],
+        "empty": b"",
+        "no base64": b"-----BEGIN CERTIFICATE-----\nA===\n-----END CERTIFICATE-----\n",
+        "no DER": b"-----BEGIN CERTIFICATE-----\nMIIBmDCC\n-----END CERTIFICATE-----\n",
+        "much": ours + b"\n" * 100_000,
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("own", "longer", "more", "elsewhere", "signed", "bundle", "bundle of ours", "twice", "key"),
+        *("text before", "text after", "cut off", "empty", "no base64", "no DER", "much"),
+    ],
+)
+def test_a_users_certificate_is_never_replaced_or_removed(
+    tmp_path: Path, users_files: dict[str, bytes], name: str
+) -> None:
+    path = tmp_path / "server.crt"
+    path.write_bytes(users_files[name])
+    with pytest.raises(InputError, match=_NOT_OF_A_RUN):
+        Certificate(str(path))
+    assert path.read_bytes() == users_files[name]
+    assert [one.name for one in tmp_path.iterdir()] == ["server.crt"]
+    # Nor one that is put there while a run lasts.
+    path.unlink()
+    with contextlib.closing(Certificate(str(path))):
+        path.write_bytes(users_files[name])
+    assert path.read_bytes() == users_files[name]
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "folder", "pipe"])
+def test_a_certificate_is_no_link_folder_or_pipe(tmp_path: Path, kind: str) -> None:
+    path, ours = tmp_path / "c", Certificate(str(tmp_path / "ours"))
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("ours" if kind == "link" else "nothing")
+    with pytest.raises(InputError, match=r"is there, and is no file; allowed: a new file$"):
+        Certificate(str(path))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c", "ours"]
+    assert (tmp_path / "ours").read_bytes() == ours.pem
+
+
 def test_a_certificate_replaces_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     path.write_text("my thesis")
-    with pytest.raises(InputError, match=r"is there, and is no certificate; allowed: a new file, or an old one"):
+    with pytest.raises(InputError, match=_NOT_OF_A_RUN):
         Certificate(str(path))
     assert path.read_text() == "my thesis"
     with pytest.raises(InputError, match="cannot be written: No such file or directory"):
@@ -771,7 +854,18 @@ def test_inline_has_no_other_hosts(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "tls://", "tls://a", "tls://:1", "tcp://a:1", "tls://a:99999", "tls://a:b", "tls://::1:5", "tls://a/b:1"],
+    [
+        "",
+        "tls://",
+        "tls://a",
+        "tls://:1",
+        "tcp://a:1",
+        "tls://a:99999",
+        "tls://a:" + "9" * 5000,
+        "tls://a:b",
+        "tls://::1:5",
+        "tls://a/b:1",
+    ],
 )
 def test_addresses_of_runs_that_are_none(address: str, site: Site) -> None:
     with pytest.raises(InputError, match=r"^listen=.*; allowed: tls://HOST:PORT$"):

@@ -211,7 +211,7 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
     ),
     "records: never ran, lost": (
         [
-            start(records=True),
+            start(records=True, changes=(change(250, 0, speed_gflops=None),)),
             lengths(),
             records(start_ns=pack_int64([100, 100, -1]), end_ns=pack_int64([300, 300, -1])),
         ],
@@ -232,6 +232,36 @@ BAD: dict[str, tuple[list[Message], Message, str]] = {
         [start(), lengths()],
         outcome(last_lost=2),
         "last_lost is 2; allowed: -1 to 1",
+    ),
+    "outcome: lost a core, and none was taken away": (
+        [start(), lengths()],
+        outcome(ran=2, last_lost=0),
+        "last_lost is 0, but core 0 was not taken away up to end_ns, 300; allowed: nil",
+    ),
+    "outcome: lost another core than was taken away": (
+        [start(changes=(change(250, 1, speed_gflops=None),)), lengths()],
+        outcome(ran=2, last_lost=0),
+        "last_lost is 0, but core 0 was not taken away up to end_ns, 300; allowed: nil",
+    ),
+    "outcome: cores came and went, and none was taken away": (
+        [start(changes=(change(301, 1, speed_gflops=0.0),)), lengths()],
+        outcome(ran=2, last_lost=-1),
+        "last_lost is -1, but a core was not taken away up to end_ns, 300; allowed: nil",
+    ),
+    "outcome: simulated ahead for no choice": (
+        [start(), lengths()],
+        outcome(ahead_chunks=10**12),
+        "ahead_chunks is 1000000000000; allowed: up to 0, a chunk per task, choice and technique",
+    ),
+    "outcome: simulated further ahead than there are tasks": (
+        [start(), lengths()],
+        outcome(chosen=(1, 1), ahead_chunks=13),
+        "ahead_chunks is 13; allowed: up to 12, a chunk per task, choice and technique",
+    ),
+    "outcome: spread of lengths": (
+        [start(), lengths()],
+        outcome(length_cov=1.5),
+        "length_cov is 1.5; allowed: up to 1.41421, the largest of 3 lengths",
     ),
     "outcome: attempt": ([start(), lengths()], outcome(attempt=3), "attempt is 3; expected: 4"),
     "outcome: before start": (
@@ -564,12 +594,12 @@ def test_cores_that_are_not_there_yet_parts_messages_and_a_master() -> None:
         ),
         lengths(),
     )
-    pair.say(outcome(busy_ns=pack_int64([200, 0]), scheduling_ns=200, chosen=(1, 0), ahead_chunks=2**63 - 1))
+    pair.say(outcome(busy_ns=pack_int64([200, 0]), scheduling_ns=200, chosen=(1, 0), ahead_chunks=6))
 
 
 def test_one_that_does_not_conserve_work_cannot() -> None:
     pair = Pair(welcomed=False)
-    pair.say(hello(conserves_work=False), Welcome(version=10, run="r"), start(), lengths())
+    pair.say(hello(conserves_work=False), Welcome(version=11, run="r"), start(), lengths())
     with pytest.raises(LocalProtocolError, match="does not say that it conserves work"):
         pair.bridge.hold_to(JOB, 301)
     with pytest.raises(LocalProtocolError, match="job 8 is not open"):

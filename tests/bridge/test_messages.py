@@ -109,6 +109,7 @@ RECIPES = st.builds(
     variation=NOT_NEGATIVE,
     total_gflop=POSITIVE,
     core_gflop=POSITIVE,
+    speed_gflops=POSITIVE,
     bytes_per_gflop=POSITIVE,
     program=TEXTS,
 )
@@ -248,7 +249,7 @@ ANY_MESSAGE = st.one_of([st.builds(MESSAGES[name], **fields) for name, fields in
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN: dict[str, dict[str, Any]] = {
     "hello": {
-        "version": 10,
+        "version": 11,
         "token": "t",
         "worker": "w",
         "name": "n",
@@ -260,7 +261,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "wishes": True,
         "scales": True,
     },
-    "welcome": {"version": 10, "run": "r"},
+    "welcome": {"version": 11, "run": "r"},
     "refused": {"reason": "", "blame": "bridge"},
     "start": {
         "job": 0,
@@ -345,6 +346,7 @@ RECIPE = {
     "variation": 0.0,
     "total_gflop": 1.0,
     "core_gflop": 1.0,
+    "speed_gflops": 1.0,
     "bytes_per_gflop": 1.0,
     "program": "",
 }
@@ -570,6 +572,7 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
         ("start", {"parts": [{**PART, "edges": MAX_EDGES + 1}]}),
         ("start", {"parts": [{**PART, "order": "size"}]}),
         ("start", {"recipe": {**RECIPE, "bytes_per_gflop": 0.0}}),
+        ("start", {"recipe": {**RECIPE, "speed_gflops": 0.0}}),
         ("start", {"core_host": b""}),
         ("start", {"core_host": bytes(4 * MAX_CORES + 4)}),
         ("start", {"network": {**NETWORK, "kind": "wet"}}),
@@ -659,8 +662,8 @@ def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
 
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
-    future = {"type": "hello", "version": 10, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=10, token="t")
+    future = {"type": "hello", "version": 11, "token": "t", "jobs_at_once": 4, "tasks": 7}
+    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=11, token="t")
     with pytest.raises(MessageError):
         decode_greeting(encode(Quit()))
 
@@ -687,6 +690,7 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         variation=1.5,
         total_gflop=1.5,
         core_gflop=1.5,
+        speed_gflops=1.5,
         bytes_per_gflop=1.5,
         program="\U0001f600" * 2**20,
     )

@@ -208,7 +208,7 @@ def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
     with toy(kind, tmp_path) as (session, connection, process):
         greeting = hear(session, connection)
         assert (greeting.name, greeting.worker, greeting.tasks) == ("toy", "w3", "lengths")
-        connection.sendall(session.send(Welcome(version=10, run="r")))
+        connection.sendall(session.send(Welcome(version=11, run="r")))
         task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
         for technique, overhead in (("ss", 5), ("static", 0), ("gss", 0)):
             ordered = start(
@@ -246,7 +246,7 @@ def test_the_toy_knows_parts_messages_and_a_master(master: bool, second_ns: int,
     waits until core 0 has been served."""
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
-        connection.sendall(session.send(Welcome(version=10, run="r")))
+        connection.sendall(session.send(Welcome(version=11, run="r")))
         ordered = start(
             parts=(SERIAL, loop(2)),
             overhead_ns=8,
@@ -284,7 +284,7 @@ def test_the_toy_knows_parts_messages_and_a_master(master: bool, second_ns: int,
 def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) -> None:
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
-        connection.sendall(session.send(Welcome(version=10, run="r")))
+        connection.sendall(session.send(Welcome(version=11, run="r")))
         connection.sendall(session.send(start(**fields)) + session.send(lengths()))
         reason = "the toy only runs straight: no --speeds, no --network"
         assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
@@ -295,7 +295,7 @@ def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) 
 def test_the_toy_hears_a_graph_out_before_it_says_that_it_has_none(tmp_path: Path) -> None:
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
-        connection.sendall(session.send(Welcome(version=10, run="r")))
+        connection.sendall(session.send(Welcome(version=11, run="r")))
         said = (graph(), lengths(), edges(0, 1), start(job=8), changed(lengths(), job=8))
         connection.sendall(b"".join(session.send(message) for message in said))
         other = hear(session, connection)

@@ -240,22 +240,45 @@ def _await_end_of_all(pid: int) -> None:
 _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 
 
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [(signal.SIGKILL, "has ended with code -9"), (signal.SIGSTOP, "hangs: it has done nothing for 1 s")],
-)
+_ENDED = {
+    signal.SIGKILL: "was killed by SIGKILL from outside, as the system does when memory runs out, not because of the workload",
+    signal.SIGSEGV: "was killed by SIGSEGV",
+    signal.SIGSTOP: "hangs: it has done nothing for 1 s",
+}
+
+
+@pytest.mark.parametrize("number", _ENDED)
+@pytest.mark.parametrize("before", [False, True])
 def test_a_slurmctld_that_dies_or_hangs_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, before: bool
 ) -> None:
     submit = Course._submit
 
     def submit_and_send(level: Course, row: int) -> None:
-        submit(level, row)
+        if not before:
+            submit(level, row)
         os.kill(level._controller._slurmctld.pid, number)
+        if before:  # the request finds it dead, or about to end
+            submit(level, row)
 
     monkeypatch.setattr(controller, "_PATIENCE_S", 1.0)
     monkeypatch.setattr(Course, "_submit", submit_and_send)
-    with pytest.raises(PeerError, match=rf"slurmctld {said}; its last words: \[20\d\d-"):
+    with pytest.raises(PeerError, match=rf"slurmctld {_ENDED[number]}.*; its last words: \[20\d\d-"):
+        replayed(_LONG, machine(1, 1), tmp_path / "r")
+    _await_end_of_all(os.getpid())
+
+
+def test_a_slurmctld_that_is_killed_as_it_comes_up_is_not_blamed_on_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = controller.Controller.settle
+
+    def kill_and_settle(self: controller.Controller) -> None:
+        self._slurmctld.kill()
+        settle(self)
+
+    monkeypatch.setattr(controller.Controller, "settle", kill_and_settle)
+    with pytest.raises(PeerError, match=f"slurmctld {_ENDED[signal.SIGKILL]}"):
         replayed(_LONG, machine(1, 1), tmp_path / "r")
     _await_end_of_all(os.getpid())
 
@@ -427,7 +450,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "SchedulerType=sched/none"), "does not come up with this slurm.conf: .*fatal"),
+        (("--set", "SelectTypeParameters=CR_Nonsense"), "does not come up with this slurm.conf: .*fatal"),
         (
             ("--set", "SchedulerParameters=bf_interval=abc"),
             "--set: slurmctld says: Invalid SchedulerParameters bf_interval",
@@ -437,7 +460,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
             "says: ignoring SchedulerParameters: default_queue_depth",
         ),
         (("--priorities", "recorded"), "--priorities recorded: the log says neither"),
-        (("--set", "Colour=red"), "does not come up with this slurm.conf: .*Colour"),
+        (("--set", "Colour=red"), "--set: Colour: is no key of slurm.conf 22.05"),
         (("--settle", "70s", "--rate", "10"), "--settle: not with --rate"),
         (("--cleanup", "2d"), "--cleanup: 172800.0 is out of range; allowed: 0 to 86400 s$"),
         (("--tasks",), "--tasks: with --als recorded there are no tasks"),

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from bls.machine.platform import HostGroup, Platform
 from bridge.replay.allocation import Cores
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import of_machine, settings
-from bridge.replay.host_names import compressed, expanded
+from bridge.replay.host_names import compressed, counted, expanded
 from bridge.replay.installed import installed_slurm
 from bridge.replay.keys import OWN
 from bridge.replay.messages import (
@@ -266,8 +267,59 @@ def test_a_host_list_holds_the_names_in_their_order(names: list[str]) -> None:
 def test_host_lists_as_slurm_writes_them() -> None:
     assert expanded("rack[1-2]n[08-10]") == ["rack1n08", "rack1n09", "rack1n10", "rack2n08", "rack2n09", "rack2n10"]
     assert expanded("a,b[3,5-6]") == ["a", "b3", "b5", "b6"]
-    with pytest.raises(ValueError, match="brackets"):
-        expanded("n[1-")
+    assert counted("rack[1-2]n[08-10],a") == 7
+    assert counted("n[0-99999999][1-1000]") == 10**11
+
+
+_DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("n[1-", "brackets in 'n\\[1-'"),
+        ("n]1[", "brackets in"),
+        ("n[1-[2-3]]", "brackets"),
+        ("n[[1-2]]", "brackets"),
+        ("n[0-99999999]", "'n\\[0-99999999\\]' has 100,000,000 hosts; allowed: at most 65,536"),
+        ("n[0-999][0-999]", "has 1,000,000 hosts; allowed: at most 65,536"),
+        (",".join(["n[1-9999]"] * 10), "has 99,990 hosts"),
+        ("n[0-999999999999999999][0-9]", r"has more than 10\*\*12 hosts"),
+        (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: as n"),
+        (f"n[{_DIGITS}]", "is not a number or a range"),
+        ("n[²]", "'²' is not a number or a range"),
+        ("n[٣-٤]", "is not a number or a range"),
+        ("n[1e3]", "is not a number or a range"),
+        ("n[1_0]", "is not a number or a range"),
+        ("n[-1]", "is not a number or a range"),
+        ("n[5-3]", "'5-3' is not a number or a range"),
+        ("n[1,,2]", "'' is not a number or a range"),
+        ("n[]", "'' is not a number or a range"),
+        ("n 1", "'n 1' is no name of a host"),
+        ("n\x1b[31m", "brackets|no name"),
+        ('a"b', "is no name of a host; allowed: letters, digits"),
+    ],
+)
+def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:
+    began_s = time.process_time()
+    with pytest.raises(ValueError, match=said) as error:
+        expanded(text)
+    assert time.process_time() - began_s < 1.0
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NodeName=n[0-99999999] CPUs=1",
+        "NodeName=a[0-40000] CPUs=1\nNodeName=b[0-40000] CPUs=1",
+        "PartitionName=q Nodes=n[0-99999999]",
+    ],
+)
+def test_nodes_of_a_file_are_counted_before_they_are_expanded(tmp_path: Path, line: str) -> None:
+    (tmp_path / "slurm.conf").write_text(f"{line}\nPartitionName=all Nodes=ALL\n")
+    with pytest.raises(InputError, match=r"line [12]: '[abn]\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"):
+        of_site(str(tmp_path / "slurm.conf"), {})
 
 
 def test_cores_are_the_lowest_that_are_free() -> None:
@@ -307,18 +359,18 @@ PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 AllowAccounts=a,b 
 
 def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(_SITE)
-    found = of_site(str(tmp_path / "slurm.conf"), {"priorityweightjobsize": "5"})
-    assert found.keys == {"SchedulerType": "sched/builtin", "priorityweightjobsize": "5"}
+    found = of_site(str(tmp_path / "slurm.conf"), settings(["priorityweightjobsize=5"]))
+    assert found.keys == {"SchedulerType": "sched/builtin", "PriorityWeightJobSize": "5"}
     assert [(node.name, node.cpus) for node in found.nodes] == [("n01", 4), ("n02", 4), ("n03", 4), ("fat", 32)]
     assert [group.count for group in found.platform().hosts] == [3, 1]
     assert found.partitions == ("PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 State=UP",)
     assert found.replaced == (
-        "ClusterName=big: replay",
-        "SlurmctldHost=head: localhost(127.0.0.1)",
-        "AuthType=auth/munge: auth/none",
-        "Prolog=/etc/slurm/prolog.sh: left out",
-        "NodeAddr of nodes: of the replay",
-        "AllowAccounts of partitions: left out",
+        "ClusterName=big: replay (where slurmctld is and keeps its files)",
+        "SlurmctldHost=head: localhost(127.0.0.1) (where slurmctld is and keeps its files)",
+        "AuthType=auth/munge: auth/none (whom slurmctld trusts)",
+        "Prolog=/etc/slurm/prolog.sh: left out (no program of a file is run)",
+        "NodeAddr of nodes: left out (simulated nodes have addresses of the replay)",
+        "AllowAccounts of partitions: left out (accounts, groups and QOS are not known)",
     )
     lines = found.text(5).splitlines()
     keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
@@ -357,7 +409,7 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
         ("PreemptType=preempt/qos", "needs preemption, which a replay does not follow"),
         ("Include nodes.conf", "line 2: Include: other files are not read"),
         ("NodeName=n1 CPUs=two", "line 2: .*two"),
-        ("NodeName=n1 Colour=red", "line 2: Colour: is not known of nodes; allowed: CPUs"),
+        ("NodeName=n1 Colour=red", "line 2: Colour: is no key of nodes; allowed: Boards, CPUs"),
         ("what is this", "line 2: 'what is this'; allowed: KEY=VALUE"),
         ("", "has no NodeName"),
     ],
@@ -372,7 +424,7 @@ def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> 
     ("text", "said"),
     [
         ("Foo", "allowed: KEY=VALUE"),
-        ("slurmctldport=7", "slurmctldport: is the replay's own"),
+        ("slurmctldport=7", "SlurmctldPort: is the replay's own"),
         ("NodeName=x", "given by --slurm-conf"),
         ("PreemptType=preempt/qos", "allowed: PreemptType=preempt/none"),
         ("PriorityWeightAge=1000", "needs slurmdbd, which is not here; allowed: PriorityWeightAge=0"),

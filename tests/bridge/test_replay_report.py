@@ -18,6 +18,7 @@ from slurm_here import needs_slurm
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.replay.report.asked import Asked, given_plan
+from bridge.replay.report.finished import put_report
 from bridge.replay.report.measures import (
     Interval,
     classes,
@@ -67,7 +68,11 @@ def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_e
     first = _side("a", (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1), (9, 0, 0, 50, 4))
     with_one = replace(first, preset=np.array([False, False, False, True]))
     without = replace(
-        first, **{name: getattr(first, name)[:3] for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores")}
+        first,
+        **{
+            name: getattr(first, name)[:3]
+            for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
+        },
     )
     interval = Interval(0, 100 * S)
     found, known = measures(with_one, 4, interval), measures(without, 4, interval)
@@ -111,7 +116,14 @@ def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
     rows = [(7, 0, 0, 50, 0), (3, 5, 60, 90, 0), (9, 6, -1, -1, 0), (7, 0, 100, 130, 1), (3, 5, -1, -1, 1)]
     job, submit, start, end, attempt = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     jobs = SimpleNamespace(
-        job_id=job, submit_ns=submit, start_ns=start, end_ns=end, attempt=attempt, cores=job, why=0 * job
+        job_id=job,
+        submit_ns=submit,
+        begin_ns=submit,
+        start_ns=start,
+        end_ns=end,
+        attempt=attempt,
+        cores=job,
+        why=0 * job,
     )
     found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
     assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])
@@ -189,6 +201,7 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
         ((True, "fcfs", 0, None, None, 0), "--repeats: 0 is out of range"),
         ((True, "fcfs", 1, "fast", None, 0), "--rates: 'fast'; allowed: numbers"),
         ((True, "fcfs", 1, "0", None, 0), "--rates: 0 is no clock that runs"),
+        ((True, "fcfs", 1, "10", "9" * 5000, 0), "--sizes: '999"),
         ((True, "fcfs", 1, "10", "x", 0), "--sizes: 'x'; allowed: numbers of jobs"),
         ((True, "fcfs", 1, None, "5", 0), "--sizes: needs --rates"),
         ((True, "fcfs", 1, None, None, 10), "--report: not with --rate"),
@@ -367,3 +380,32 @@ def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail
     assert ran.code == 2
     assert ran.err.endswith("results: s, without a report\ntwolevel: no report\n")
     assert sorted(path.name for path in Path("s").iterdir()) == ["jobs.parquet", "run.json", "slurm"]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_report_removes_only_what_the_record_lists(tmp_path: Path, linked: bool) -> None:
+    folder, outside = tmp_path / "r", tmp_path / "thesis"
+    for place in (folder / "report", outside):
+        place.mkdir(parents=True)
+    outside.joinpath("old.md").write_text("mine")
+    if linked:
+        (folder / "report").rmdir()
+        (folder / "report").symlink_to(outside)
+    for name in ("old.md", "report.md"):
+        (folder / "report" / name).write_text("old.md" if name == "old.md" and not linked else "mine")
+    listed = ["run.json", "report/old.md", "report/../../thesis/old.md", "jobs.parquet"]
+    (folder / "run.json").write_text(json.dumps({"versions": {"twolevel": "0"}, "files": listed, "replay": {}}))
+
+    def write(made: Path) -> None:
+        made.mkdir()
+        (made / "report.md").write_text("new")
+
+    put_report(folder, write)
+    assert (folder / "report" / "report.md").read_text() == "new"
+    assert outside.joinpath("old.md").read_text() == "mine"
+    if linked:
+        assert (folder / "report~").is_symlink()
+        assert outside.joinpath("report.md").read_text() == "mine"
+    else:
+        assert sorted(path.name for path in (folder / "report").iterdir()) == ["report.md", "report.md~"]
+    assert json.loads((folder / "run.json").read_text())["files"] == ["jobs.parquet", "report/report.md", "run.json"]

@@ -42,6 +42,25 @@ def _frame(done: Replay) -> pd.DataFrame:
 # ---- jobs ----
 
 
+def test_jobs_start_from_their_begin_on(tmp_path: Path) -> None:
+    jobs = [
+        _job(1, 0, 100, 1, 120, begin_s=50),
+        _job(2, 10, 60, 1, 120, preceding=1, think_s=20, begin_s=30),
+        _job(3, 10, 60, 1, 120, preceding=1, think_s=20, begin_s=400),
+        _job(4, 20, 10, 1, 60, begin_s=10),
+        _job(5, 20, 10, 1, 60, begin_s=300, cancel_s=100),
+    ]
+    around = Surroundings(dependencies=True)
+    done = replayed(Workload.from_jobs(jobs), machine(4, 1), tmp_path / "r", around=around, settle_ns=70 * S)
+    frame = _frame(done)
+    eligible, start = frame.eligible.droplevel(1), frame.start.droplevel(1)
+    assert eligible[[1, 2, 3, 4]].tolist() == [50, frame.end[1, 0] + 20, 400, 20]
+    assert frame.state[5, 0] == "cancelled"
+    late = (start - eligible)[[1, 2, 3, 4]]
+    assert ((late >= 0) & (late <= 61)).all()  # at the latest when Slurm looks at all of the queue
+    assert done.result.metrics["max_wait_ns"] == max((start - eligible)[[1, 3, 4]].max(), start[2] - 30) * S
+
+
 def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
     jobs = [
         _job(1, 0, 300, 2, 600),
@@ -74,6 +93,7 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
     assert eligible[7, 0] == end[6, 0] + 5.5
     assert eligible[8, 0] == 60
     assert frame.state[10, 0] == "cancelled"
+    assert eligible[10, 0] < 0  # it never was
     assert eligible[11, 0] == 75
     assert 75 <= start[11, 0] < 400
     late = start - eligible

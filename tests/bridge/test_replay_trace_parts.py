@@ -68,6 +68,11 @@ def test_switches_of_a_platform_have_names_that_slurm_can_have(tmp_path: Path) -
     [
         ("SwitchName=s0 Nodes=n[0-9]", r"line 1: node 'n4' is not of the machine; allowed: n\[0-3\]"),
         ("SwitchName=s0 Nodes=n[0-", "line 1: brackets"),
+        ("SwitchName=s0 Nodes=n[0-99999999]", "line 1: .* has 100,000,000 hosts; allowed: at most 65,536"),
+        ("SwitchName=s0 Switches=s[0-99999999]", "line 1: .* has 100,000,000 hosts"),
+        ("SwitchName=s0 Nodes=n[²]", "line 1: '²' is not a number or a range"),
+        (f"SwitchName=s0 Nodes=n[0-{'9' * 5000}]", "line 1: .* is not a number or a range"),
+        ('SwitchName=s"0 Nodes=n0', "line 1: 's\"0' is no name; allowed: letters"),
         ("SwitchName=s0 Switches=s1", "switch s0: there is no switch 's1' below it"),
         ("\nSwitchName=s0", "line 2: .*allowed: SwitchName=NAME and either"),
         ("SwitchName=s0 Nodes=n0 Colour=red", "Colour: is not known|colour: is not known"),
@@ -81,10 +86,19 @@ def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said:
         read_switches(str(tmp_path / "t"), _NODES)
 
 
-def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
-    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\n")
+def test_nodes_of_a_switch_need_not_be_neighbours(tmp_path: Path) -> None:
+    text = "SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\nSwitchName=top Switches=a,b\n"
+    (tmp_path / "t").write_text(text)
     found = read_switches(str(tmp_path / "t"), _NODES)
-    with pytest.raises(InputError, match="switch a has nodes that are not one behind the other"):
+    ours = switches_of(found, _NODES)
+    assert ours == (Switch("a", "0 2"), Switch("b", "1 3"), Switch("top", switches=("a", "b")))
+    assert switches_text(given_switches(ours, _NODES)) == text
+
+
+def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n3\n")
+    found = read_switches(str(tmp_path / "t"), _NODES)
+    with pytest.raises(InputError, match="host 1 is on no leaf switch"):
         switches_of(found, _NODES)
 
 
@@ -139,7 +153,14 @@ def test_which_priorities_are_used_and_what_a_dump_that_is_gone_does_not_say_is_
 def test_words_of_a_header() -> None:
     workload = Workload.from_lines(
         [np.array([1])] * 6,
-        header=("; Queue: 2 name: night (all of it)", "; Partition: x y", "; Note: Queue: 3 no"),
+        header=(
+            "; Queue: 2 name: night (all of it)",
+            "; Partition: x y",
+            "; Partition: ² c",
+            f"; Queue: {'9' * 5000} d",
+            "; Queue:",
+            "; Note: Queue: 3 no",
+        ),
         rejects={},
         source="a log",
         n_lines=1,

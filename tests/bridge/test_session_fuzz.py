@@ -51,7 +51,7 @@ def whole_conversation() -> tuple[bytes, bytes]:
     pair = Pair(welcomed=False)
     for message in [
         hello(),
-        Welcome(version=10, run="r"),
+        Welcome(version=11, run="r"),
         start(until_ns=200, records=True),
         lengths(),
         promise(150),
@@ -100,7 +100,7 @@ def listen(session: Session, stream: bytes, step: int) -> None:
             if isinstance(event, Refusal | ConnectionClosed):
                 return
             if isinstance(event, Hello):
-                session.send(Welcome(version=10, run="r"))
+                session.send(Welcome(version=11, run="r"))
                 session.send(start(until_ns=200, records=True))
                 session.send(lengths())
                 session.send(changed(graph(), job=8))

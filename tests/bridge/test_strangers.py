@@ -32,7 +32,7 @@ from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {
-    "version": 10,
+    "version": 11,
     "token": TOKEN,
     "worker": "nobody",
     "name": "n",
@@ -106,7 +106,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=11), "protocol version 11 is not spoken here; spoken: 10", b"protocol version 11"),
+    "future": (hello(version=12), "protocol version 12 is not spoken here; spoken: 11", b"protocol version 12"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }
@@ -283,7 +283,10 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert_same(run(scenario, coupling_name="pool", peers=PeerOptions(2, socket="tcp")), run(scenario))
 
 
-@pytest.mark.parametrize("address", ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "ftp:here:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["", "unix:", "tcp:", "tcp:here", "tcp::1", "tcp:here:99999", "tcp:here:²", "tcp:here:" + "9" * 5000, "ftp:here:1"],
+)
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
         asyncio.run(connect(address))

@@ -21,7 +21,7 @@ from bridge.studies.journal import JOURNAL, Journal
 from bridge.studies.repeat import repeat_study
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.run_study import Report, run_study
-from bridge.studies.unit import NoRoomError
+from bridge.studies.unit import NoRoomError, remove_partial, remove_scratch
 from traces.base.errors import InputError, PeerError
 
 TOTAL = 24
@@ -488,7 +488,7 @@ def test_a_full_disk_loses_nothing(whole: Path, tmp_path: Path, limit: int) -> N
         timeout=300,
         check=False,
     )
-    assert (end.returncode, end.stderr.count("Traceback")) == (1, 0), end.stderr
+    assert (end.returncode, end.stderr.count("Traceback")) == (2, 0), end.stderr
     assert "File too large; what is finished is kept" in end.stderr
     kept = finished(tmp_path / "out")
     assert kept < TOTAL
@@ -566,3 +566,19 @@ def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists and is not a result of twolevel study"):
         run_study(load_study(path), tmp_path / "out", here, force=True)
     assert os.listdir(tmp_path / "out") == ["mine.txt"]
+
+
+def test_what_killed_processes_leave_is_told_by_its_whole_name(tmp_path: Path) -> None:
+    cells = tmp_path / "cells"
+    left = ["cells/a/.seed-1.partial-0a_b1c2d", ".slurm-0a_b1c2d"]
+    mine = [
+        "cells/a/.seed-1.partial-of-mine",
+        "cells/a/.my.partial-0a_b1c2d",
+        "cells/.seed-1.partial-0a_b1c2d",
+        ".slurm-notes",
+    ]
+    for name in (*left, *mine):
+        (tmp_path / name / "within").mkdir(parents=True)
+    remove_partial(cells)
+    remove_scratch(tmp_path)
+    assert sorted(name for name in (*left, *mine) if (tmp_path / name / "within").exists()) == sorted(mine)

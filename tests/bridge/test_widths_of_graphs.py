@@ -122,9 +122,8 @@ def graph_differs(result: bridge.Result, row: int) -> str:
         return "another kind"
     job, seed = int(scenario.workload.job_id[row]), scenario.model.seed
     place, cores = int(scenario.program[row]), int(scenario.workload.cores[row])
-    tasks = drawn_program(
-        scenario.programs, place, seed, job, cores, float(core_gflop(scenario)[row]), scenario.bytes_per_gflop
-    )
+    work = float(core_gflop(scenario)[row]), scenario.platform.slowest_gflops, scenario.bytes_per_gflop
+    tasks = drawn_program(scenario.programs, place, seed, job, cores, *work)
     edges = list(zip(tasks.source.tolist(), tasks.target.tolist(), tasks.bytes.tolist(), strict=True))
     lengths, named = tasks.lengths.tolist(), phases[0].technique
     first = numbers_of(result.jobs.allocation[row])

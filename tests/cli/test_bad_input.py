@@ -479,6 +479,8 @@ def test_a_map_that_is_none_shows_the_path_of_the_key(shop: Path, name: str, sai
         "--overhead 5",
         "--latency 5",
         "--assignment master",
+        "--variation 0.25",
+        "--tasks-per-core 8",
     ],
     ids=lambda words: words[:9],
 )
@@ -490,6 +492,13 @@ def test_what_needs_an_application_level(here: Path, words: str) -> None:
             (*command, "--als", "recorded", *words.split()),
             f"{words.split()[0]}: with --als recorded no application",
         )
+
+
+@pytest.mark.parametrize("bls", ["fcfs", "sjf,fcfs", "expr:w/t", "multifactor:age=1"])
+def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> None:
+    said = f"--slack 3: --bls {bls.replace(',', ', ')} reads no deadlines; allowed: edf"
+    for command in (RUN, GRID) if "," not in bls else (GRID,):
+        refused(here, (*command, "--bls", bls, "--slack", "3"), said)
 
 
 @pytest.mark.parametrize(

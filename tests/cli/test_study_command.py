@@ -227,7 +227,7 @@ def test_figures_of_a_run(result: Path, here: Path) -> None:
         ran = twolevel("figures", folder)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
         assert said in ran.err
-    measures = {"makespan", "wait", "slowdown", "utilisation"}
+    measures = {"makespan", "wait", "slowdown", "computing-utilisation", "utilisation"}
     assert set(STUDY_FIGURES) == measures | {"variation", "ratio", "imbalance", "cost", "comparison"}
 
 

@@ -60,7 +60,10 @@ def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> N
             ("filter", "sample", "--users", "1-3,7", "--cores", "8-", "--run", "10m-2h", "--status", "completed"),
             filter_jobs(sample, users=[1, 2, 3, 7], cores=(8, None), run=(HOUR // 6, 2 * HOUR), status=[1]),
         ),
-        (("merge", "sample", sample_path(), "--align", "start"), merge([sample, sample], align="start")),
+        (
+            ("merge", "sample", sample_path(), "--align", "start", "--numbers", "apart"),
+            merge([sample, sample], align="start", numbers="apart"),
+        ),
     ]:
         ran = twolevel("workload", *words, "-o", "made/x.swf", "--force")
         assert (ran.code, ran.out) == (0, "made/x.swf\n"), ran.err
@@ -90,9 +93,12 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     lines = ("1 0 5 60 1 -1 -1 1 60 -1 1", "2 0 5 -1 1 -1 -1 1 60 -1 5", "3 0 5 half", "4 9 0 60 4 -1 -1 4 60 -1 1")
     (here / "log.swf").write_text("".join(f"{line}{' -1' * 7}\n" for line in lines))
     ran = twolevel("workload", "cut", "log.swf", "-o", "a.swf")
-    assert ran.err == "workload: 2 jobs written of 4 lines read; rejected: malformed 1, no run time 1\n"
+    assert (
+        ran.err
+        == "workload: 2 jobs written of 4 lines read; rejected: malformed 1 (line 3: field 4, 'half'), no run time 1\n"
+    )
     ran = twolevel("workload", "cut", "log.swf", "-o", "b.swf", "--cancelled")
-    assert ran.err == "workload: 3 jobs written of 4 lines read; rejected: malformed 1\n"
+    assert ran.err == "workload: 3 jobs written of 4 lines read; rejected: malformed 1 (line 3: field 4, 'half')\n"
     assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import shlex
+from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import twolevel
+from matplotlib.image import imread
 from pages import ROOT
 
 from bridge.cli.run_commands import COMMANDS
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
 from tools.site.gallery import PAGE, PICTURES, gallery
+from traces.figures.drawing.canvas import Figure, save
 
 COMMANDS_SHOWN = sorted({command for section in PICTURES for command in section.pictures.values() if command})
 
@@ -51,3 +56,24 @@ def test_what_made_them_exists(made_by: str) -> None:
         assert f"\n{target[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
     else:
         assert made_by in ("these commands", "the example of the page on comparing")
+
+
+@pytest.mark.parametrize("module", ["length_pictures", "paper_four_jobs", "speed_pictures", "technique_pictures"])
+def test_a_generator_draws_the_pictures_of_the_pages(
+    module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A picture that its generator draws differently today is stale. Other versions of matplotlib may round other pixels."""
+    generator, drawn = importlib.import_module(f"tools.{module}"), []
+
+    def saved(figure: Figure, path: Path) -> Path:
+        drawn.append(path)
+        return save(figure, tmp_path / path.name)
+
+    monkeypatch.setattr(generator, "save", saved)
+    generator.main()
+    assert drawn
+    for path in drawn:
+        shown, made = imread(path), imread(tmp_path / path.name)
+        assert shown.shape == made.shape, f"{path.name} is stale: python -m tools.{module}"
+        other = np.abs(shown - made).max(axis=2) > 0.25
+        assert other.mean() < 0.001, f"{path.name} is stale: python -m tools.{module}"

@@ -143,7 +143,7 @@ def test_the_metrics_are_those_of_the_page() -> None:
     batch = [name for row in table(text) for name in re.findall(r"`(\w+)`", row[1])]
     rows = table(text[text.index("| metric |") :])
     loops = np.zeros((len(LOOP_METRICS), len(jobs)))
-    application = application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops)
+    application = application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops, 1.0)
     assert [unquoted(row[0]) for row in rows] == list(application)
     assert len(set(batch)) == len(batch)
     assert set(batch) == set(ran.metrics) - set(application)
@@ -176,8 +176,8 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
     loop = [name for name, _ in LOOP_METRICS if name not in (*JOB_COLUMNS, "rounds")]
     assert plain - recorded == set(loop)
     assert [unquoted(row[0]) for row in table(text)][-len(loop) :] == loop
-    assert "The last ten are" in text
-    assert len(loop) == 10
+    assert "The last eleven are" in text
+    assert len(loop) == 11
     below = set(re.findall(r"`(\w+)`\s+\((?:string|int64)[,)]", text))
     assert (
         mapped - plain
@@ -185,6 +185,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == below
         - {
             "allowed",
+            "begin_ns",
             "boot_wait_ns",
             "fair_start_ns",
             "planned_ns",
@@ -262,8 +263,8 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     number, first = re.search(r"There\s+are\s+(\d+)\s+techniques(.*?)\[Loop", tour, re.DOTALL).groups()  # type: ignore[union-attr]
     assert sorted(re.findall(r"`([\w-]+)`", first)) == sorted(TECHNIQUES)
     assert int(number) == len(TECHNIQUES) - 1  # fac2 is fac
-    assert len(LOOP_METRICS) == 13
-    assert "thirteen" in tour
+    assert len(LOOP_METRICS) == 14
+    assert "fourteen" in tour
     assert len(LENGTHS) == 12
     assert "twelve distributions" in tour
     costs = section(page, "Application level").partition("### What a chunk costs")[2]
@@ -323,3 +324,24 @@ def test_the_citation_names_the_paper() -> None:
     assert f"version: {version}\n" in text
     assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_what_is_not_modelled_is_no_option() -> None:
+    """The list names nothing that an option models: each of these once stood there although it had become one."""
+    listed = (
+        section(DOCS / "explanation/model.md", "What is not modelled").partition("The cost of scheduling")[0].lower()
+    )
+    known = twolevel("run", "--help").out
+    for option, word in {"--power": "power", "--malleable": "change their size", "--windows": "reservation"}.items():
+        assert option in known
+        assert word not in listed
+    for topic in ("Communication", "Input and output", "Preemption and checkpoints", "GPUs"):
+        assert f"**{topic}**".lower() in listed
+
+
+def test_the_shares_of_examples_are_those_of_conftest() -> None:
+    rows = {row[0]: row[2] for row in table(section(ROOT / "CONTRIBUTING.md", "Tests"))}
+    (shares,) = re.findall(r"^SHARES = (\{.*\})$", (ROOT / "tests/conftest.py").read_text("utf-8"), re.MULTILINE)
+    for name, share in json.loads(shares).items():
+        said = rows[f"`make {name}`"]
+        assert said.startswith(f"{share:.0%}".replace("%", " %") if share < 1 else f"{share:g} times"), name

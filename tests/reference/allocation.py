@@ -81,22 +81,21 @@ def given(job: Job, free: set[int], offered: set[int], machine: Machine, seed: i
 
 def topology(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
     """The lowest level of switches that holds it, there the fullest one; below it leaf switches by best fit."""
-    everything = (0, len(machine.hosts))
-    leaves = [(lo, hi) for level, lo, hi in machine.switches if level == 0] or [everything]
+    everything = frozenset(range(len(machine.hosts)))
+    leaves = [hosts for level, hosts in machine.switches if level == 0] or [everything]
 
-    def usable(switch: tuple[int, int]) -> int:
-        return sum(_usable(host, job, offered, machine) for host in range(*switch))
+    def usable(switch: frozenset[int]) -> int:
+        return sum(_usable(host, job, offered, machine) for host in switch)
 
-    def below(switch: tuple[int, int]) -> list[tuple[int, int]]:
-        return [leaf for leaf in leaves if switch[0] <= leaf[0] and leaf[1] <= switch[1]]
+    def below(switch: frozenset[int]) -> list[frozenset[int]]:
+        return [leaf for leaf in leaves if leaf <= switch]
 
-    def holds(switch: tuple[int, int]) -> bool:
+    def holds(switch: frozenset[int]) -> bool:
         most = sorted((usable(leaf) for leaf in below(switch)), reverse=True)
         return usable(switch) >= job.cores and (job.limit == 0 or sum(most[: job.limit]) >= job.cores)
 
     levels = [
-        [(lo, hi) for at, lo, hi in machine.switches if at == level]
-        for level in sorted({switch[0] for switch in machine.switches})
+        [hosts for at, hosts in machine.switches if at == level] for level in sorted({at for at, _ in machine.switches})
     ]
     for switches in [*levels, [everything]]:
         holding = [switch for switch in switches if holds(switch)]
@@ -104,17 +103,17 @@ def topology(job: Job, free: set[int], offered: set[int], machine: Machine, seed
             break
     else:
         return None
-    left = below(min(holding, key=lambda switch: (usable(switch), switch)))
+    left = below(min(holding, key=lambda switch: (usable(switch), min(switch))))
     taken: set[int] = set()
     while len(taken) < job.cores:
         missing = job.cores - len(taken)
         enough = [leaf for leaf in left if usable(leaf) >= missing]
         if enough:
-            leaf = min(enough, key=lambda leaf: (usable(leaf), leaf))
+            leaf = min(enough, key=lambda leaf: (usable(leaf), min(leaf)))
         else:
-            leaf = min(left, key=lambda leaf: (-usable(leaf), leaf))
+            leaf = min(left, key=lambda leaf: (-usable(leaf), min(leaf)))
         left.remove(leaf)
-        part = _in_this_order(range(*leaf), min(missing, usable(leaf)), job, offered, machine)
+        part = _in_this_order(sorted(leaf), min(missing, usable(leaf)), job, offered, machine)
         assert part is not None
         taken |= part
     return taken

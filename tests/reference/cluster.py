@@ -155,7 +155,7 @@ class _Cluster:
         self.loss_of: LossOf | None = None
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
-        self.arrives = {row: job.submit for row, job in enumerate(jobs) if job.after is None}
+        self.arrives = {row: job.earliest for row, job in enumerate(jobs) if job.after is None}
         self.attempt = dict.fromkeys(range(len(jobs)), 0)
         # What breaks ties of running jobs: the row, or for another attempt how many of these there were before.
         self.place = {row: row for row in range(len(jobs))}
@@ -170,6 +170,7 @@ class _Cluster:
         self.failed: set[int] = set()
         self.drained: set[int] = set()
         self.looked_at_hosts = -1
+        self.patience: dict[int, int] = {}  # rows that want few switches: from when on they accept any
         self.attempts: list[tuple[int, Attempt]] = []
         # Plans: the slots of waiting jobs, who was ever given one, and when the last pass thought that jobs end.
         self.plan: dict[int, room.Slot] = {}
@@ -184,7 +185,7 @@ class _Cluster:
         while len(self.left) < len(self.jobs):
             self.now = self.next_instant()
             happened = [self.ends(), self.releases(), self.wishes(), self.host_events(), self.cancellations()]
-            happened += [self.arrivals(), self.now == self.wake]
+            happened += [self.arrivals(), self.now == self.wake, self.patience_ends()]
             self.pass_is_due = self.pass_is_due or any(happened)
             if self.pass_is_due and self.now >= self.busy_until:
                 began = set(self.running)
@@ -203,6 +204,7 @@ class _Cluster:
         later = [job.cancel for row, job in enumerate(self.jobs) if job.cancel is not None and row not in self.left]
         later += [instant for host in self.machine.hosts for away in host.outages + host.drains for instant in away]
         later += [instant for window in self.machine.windows for instant in (window.begin, window.end)]
+        later += self.patience.values()
         if self.wake is not None:
             later.append(self.wake)
         if self.pass_is_due:
@@ -300,12 +302,19 @@ class _Cluster:
         for row in rows:
             del self.arrives[row]
             self.eligible[row] = self.now
+            if self.rules.switch_wait is not None and self.jobs[row].limit > 0:
+                self.patience[row] = self.now + self.rules.switch_wait
             self.planned[row] = self.memory.planned(self.jobs[row])
             cores = self.preset_cores(row) if self.jobs[row].preset and self.attempt[row] == 0 else None
             if cores is None:
                 self.waiting[row] = self.now
             else:
                 self.start(row, self.now, cores, "preset")
+        return bool(rows)
+
+    def patience_ends(self) -> bool:
+        rows = [row for row, instant in self.patience.items() if instant == self.now]
+        self.gained = self.gained or any(row in self.plan for row in rows)
         return bool(rows)
 
     def preset_cores(self, row: int) -> frozenset[int] | None:
@@ -666,7 +675,7 @@ class _Cluster:
 
     def as_planned(self, row: int) -> Job:
         """The job as it would be if it had asked for what is planned with."""
-        return replace(self.jobs[row], estimate=self.planned[row])
+        return replace(self.jobs[row], estimate=self.planned[row], any_from=self.patience.get(row))
 
     def expected(self, row: int) -> int:
         # What this pass costs is not known yet: a job that starts after it is planned as if it started now.
@@ -817,4 +826,4 @@ class _Cluster:
         self.left.add(row)
         for child, job in enumerate(self.jobs):
             if job.after == row and child not in self.left:
-                self.arrives[child] = max(job.submit, self.now + job.think)
+                self.arrives[child] = max(job.earliest, self.now + job.think)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from statistics import NormalDist
 
 import numpy as np
@@ -25,23 +26,25 @@ def normal(word: int) -> float:
 
 
 def task_lengths(
-    seed: int, job: int, cores: int, run_ns: int, slowest_gflops: float, variation: float, tasks_per_core: int
+    seed: int,
+    job: int,
+    cores: int,
+    run_ns: int,
+    slowest_gflops: float,
+    variation: float,
+    tasks_per_core: int,
+    draw: str = "work",
 ) -> list[float]:
     """GFLOP of each task of a job whose length is cores × slowest core speed × recorded run time."""
     a_core = slowest_gflops * (run_ns / 1e9)
     mean = a_core / tasks_per_core
     if variation == 0:
         return [mean] * (cores * tasks_per_core)
-    lengths: list[float] = []
-    reached = 0.0
-    for word in words(seed, job):
-        length = mean + variation * mean * normal(word)
-        if length > 0:
-            lengths.append(length)
-            reached += length
-            if reached >= a_core * cores:
-                return lengths
-    raise AssertionError("the stream has no end")
+    stream = words(seed, job)
+    if draw == "paper":
+        return filled("normal", stream, mean, a_core * cores, cov=variation)
+    core_ns, n = at_speed_ns(a_core, slowest_gflops), cores * tasks_per_core
+    return kept("normal", stream, mean, n, a_core * cores, cores, core_ns, slowest_gflops, cov=variation)
 
 
 def uniform(word: int) -> float:
@@ -113,6 +116,46 @@ def filled(name: str, stream: Iterator[int], mean: float, total: float, **given:
             if reached >= total:
                 return lengths
     raise AssertionError("the stream has no end")
+
+
+def kept(
+    name: str,
+    stream: Iterator[int],
+    mean: float,
+    n: int,
+    total: float,
+    cores: int,
+    core_ns: float,
+    speed: float,
+    **given: float,
+) -> list[float]:
+    """The ``n`` tasks of a loop of ``total`` GFLOP, which ``cores`` cores of this speed compute in ``core_ns``, to the ns."""
+    drawn = list(islice((length for length in draws(name, stream, mean, **given) if length > 0), n))
+    work_ns = cores * math.floor(core_ns) + round((core_ns - math.floor(core_ns)) * cores)
+    reached = 0.0
+    for length in drawn:  # sum() itself compensates for rounding in newer versions of Python
+        reached += length
+    if work_ns < n:
+        return [length * (total / reached) for length in drawn]
+    durations = exact([max(1, round(length * (work_ns / reached))) for length in drawn], work_ns)
+    return [speed * (ns / 1e9) for ns in durations]
+
+
+def at_speed_ns(gflop: float, speed: float) -> int:
+    """How long this work takes at this speed, ns."""
+    return max(1, round(gflop / speed * 1e9))
+
+
+def exact(durations: list[int], work_ns: int) -> list[int]:
+    """Durations of at least 1 ns whose sum is the work: the first ones change, all by the same, and some by 1 ns more."""
+    durations = list(durations)
+    while missing := work_ns - sum(durations):
+        able = [k for k, ns in enumerate(durations) if missing > 0 or ns > 1]
+        each, more = divmod(abs(missing), len(able))
+        for place, k in enumerate(able):
+            change = each + (place < more)
+            durations[k] += change if missing > 0 else -min(change, durations[k] - 1)
+    return durations
 
 
 def mandelbrot(width: int, height: int, iterations: int) -> list[int]:

@@ -15,7 +15,8 @@ class Job:
     amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the
     row of the job that must leave before, ``think`` what passes from then on. ``cancel`` is an instant. ``window`` is the
     place of the reservation in ``Machine.windows`` that it runs in. ``planned`` is the run time that the scheduler plans with,
-    if that is known and is not what is asked for.
+    if that is known and is not what is asked for. From ``any_from`` on, as it waits, it accepts any number of switches.
+    ``begin`` is the instant before which it may not join the queue.
     """
 
     number: int
@@ -39,6 +40,13 @@ class Job:
     window: int | None = None
     application: int = -1
     planned: int | None = None
+    any_from: int | None = None
+    begin: int = -1
+
+    @property
+    def earliest(self) -> int:
+        """The instant from which it may join the queue."""
+        return max(self.submit, self.begin)
 
 
 @dataclass(frozen=True)
@@ -75,13 +83,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Machine:
-    """Hosts, whose cores are numbered host by host; ``switches`` are (level, first host, host after the last)."""
+    """Hosts, whose cores are numbered host by host; ``switches`` are (level, hosts below), leaves have level 0."""
 
     hosts: tuple[Host, ...]
     licences: tuple[tuple[str, int], ...] = ()
     partitions: tuple[Partition, ...] = (Partition(),)
     windows: tuple[Window, ...] = ()
-    switches: tuple[tuple[int, int, int], ...] = ()
+    switches: tuple[tuple[int, frozenset[int]], ...] = ()
 
     def cores_of(self, host: int) -> list[int]:
         """The numbers of a host's cores."""
@@ -91,6 +99,11 @@ class Machine:
     def host_of(self, core: int) -> int:
         """The host that has this core."""
         return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
+
+
+def ranges(*switches: tuple[int, int, int]) -> tuple[tuple[int, frozenset[int]], ...]:
+    """Switches given as (level, first host, host after the last)."""
+    return tuple((level, frozenset(range(lo, hi))) for level, lo, hi in switches)
 
 
 #: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15 … minutes.
@@ -129,7 +142,7 @@ class Rules:
     ``order`` is a name in ``reference.orders.ORDERS`` or a key of (job, now). ``depth`` None: no bound. ``keep`` only with
     that. ``cost`` is what each pass takes. ``counts`` None: by what is asked. ``predictor`` None: jobs
     are planned with what is said of them. ``promises``: a job that runs is planned with its own end from the next pass on, but
-    for one that its user or a host will stop.
+    for one that its user or a host will stop. ``switch_wait``: how long a job waits for few switches, None: for ever.
     """
 
     order: str | Callable[[Job, int], float | int] = "fcfs"
@@ -145,6 +158,7 @@ class Rules:
     predictor: Predictor | None = None
     corrections: tuple[int, ...] = MINUTES
     promises: bool = False
+    switch_wait: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reference.allocation import ALLOCATORS, COUNTABLE
 from reference.machine import Job, Machine, Rules
@@ -43,6 +43,10 @@ def earliest(
     """The first slot from ``now`` on: room comes where a hold ends, or a window begins or ends."""
     instants = {now, *(hold.end for hold in holds)}
     instants |= {window.begin for window in machine.windows} | {window.end for window in machine.windows}
+    if job.any_from is not None:
+        # Whatever changes first once it accepts any switches.
+        changes = instants | {hold.begin for hold in holds}
+        instants |= set(sorted(instant for instant in changes if instant >= max(now, job.any_from))[:1])
     for begin in sorted(instant for instant in instants if instant >= now):
         slot = slot_at(job, begin, holds, down, machine, rules, counts)
         if slot is not None:
@@ -55,6 +59,8 @@ def slot_at(
 ) -> Slot | None:
     """The slot that begins at this very instant, if the job fits during all of [begin, begin + estimate)."""
     end = begin + job.estimate
+    if job.any_from is not None and begin >= job.any_from:
+        job = replace(job, limit=0)
     if counts:
         up = sum(host.cores for number, host in enumerate(machine.hosts) if number not in down)
         fits = all(job.cores <= up - sum(hold.n for hold in at) for at in _held_at(begin, end, holds))

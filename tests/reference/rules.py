@@ -150,6 +150,25 @@ class Static(Rule):
 
 
 @dataclass
+class Dealt(Rule):
+    """STATIC with chunks of one size that are dealt to the cores like cards."""
+
+    chunk: int
+    places = True
+
+    def begin(self, n: int, speeds: Sequence[Fraction], given: Given) -> None:
+        self.hands: list[list[range]] = [[] for _ in speeds]
+        for number, first in enumerate(range(0, n, self.chunk)):
+            self.hands[number % len(speeds)].append(range(first, min(first + self.chunk, n)))
+
+    def ask(self, asked: Asked) -> tuple[int, int | None]:
+        if not self.hands[asked.core]:
+            return 0, None
+        tasks = self.hands[asked.core].pop(0)
+        return len(tasks), tasks[0]
+
+
+@dataclass
 class Weighted(Rule):
     """WF, by the speeds as the loop begins."""
 
@@ -243,7 +262,7 @@ def rule_of(text: str) -> Rule:
     name, _, rest = text.partition(":")
     given = {key: _value(value) for key, value in (pair.split("=") for pair in rest.split(",") if pair)}
     if name == "static":
-        return Static(**given)
+        return Dealt(**given) if "chunk" in given else Static(**given)
     if name == "wf":
         return Weighted(**given)
     if name == "mfac":

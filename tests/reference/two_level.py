@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reference import application, batch, cluster
-from reference.drawing import filled, task_lengths, words
+from reference.drawing import at_speed_ns, kept, task_lengths, words
 from reference.machine import Host, Machine, Rules
 
 
@@ -87,7 +87,9 @@ def lengths_of_phases(
         elif variation == 0:
             parts.append([a_core / tasks_per_core] * (cores * tasks_per_core))
         else:
-            parts.append(filled("normal", stream, a_core / tasks_per_core, a_core * cores, cov=variation))
+            n, mean = cores * tasks_per_core, a_core / tasks_per_core
+            core_ns = at_speed_ns(slowest * (run_ns / 1e9), slowest) * (phase.share / whole) / steps
+            parts.append(kept("normal", stream, mean, n, a_core * cores, cores, core_ns, slowest, cov=variation))
     return [length for part in steps * parts for length in part], [len(part) for part in steps * parts]
 
 
@@ -102,6 +104,7 @@ def simulate(
     seed: int,
     slack: float,
     overhead: int,
+    draw: str = "work",
     wide: Wide | None = None,
 ) -> list[Done]:
     """Simulate jobs, in workload order, on cores of these speeds; ``recorded`` is no technique but the log's run times."""
@@ -111,7 +114,7 @@ def simulate(
         job = jobs[row]
         if technique == "recorded":
             return start + job.run
-        lengths = task_lengths(seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core)
+        lengths = task_lengths(seed, job.number, job.cores, job.run, min(core_speeds), variation, tasks_per_core, draw)
         speeds = [core_speeds[core] for core in cores]
         runs[row] = lengths, application.run(lengths, speeds, technique, start=start, overhead=overhead)
         return runs[row][1].end

@@ -322,15 +322,28 @@ def test_a_file_that_is_not_read_is_not_counted_as_one_that_can_be(cache: Path) 
 
 def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
     names = [f"kernels-{k:016x}" for k in range(5)] + ["kernels-of-mine"]
-    for k, name in enumerate(names):
+    for name in names:
         (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o700)
+    ours = {"a.code": store._MAGIC + b"x", "a.lock": b"", ".new-a.b-0a1b2c3d": b"x", f"replay-clock-{0:016x}": b"x"}
+    for name, content in ours.items():
+        (tmp_path / names[0] / name).write_bytes(content)
+    mine = {"my.code": b"x", "my.lock": b"x", "thesis.tex": b"x", "a/b": b"x"}
+    (tmp_path / names[1] / "a").mkdir()
+    for name, content in {**mine, **ours}.items():
+        (tmp_path / names[1] / name).write_bytes(content)
+    for k, name in enumerate(names):
         os.utime(tmp_path / name, (k, k))
     os.utime(tmp_path / "kernels-of-mine", (0, 0))
     program = f"import os; os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path)!r}\n"
     call(tmp_path, program + "from traces.kernels.store import why_unused; assert why_unused() is None")
     left = {path.name for path in tmp_path.iterdir()}
-    assert {"kernels-of-mine", *names[2:]} <= left
-    assert left.isdisjoint(names[:2])
+    assert {"kernels-of-mine", *names[1:]} <= left
+    assert names[0] not in left
+    kept = {
+        path.relative_to(tmp_path / names[1]).as_posix() for path in (tmp_path / names[1]).rglob("*") if path.is_file()
+    }
+    assert kept == set(mine)
 
 
 def test_what_a_killed_process_left_goes(cache: Path) -> None:

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
 from traces.base.errors import InputError, TwolevelError
+from traces.base.written_file import FullDiskError
 from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
@@ -302,7 +303,7 @@ def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-        with pytest.raises(TwolevelError, match="File is too large"):
+        with pytest.raises(FullDiskError, match=r"traces\.otf2: OTF2 could not write the trace: .*File is too large"):
             write_otf2(ledger(machine(1), jobs), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

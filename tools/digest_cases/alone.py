@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tools.digest_cases.case import PLUGINS, Case
+from tools.digest_cases.case import PLUGINS, Case, paper_draw
 
 __all__ = ["alone_cases"]
 
@@ -154,13 +154,17 @@ _INJECTED: dict[str, dict[str, Any]] = {
 }
 
 _COMMANDS: dict[str, str] = {
-    "run": "run sample --select first:60 --als gss --variation 0.25 --tasks --no-trace",
+    "run": "run sample --select first:60 --als gss --variation 0.25 --tasks --no-trace --lengths normal:draw=paper",
+    "work: run": "run sample --select first:60 --als gss --variation 0.25 --tasks --no-trace --tasks-per-core 4",
     "run with hosts": "run sample --select first:90 --backfill easy --failures mtbf:12h,mttr:1h,seed:7 --kill-at-walltime "
     "--als recorded --nodes --no-trace",
     "run with windows": "run sample --platform plain.toml --windows sample-windows.toml --als recorded --nodes --no-trace",
-    "loop": "loop --n 200 --lengths gamma:cov=0.5 --cores 6 --als fac --overhead 3000000",
+    "loop": "loop --n 200 --lengths gamma:cov=0.5,draw=paper --cores 6 --als fac --overhead 3000000",
+    "work: loop": "loop --n 200 --lengths gamma:cov=0.5 --cores 6 --als fac --overhead 3000000",
     "graph": "graph cholesky:tiles=5 --hosts 2 --cores 8 --als heft --network lv08",
-    "grid": "grid sample --select first:30 --bls fcfs,sjf --als recorded,static,fac --variation 0,0.25 --seeds 2 --workers 1",
+    "grid": "grid sample --select first:30 --bls fcfs,sjf --als recorded,static,fac --variation 0,0.25 --seeds 2 --workers 1 "
+    "--lengths normal:draw=paper",
+    "work: grid": "grid sample --select first:30 --als static,fac --variation 0.25 --seeds 2 --workers 1 --tasks-per-core 4",
 }
 
 _WORKLOADS: dict[str, dict[str, Any]] = {
@@ -198,7 +202,7 @@ def _lost() -> Iterator[Case]:
     ):
         for assignment in ("distributed", "master"):
             costs = {"assignment": assignment, "overhead_ns": 10**8, "latency_ns": 2 * 10**7, "hosts": 3}
-            loop = {"als": technique, "lengths": "gamma:cov=0.8", "steps": 2, "speeds": _LEAVING, **costs}
+            loop = {"als": technique, "lengths": "gamma:cov=0.8,draw=paper", "steps": 2, "speeds": _LEAVING, **costs}
             yield Case(f"loop: {technique} × lost × {assignment}", "loop", loop)
         lossy = {**_COSTLY, "order": "rank", "network": "cm02", "speeds": _GRAPH_LEAVING}
         graph = {"graph": "layered:tasks=150,ccr=0.2,cov=0.5", "als": technique, **lossy}
@@ -211,7 +215,9 @@ def alone_cases() -> Iterator[Case]:
     yield Case("chunks of all techniques", "chunks", {"n_tasks": 1000, "n_cores": 4, "seed": 6})
     yield Case("chunks of all techniques, odd", "chunks", {"n_tasks": 317, "n_cores": 7, "seed": 0})
     for name, given in _LOOPS.items():
-        yield Case(f"loop: {name}", "loop", given)
+        yield Case(f"loop: {name}", "loop", {**given, "lengths": paper_draw(given["lengths"])})
+    for name in ("fac", "wf weights", "af by a master", "python"):
+        yield Case(f"work: loop: {name}", "loop", _LOOPS[name])
     for name, given in _GRAPHS.items():
         yield Case(f"graph: {name}", "graph", given)
     for name, given in _INJECTED.items():

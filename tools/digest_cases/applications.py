@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tools.digest_cases.case import PLUGINS, Case, run
+from tools.digest_cases.case import PLUGINS, Case, run, run_of_paper
 
 __all__ = ["LENGTHS", "SPEEDS", "TECHNIQUES", "application_cases"]
 
@@ -110,23 +110,25 @@ _LEVEL: dict[str, Any] = {"workload": "level", "platform": "plain.toml", "tasks_
 def _loops() -> Iterator[Case]:
     for technique in TECHNIQUES:
         varied = {**_LEVEL, "als": technique, "variation": 0.3}
-        yield run(f"als {technique}", **varied)
+        yield run_of_paper(f"als {technique}", **varied)
         if ":" not in technique or technique.startswith((PLUGINS, "select")):
             changing = {"speeds": SPEEDS["late and lost" if technique < "g" else "product"]}
             costs = {"overhead_ns": 30_000_000, "level": {"latency_ns": 10_000_000, **changing}}
-            yield run(f"als {technique} × costs × speeds", **varied, **costs)
+            yield run_of_paper(f"als {technique} × costs × speeds", **varied, **costs)
     for lengths in LENGTHS:
         for technique in ("fac", "ss"):
-            yield run(f"lengths {lengths} × {technique}", **_LEVEL, als=technique, level={"lengths": lengths})
+            yield run_of_paper(f"lengths {lengths} × {technique}", **_LEVEL, als=technique, level={"lengths": lengths})
     for name, speeds in SPEEDS.items():
         for technique in ("awf-c", "gss", "static-steal"):
             given = {**_LEVEL, "platform": "mixed.toml", "als": technique, "variation": 0.2}
-            yield run(f"speeds {name} × {technique}", **given, level={"speeds": speeds})
+            yield run_of_paper(f"speeds {name} × {technique}", **given, level={"speeds": speeds})
     for name, costs in _COSTS.items():
         for technique in ("ss", "fac", "af", "bold", "select:ss,gss"):
-            yield run(f"{name} × {technique}", **{**_LEVEL, **costs}, als=technique, variation=0.5)
-    yield run("sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf")
-    yield run(
+            yield run_of_paper(f"{name} × {technique}", **{**_LEVEL, **costs}, als=technique, variation=0.5)
+    yield run_of_paper(
+        "sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf"
+    )
+    yield run_of_paper(
         "traced",
         **{**_LEVEL, "workload": "few"},
         als="fac",
@@ -139,9 +141,11 @@ def _programs() -> Iterator[Case]:
     for technique in ("fac", "awf-b", "select:static,gss"):
         for variation in (0.0, 0.3):
             given = {**_LEVEL, "als": technique, "variation": variation, "backfill": "easy"}
-            yield run(f"programs × {technique} × {variation}", **given, level={"applications": "programs.toml"})
+            yield run_of_paper(
+                f"programs × {technique} × {variation}", **given, level={"applications": "programs.toml"}
+            )
     changing = {"applications": "programs.toml", "speeds": SPEEDS["late and lost"], "latency_ns": 5_000_000}
-    yield run("programs × speeds × master", **_LEVEL, als="gss", level={**changing, "assignment": "master"})
+    yield run_of_paper("programs × speeds × master", **_LEVEL, als="gss", level={**changing, "assignment": "master"})
 
 
 def _graphs() -> Iterator[Case]:
@@ -153,16 +157,18 @@ def _graphs() -> Iterator[Case]:
             for topology in topologies if network == "lv08" else topologies[k % 5 : k % 5 + 1]:
                 title = f"{maps} × {network} × {topology}".replace(f"{PLUGINS}:", "plugins.py:")
                 level = {"applications": maps, "network": network}
-                yield run(title, **{**given, "platform": f"{topology}.toml"}, level=level)
+                yield run_of_paper(title, **{**given, "platform": f"{topology}.toml"}, level=level)
     for name, speeds in SPEEDS.items():
         level = {"applications": "graphs.toml", "network": "cm02", "speeds": speeds}
-        yield run(f"graphs × speeds {name}", **{**given, "platform": "star.toml"}, variation=0.2, level=level)
+        yield run_of_paper(f"graphs × speeds {name}", **{**given, "platform": "star.toml"}, variation=0.2, level=level)
     level = {"applications": "graphs.toml", "network": "lv08", "latency_ns": 2_000_000, "assignment": "master"}
     costly = {"overhead_ns": 10_000_000, "allocator": "worst-fit", "rules": {"kill_at_walltime": True}}
-    yield run("graphs × master × killed", **{**given, "platform": "fat-tree.toml", **costly}, level=level)
-    yield run("graphs traced", **{**given, "workload": "few", "platform": "star.toml"}, level=level, exports=["otf2"])
+    yield run_of_paper("graphs × master × killed", **{**given, "platform": "fat-tree.toml", **costly}, level=level)
+    yield run_of_paper(
+        "graphs traced", **{**given, "workload": "few", "platform": "star.toml"}, level=level, exports=["otf2"]
+    )
     for planner in ("heft", "peft", "min-min", "max-min", "critical-path", f"{PLUGINS}:FASTEST"):
-        yield run(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
+        yield run_of_paper(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
 
 
 #: What applications elsewhere are told and asked: everything that a message may hold.
@@ -183,7 +189,31 @@ def _couplings() -> Iterator[Case]:
     for name, given in _TOLD.items():
         for coupling in ("inline", "pool", "process"):
             told = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8, **given}
-            yield run(f"{name} by {coupling}", **told, coupling=coupling, workers=2 if coupling == "pool" else None)
+            yield run_of_paper(
+                f"{name} by {coupling}", **told, coupling=coupling, workers=2 if coupling == "pool" else None
+            )
+
+
+def _keeping_work() -> Iterator[Case]:
+    # The default draw: exactly P·K tasks, of the work of the job to the nanosecond.
+    for lengths in LENGTHS:
+        if not lengths.startswith(("equal", "increasing", "decreasing", "file", "mandelbrot")):
+            yield run(f"work: lengths {lengths} × gss", **_LEVEL, als="gss", level={"lengths": lengths})
+    for technique in ("static", "fac", "awf-c", "heft"):
+        yield run(f"work: als {technique}", **_LEVEL, als=technique, variation=0.3)
+    for per_core in (1, 8):
+        given = {**_LEVEL, "platform": "mixed.toml", "tasks_per_core": per_core, "seed": 2**64 - 1}
+        yield run(f"work: {per_core} per core", **given, als="ss", variation=1.5, level={"speeds": SPEEDS["noise"]})
+    for maps in ("work-programs.toml", "graphs.toml"):
+        given = {**_LEVEL, "platform": "star.toml"}
+        yield run(f"work: {maps}", **given, als="fac", variation=0.4, level={"applications": maps})
+    yield run("work: sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf")
+    told: dict[str, Any] = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8}
+    programs = {"level": {"applications": "work-programs.toml", "lengths": "gamma:cov=0.5"}}
+    for name, given in (("varied", _TOLD["varied"]), ("programs", _TOLD["programs"] | programs)):
+        for coupling in ("inline", "pool", "process"):
+            workers = 2 if coupling == "pool" else None
+            yield run(f"work: {name} by {coupling}", **told, **given, coupling=coupling, workers=workers)
 
 
 def application_cases() -> Iterator[Case]:
@@ -192,3 +222,4 @@ def application_cases() -> Iterator[Case]:
     yield from _programs()
     yield from _graphs()
     yield from _couplings()
+    yield from _keeping_work()

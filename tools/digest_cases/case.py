@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PLUGINS", "Case", "run"]
+__all__ = ["PLUGINS", "Case", "paper_draw", "run", "run_of_paper"]
 
 #: The file of the matrix's own plug-ins, as options name it before ``:NAME``.
 PLUGINS = str(Path(__file__).with_name("plugins.py"))
@@ -30,6 +30,20 @@ class Case:
     name: str
     kind: str
     given: Mapping[str, Any]
+
+
+def paper_draw(lengths: str) -> str:
+    """A distribution, as ``--lengths`` takes it, with the two-level paper's draw."""
+    spec = lengths or "normal"
+    return f"{spec}{',' if '=' in spec or spec.startswith('file:') else ':'}draw=paper"
+
+
+def run_of_paper(name: str, /, **given: Any) -> Case:
+    """As :func:`run`; its tasks are drawn as the two-level paper draws them."""
+    if given.get("als", "recorded") != "recorded":
+        level = given.get("level", {})
+        given["level"] = {**level, "lengths": paper_draw(level.get("lengths", ""))}
+    return run(name, **given)
 
 
 def run(name: str, /, **given: Any) -> Case:

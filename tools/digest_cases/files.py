@@ -132,7 +132,7 @@ steps = 3
 redraw = true
 phases = [
     { kind = "serial", share = 0.1 },
-    { kind = "loop", share = 0.7, als = "awf", lengths = "gamma:cov=1", tasks_per_core = 6 },
+    { kind = "loop", share = 0.7, als = "awf", lengths = "gamma:cov=1,draw=paper", tasks_per_core = 6 },
     { kind = "loop", share = 0.2, als = "static", lengths = "equal" },
 ]
 
@@ -140,13 +140,13 @@ phases = [
 name = "sweep"
 match = { application = [1, 3] }
 als = "gss"
-lengths = "lognormal:cov=2"
+lengths = "lognormal:cov=2,draw=paper"
 tasks = 150
 
 [[application]]
 name = "irregular"
 match = { share = 0.5 }
-lengths = "exponential"
+lengths = "exponential:draw=paper"
 tasks_per_core = 5
 steps = 2
 
@@ -352,6 +352,7 @@ def files() -> dict[str, str]:
         "dragonfly.toml": _network(dragonfly),
         "priority.toml": _PRIORITY,
         "programs.toml": _PROGRAMS,
+        "work-programs.toml": _PROGRAMS.replace(",draw=paper", "").replace(":draw=paper", ""),
         "graphs.toml": _GRAPHS,
         "other-graphs.toml": _OTHER_GRAPHS,
         "requests.csv": _requests(),

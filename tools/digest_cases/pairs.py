@@ -8,7 +8,7 @@ from typing import Any
 
 from tools.digest_cases.applications import LENGTHS, SPEEDS, TECHNIQUES
 from tools.digest_cases.batch import BACKFILLING, POLICIES
-from tools.digest_cases.case import PLUGINS, Case, run
+from tools.digest_cases.case import PLUGINS, Case, run_of_paper
 
 __all__ = ["pair_cases"]
 
@@ -102,4 +102,4 @@ def pair_cases() -> Iterator[Case]:
                 )
             given["select"] = "first:45"
         title = " × ".join(words).replace(f"{PLUGINS}:", "plugins.py:")
-        yield run(f"pair {number}: {title}", **given)
+        yield run_of_paper(f"pair {number}: {title}", **given)

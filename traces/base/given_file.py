@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
+import lzma
 import os
 import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from traces.base.compressed import Truncated, compression_of
 from traces.base.errors import InputError, did_you_mean
 
 __all__ = ["GivenFile", "near_files", "read_csv", "read_given", "read_text"]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 #: What may stand in place of a file, by its kind.
 _WORDS = {"workload file": ("sample",)}
@@ -25,7 +24,7 @@ _COMPARED = 2000
 
 
 class GivenFile:
-    """A file that is read from its beginning on, never as a whole; unpacked if its first bytes are gzip's.
+    """A file that is read from its beginning on, never as a whole; unpacked if its first bytes say that it is compressed.
 
     ``with GivenFile(path, kind) as file: file.readinto(buffer)``.
 
@@ -39,17 +38,17 @@ class GivenFile:
     Raises
     ------
     InputError
-        If it is missing, a directory or not readable, here or in ``readinto``; or a gzip that is truncated or damaged.
+        If it is missing, a directory or not readable, here or in ``readinto``; or compressed, and truncated or damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
         self._source, self._kind = _name(path, kind), kind
         try:
             self._file = open(self._source, "rb")  # noqa: SIM115  # closed by __exit__
-            packed = self._file.peek(2)[:2] == _GZIP_MAGIC
+            self._packed = compression_of(self._file.peek(8))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise _unreadable(self._source, error, kind) from None
-        self._text = gzip.GzipFile(fileobj=self._file, mode="rb") if packed else self._file
+        self._text = self._file if self._packed is None else self._packed.opened(self._file)
 
     def __enter__(self) -> GivenFile:
         return self
@@ -60,13 +59,14 @@ class GivenFile:
     def readinto(self, buffer: memoryview) -> int:
         """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
         try:
-            return self._text.readinto(buffer)
-        except EOFError:
-            raise InputError(f"{self._source}: the gzip file is truncated") from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{self._source}: the gzip file is damaged: {error}") from None
-        except OSError as error:
-            raise _unreadable(self._source, error, self._kind) from None
+            return int(self._text.readinto(buffer))
+        except (EOFError, Truncated):
+            assert self._packed is not None
+            raise InputError(f"{self._source}: the {self._packed.name} file is truncated") from None
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            if self._packed is None or getattr(error, "errno", None) is not None:
+                raise _unreadable(self._source, error, self._kind) from None
+            raise InputError(f"{self._source}: the {self._packed.name} file is damaged: {error}") from None
 
 
 def _name(path: str | os.PathLike[str], kind: str) -> str:
@@ -76,7 +76,7 @@ def _name(path: str | os.PathLike[str], kind: str) -> str:
     return source
 
 
-def _unreadable(source: str, error: OSError | ValueError, kind: str) -> InputError:
+def _unreadable(source: str, error: Exception, kind: str) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError(f"{source}: no such file{near_files(source, _WORDS.get(kind, ()))}")
     if isinstance(error, IsADirectoryError):

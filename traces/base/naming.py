@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from traces.base.errors import InputError, blamed_on, one_of, shown
+from traces.base.ranges import parse_real, parse_whole
 from traces.base.time import Seconds, parse_duration_ns, time_in
 
 __all__ = ["is_number", "split_names", "split_parameters", "with_parameters"]
@@ -20,9 +22,9 @@ _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def is_number(text: str) -> bool:
-    """Whether Python takes the text for a number."""
+    """Whether the text is a number (:func:`traces.base.ranges.parse_real`)."""
     try:
-        float(text)
+        parse_real(text)
     except ValueError:
         return False
     return True
@@ -60,7 +62,7 @@ def split_parameters(name: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (name, "")
 
 
-def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
+def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
     """The plug-in with other parameters.
 
     Parameters
@@ -75,6 +77,8 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
         For errors.
     kind : str
         What it is, for errors, as ``batch policy``.
+    shared : iterable of str
+        Parameters that all of its kind have, which are not in the text; for errors.
 
     Raises
     ------
@@ -90,10 +94,10 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals:
             raise InputError(f"{where}: {shown(part)} is not a parameter; allowed: key=value, separated by commas")
-        if not known:
+        if not known and not shared:
             raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
         if key not in known:
-            raise one_of(f"parameter of {kind} {name}", key, known, where)
+            raise one_of(f"parameter of {kind} {name}", key, [*known, *shared], where)
         of, expected = known[key]
         if of in given:
             raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
@@ -142,7 +146,8 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
             raise InputError(f"{where}: empty; allowed: a text")
         return text
     try:
-        number = time_in("s", text, where) if expected is Seconds else int(text, 10) if expected is int else float(text)
+        read: Callable[[str], float] = parse_whole if expected is int else parse_real
+        number = time_in("s", text, where) if expected is Seconds else read(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):

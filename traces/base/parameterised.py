@@ -11,7 +11,7 @@ from traces.base.errors import InputError
 from traces.base.naming import split_parameters, with_parameters
 from traces.base.plugins import resolve
 
-__all__ = ["at_its_place", "parameterised"]
+__all__ = ["at_its_place", "parameterised", "without_parameter"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,47 @@ def at_its_place(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
+def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:
+    """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``.
+
+    Parameters
+    ----------
+    spec : str
+    key : str
+        The parameter.
+    where : str
+        For errors.
+    noun : str
+        What the spec names, for errors.
+
+    Returns
+    -------
+    rest : str
+        The spec without this parameter.
+    value : str or None
+        What it is given; None: it is not given.
+
+    Raises
+    ------
+    InputError
+        If it is given twice.
+    """
+    match = _FILE.fullmatch(spec)
+    name, text = (f"file:{match[1]}", match[2][1:]) if match else split_parameters(spec)
+    rest, values = [], []
+    for part in text.split(","):
+        word, _, value = part.partition("=")
+        if word.strip() == key:
+            values.append(value.strip())
+        else:
+            rest.append(part)
+    if not values:
+        return spec, None
+    if len(values) > 1:
+        raise InputError(f"{where}: parameter {key} of {noun} {name} is given twice")
+    return f"{name}{',' if match else ':'}{','.join(rest)}" if rest else name, values[0]
+
+
 def parameterised(
     kind: str,
     spec: str,
@@ -42,6 +83,7 @@ def parameterised(
     made: type[Any],
     noun: str,
     also: tuple[str, ...] = (),
+    shared: tuple[str, ...] = (),
 ) -> tuple[T, bool]:
     """What is written as ``spec``, and whether it is one of ours.
 
@@ -57,6 +99,8 @@ def parameterised(
         What a plug-in makes in the end; one that is that already has no parameters.
     noun : str
         What it is, in errors about its parameters.
+    shared
+        As of :func:`traces.base.naming.with_parameters`.
 
     Raises
     ------
@@ -67,9 +111,9 @@ def parameterised(
     """
     if match := _FILE.fullmatch(spec):
         named = from_file(match[1])
-        return (with_parameters(named, match[2][1:], where, noun) if match[2] else named), True
+        return (with_parameters(named, match[2][1:], where, noun, shared) if match[2] else named), True
     plain, text = split_parameters(spec)
     found = resolve(kind, plain, builtin, group, expected, where, also=also)
     if text and isinstance(found, made):
         raise InputError(f"{where}: {spec}: {getattr(found, 'name', plain)} has no parameters")
-    return (with_parameters(found, text, where, noun) if text else found), plain in builtin
+    return (with_parameters(found, text, where, noun, shared) if text else found), plain in builtin

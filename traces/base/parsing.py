@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from traces.base.errors import InputError, TwolevelError
+from traces.base.errors import InputError, TwolevelError, shown_name
 
 __all__ = ["parse_json", "parsing"]
 
@@ -64,7 +64,7 @@ def _short(said: str) -> str:
 
 
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
-    """The content of a JSON text, without NaN and infinities.
+    """The content of a JSON text, without NaN and infinities, and with every key of an object once.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
     Raises
     ------
     InputError
-        If it is none, or has texts that cannot be written again.
+        If it is none, an object has a key twice, or it has texts that cannot be written again.
     """
     with parsing("JSON", source):
-        content = json.loads(text, **{"parse_constant": _constant, **how})
+        content = json.loads(text, **{"parse_constant": _constant, "object_pairs_hook": _object, **how})
         written = text if isinstance(text, str) else text.decode("ascii", "ignore")
         if _HALF_CHARACTER.search(written):
             _check_texts(content)
@@ -89,6 +89,16 @@ def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
 
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python would keep the last value of a key and say nothing.
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"{shown_name(again)}: given twice")
+    return found
 
 
 def _check_texts(content: Any) -> None:

@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Integral, Real
 
 from traces.base.errors import InputError, shown
 
-__all__ = ["real", "whole"]
+__all__ = ["parse_real", "parse_whole", "real", "whole"]
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+
+
+def parse_whole(text: str) -> int:
+    """Return the whole number that a text is: an optional sign and digits 0 to 9.
+
+    Use this in place of ``int`` for a text that a user wrote. Python also takes underscores (``900_2`` is 9002),
+    spaces around the number and the digits of other scripts.
+
+    Raises
+    ------
+    ValueError
+        If the text is anything else, or has more digits than Python converts.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_real(text: str) -> float:
+    """Return the number that a text is: an optional sign, digits 0 to 9, perhaps a point and an exponent.
+
+    Use this in place of ``float`` for a text that a user wrote, as :func:`parse_whole`. ``inf`` and ``nan`` are taken:
+    the check of the range refuses them where they are not allowed.
+
+    Raises
+    ------
+    ValueError
+        If the text is anything else.
+    """
+    if not _REAL.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
 
 
 def whole(where: str, value: object, lowest: int, highest: int) -> int:

@@ -12,6 +12,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real, parse_whole
 from traces.compiled import compiled
 
 __all__ = [
@@ -88,11 +89,11 @@ def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
     InputError
         If it is none.
     """
-    kind = int if whole else float
+    kind, read = (int, parse_whole) if whole else (float, parse_real)
     try:
         ns = _exact_ns(text, unit)
         if ns is None:
-            return kind(text)
+            return read(text)
         exact = ns / _UNITS_NS[unit]
         if kind(exact) == exact or not whole:
             return kind(exact)

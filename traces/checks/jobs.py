@@ -40,9 +40,10 @@ def _check_times(jobs: JobRecords) -> None:
     for wrong, what in (
         # A job that is withdrawn before it could be eligible never was: -1.
         (
-            (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.submit_ns),
-            "is eligible before its submission",
+            (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.begin_ns),
+            "is eligible before its submission, or before it may be",
         ),
+        (jobs.begin_ns < jobs.submit_ns, "may be eligible before its submission"),
         (started & (jobs.start_ns < jobs.submit_ns), "starts before its submission"),
         (started & (jobs.start_ns < jobs.eligible_ns), "starts before it is eligible"),
         (started & (jobs.end_ns < jobs.start_ns), "ends before it starts"),

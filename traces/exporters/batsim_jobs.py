@@ -6,8 +6,9 @@ over execution time. What there is no value for is empty, as Batsim has it.
 ===================== ===============================================================================================
 column                here
 ===================== ===============================================================================================
-``job_id``            the job's number; of a later attempt ``12#1``, as a job that was submitted again
-``workload_name``     ``w0``
+``job_id``            the job's number, or where its log has an id as ``a!12``, what follows the ``!``; of a later attempt
+                      ``12#1``, as a job that was submitted again
+``workload_name``     ``w0``, or what stands before the ``!``
 ``profile``           ``application`` with an application level, ``delay`` without
 ``submission_time``   the submit; of a later attempt the instant at which the one before was cut
 ``requested_time``    the estimate
@@ -27,8 +28,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
+from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 
@@ -78,26 +79,30 @@ def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()
     submits[jobs.attempt > 0] = jobs.eligible_ns[jobs.attempt > 0]
+    submits[jobs.attempt == 0] = jobs.begin_ns[jobs.attempt == 0]
     columns = (jobs.job_id, jobs.attempt, submits, jobs.start_ns, jobs.end_ns, jobs.estimate_ns, jobs.cores)
     rows = zip(*(column.tolist() for column in (*columns, jobs.state, jobs.chunks)), strict=True)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="ascii", newline="\n") as file:
-            file.write(",".join(COLUMNS) + "\n")
-            for row, values in enumerate(rows):
-                file.write(_line(values, intervals_text(jobs.allocation(row))) + "\n")
-    except FileExistsError:
-        raise InputError(f"{path} exists already") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with fresh(path) as file:
+        file.write((",".join(COLUMNS) + "\n").encode("ascii"))
+        for row, values in enumerate(rows):
+            line = _line(values, intervals_text(jobs.allocation(row)), ledger.ids.get(values[0], ""))
+            file.write((line + "\n").encode("utf-8"))
     return path
 
 
-def _line(values: tuple[int, ...], held: str) -> str:
+def _line(values: tuple[int, ...], held: str, said: str) -> str:
     number, attempt, submit, start, end, estimate, cores, state, chunks = values
-    name = f"{number}#{attempt}" if attempt else f"{number}"
+    origin, mark, own = (said or f"{number}").rpartition("!")
+    name = f"{own}#{attempt}" if attempt else own
     done = STATES[state]
-    first = (name, "w0", "application" if chunks else "delay", _seconds(submit), f"{cores}", _seconds(estimate))
+    first = (
+        _quoted(name),
+        _quoted(origin) if mark else "w0",
+        "application" if chunks else "delay",
+        _seconds(submit),
+        f"{cores}",
+        _seconds(estimate),
+    )
     if start < 0:
         return ",".join((*first, "0", "REJECTED", "", "", "", "", "", "", "", "", '""'))
     run, turnaround = end - start, end - submit
@@ -105,6 +110,10 @@ def _line(values: tuple[int, ...], held: str) -> str:
     ended = ("1" if done == "completed" else "0", _FINAL[done])
     times = (_seconds(start), _seconds(run), _seconds(end), _seconds(start - submit), _seconds(turnaround))
     return ",".join((*first, *ended, *times, stretch, held, "-1", '""'))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
 
 
 def _seconds(ns: int) -> str:

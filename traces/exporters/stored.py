@@ -25,7 +25,7 @@ def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     Parameters
     ----------
     jobs : mapping of str to column
-        ``traces.tables.JOB_COLUMNS``.
+        ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if it is there.
     machine : Machine
         The hosts that it ran on.
 
@@ -34,7 +34,8 @@ def stored_ledger(jobs: Mapping[str, Any], machine: Machine) -> Ledger:
     InputError
         If an allocation, a state or a reason of a start is none, or a core is not the machine's.
     """
-    numbers = {name: np.array(jobs[name], np.int64) for name in (*_PLAIN, *_LATER)}
+    names = (*_PLAIN, *_LATER, *(["begin_ns"] if "begin_ns" in jobs else []))
+    numbers = {name: np.array(jobs[name], np.int64) for name in names}
     reals = {name: np.array(jobs[name], np.float64) for name in _REAL}
     first, lo, hi = parse_texts(list(jobs["allocation"]), "allocation")
     if len(hi) and int(hi.max()) > machine.n_cores:

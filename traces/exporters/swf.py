@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.base.errors import InputError
+from traces.exporters.shown.written import fresh
 from traces.exporters.swf_lines import STATUS, swf_lines
 from traces.ledger import STATES, Ledger
 
@@ -53,14 +53,8 @@ def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
         *(f"MaxNodes: {machine.n_hosts}", f"MaxProcs: {machine.n_cores}"),
         "Note: jobs of a simulation",
     ]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write("".join(f"; {' '.join(line.split())}\n" for line in header).encode())
-            for block in swf_lines(columns):
-                file.write(block)
-    except FileExistsError:
-        raise InputError(f"{path} exists already") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with fresh(path) as file:
+        file.write("".join(f"; {' '.join(line.split())}\n" for line in header).encode())
+        for block in swf_lines(columns):
+            file.write(block)
     return path

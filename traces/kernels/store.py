@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import struct
 import tempfile
@@ -40,6 +39,9 @@ _OWN = "twolevel"
 
 # What a folder for a version is called: no other is ours to remove.
 _VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
+
+#: What else is in it: files of a process that was killed, and the parts in C of a replay.
+_MADE = re.compile(r"\.new-[\w.-]+-[a-z0-9_]{8}|replay-[a-z]+-[0-9a-f]{16}")
 
 #: How many folders of other versions are kept when a new one is made.
 _OLD = 3
@@ -177,7 +179,28 @@ def _drop_old(folder: Path) -> None:
         folders = (one for one in folder.parent.glob("kernels-*") if _VERSION.fullmatch(one.name))
         old = sorted(folders, key=lambda one: one.stat().st_mtime)
         for one in old[: -1 - _OLD]:
-            shutil.rmtree(one, ignore_errors=True)
+            _remove(one)
+
+
+def _remove(folder: Path) -> None:
+    # Only the files of a store: the name alone does not say that the rest of a folder is ours.
+    if folder.is_symlink() or not _private(folder.stat()):
+        return
+    for path in folder.iterdir():
+        if _is_ours(path):
+            path.unlink()
+    folder.rmdir()
+
+
+def _is_ours(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    if path.suffix == ".lock":
+        return path.stat().st_size == 0
+    if path.suffix == ".code":
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    return _MADE.fullmatch(path.name) is not None
 
 
 def _path(unit: str) -> Path:

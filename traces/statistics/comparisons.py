@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import Paired, paired
@@ -17,7 +18,18 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_one_base", "combination_columns", "finished", "metric_values", "option_columns", "paired_comparisons"]
+__all__ = [
+    "WINDOW_BEGIN",
+    "check_one_base",
+    "combination_columns",
+    "finished",
+    "metric_values",
+    "option_columns",
+    "paired_comparisons",
+]
+
+#: The column behind the seed where each seed is a window of a log: the instant of the log at which the window begins (ns).
+WINDOW_BEGIN = "window_begin_ns"
 
 #: Columns of a comparison that are not called as in :class:`traces.statistics.Paired`.
 _NAMES = {"n": "seeds", "mean_other": "mean_value"}
@@ -165,7 +177,7 @@ def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) 
         if value == base or str(value) == str(base):
             return value
     try:
-        number = float(str(base))
+        number = parse_real(str(base))
     except ValueError:
         number = float("nan")
     for value in values:

@@ -91,7 +91,7 @@ def timeline_text(tables: TimelineTables) -> str:
         "job_id": job_id,
         "attempt": attempt,
         "submit": submit - base,
-        "eligible_after": eligible - submit,
+        "eligible_after": np.where(eligible < 0, 0, eligible - submit),  # 0 also if it never was
         "wait": np.where(started, start - eligible, 0),
         "run": np.where(started, end - start, 0),
         "started": started.astype(np.int64),

@@ -15,6 +15,7 @@ from als.graphs.readers.dot import read_dot
 from als.graphs.readers.graphml import read_graphml
 from als.graphs.readers.wfformat import read_wfformat
 from als.graphs.task_graph import TaskGraph
+from traces.base.compressed import without_ending
 from traces.base.errors import InputError, one_of
 from traces.base.given_file import GivenFile
 from traces.base.memory import free_memory_bytes
@@ -56,7 +57,7 @@ def read_graph(
     Parameters
     ----------
     path : path
-        The file, plain or gzipped.
+        The file, plain or compressed.
     format : str
         What it must be, one of :data:`READERS`; empty: what its text looks like.
     core_gflops : float
@@ -127,7 +128,7 @@ def _checked_format(source: str, data: bytes, asked: str) -> str:
 
 
 def _unpacked(source: str) -> PurePath:
-    return PurePath(source[:-3] if source.lower().endswith(".gz") else source)
+    return PurePath(without_ending(source))
 
 
 def _ending(source: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from als.graphs.task_graph import MAX_EDGES, TaskGraph, check_name
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real
 from traces.base.shared_options import CORE_GFLOPS as MEASURED
 
 __all__ = ["CORE_GFLOPS", "GraphRows", "Reader", "text_of"]
@@ -138,9 +139,9 @@ class GraphRows:
             If it is none.
         """
         number = math.nan
-        if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii() and "_" not in value:
+        if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii():
             try:
-                number = float(value)
+                number = parse_real(value.strip())
             except ValueError:
                 raise self.error(place, f"{what}: {shown(value)} is not a number; allowed: at least 0") from None
         elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -4,10 +4,14 @@
 field and of LB4OMP. ``round=ceil``: ⌈N/P⌉ tasks until none are left, as DLS4LB and LoopSim have it; the last block is
 shorter, and there may be cores without one.
 
-A core that has had its block gets nothing more, unless all blocks were given and tasks came back from a core that was
-lost: of them it gets ⌈R/P⌉.
+``chunk=K``: chunks of K tasks, dealt to the cores in turn, as OpenMP's ``schedule(static, K)`` does: chunk i belongs to core
+i mod P, whenever that core asks for it.
 
-Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB.
+Without ``chunk``, a core that has had its block gets nothing more, unless all blocks were given and tasks came back from a
+core that was lost: of them it gets ⌈R/P⌉.
+
+Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB; ``chunk`` as the OpenMP API specification 5.2, section
+11.5.3.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import chosen
+from als.techniques.contract import FIRST, Technique, technique_kernel
+from als.techniques.parameter_checks import chosen, count
+from traces.base.errors import InputError
 
 __all__ = ["STATIC", "StaticParameters"]
 
@@ -42,18 +47,62 @@ def _next_chunk(
     return (remaining + n_cores - 1) // n_cores if request >= blocks else 0
 
 
+@technique_kernel
+def _next_dealt(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    """The next of the core's own chunks; see the module."""
+    # memo[core]: how many of its chunks the core has received.
+    size = int(params[0])
+    rounds, in_round = n_tasks // (size * n_cores), n_tasks % (size * n_cores)
+    if memo[core] >= rounds + (1 if core * size < in_round else 0):
+        return 0
+    first = (int(memo[core]) * n_cores + core) * size
+    memo[core] += 1.0
+    facts[FIRST] = first
+    return min(size, n_tasks - first)
+
+
 @dataclass(frozen=True)
 class StaticParameters:
-    """``round``: ``block`` or ``ceil``."""
+    """Parameters of static.
+
+    Attributes
+    ----------
+    round : str
+        How N/P is rounded: ``block`` or ``ceil``.
+    chunk : int or None
+        Tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or both are given; the message names the technique and the parameter.
+    """
 
     name: ClassVar[str] = "static"
     round: str = "block"
+    chunk: int | None = None
 
     def __post_init__(self) -> None:
         chosen(self.name, "round", self.round, _ROUNDS)
+        count(self.name, "chunk", self.chunk)
+        if self.chunk is not None and self.round != "block":
+            raise InputError(f"technique {self.name}: round={self.round} applies to blocks, not to chunk={self.chunk}")
 
     def technique(self) -> Technique:
         """STATIC with these parameters."""
+        if self.chunk is not None:
+            return Technique(
+                self.name,
+                _next_dealt,
+                memo_per_core=1,
+                source="OpenMP API specification 5.2, section 11.5.3",
+                # No loop has 2**40 tasks; with that bound the products above fit into 64 bits.
+                params=(float(min(self.chunk, 2**40)),),
+                places=True,
+                parameters=self,
+            )
         return Technique(
             self.name,
             _next_chunk,

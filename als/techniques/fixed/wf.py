@@ -27,6 +27,7 @@ from als.techniques.arithmetic import ceiling, clamped, flooring
 from als.techniques.contract import Technique, technique_kernel
 from als.techniques.parameter_checks import chosen
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real
 
 __all__ = ["WF", "WfParameters"]
 
@@ -72,7 +73,7 @@ class WfParameters:
         weights = []
         for word in self.weights.split("/"):
             try:
-                weight = float(word)
+                weight = parse_real(word.strip())
             except ValueError:
                 weight = math.nan
             if not 0 <= weight < math.inf:

@@ -21,7 +21,7 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
     clock, sizes, jobs = state.clock, state.sizes, state.jobs
     for k in range(state.arrivals.size):
         job = state.arrivals[k]
-        if jobs[b.SUBMIT, job] > clock[b.NOW]:
+        if jobs[b.BEGIN, job] > clock[b.NOW]:
             break
         if jobs[b.PRESET, job] == 0 or jobs[b.STATE, job] >= 0:
             continue

@@ -26,7 +26,7 @@ from bls.machine.platform import MAX_CORES, from_keys
 from bls.policies.multifactor.tree import Account, AccountTree, User
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_text
-from traces.base.ranges import real, whole
+from traces.base.ranges import parse_real, parse_whole, real, whole
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
 from traces.base.toml import check_keys, list_of_tables, parse_toml
 
@@ -261,7 +261,7 @@ def _value(key: str, text: str) -> Any:
     if key in _DURATIONS or key in ("algorithm", "others"):
         return text
     try:
-        return int(text) if text.lstrip("-").isdecimal() else float(text)
+        return parse_whole(text) if text.lstrip("-").isdecimal() else parse_real(text)
     except ValueError:
         return text
 

@@ -46,7 +46,7 @@ __all__ = ["METHODS", "generate_like"]
 METHODS = METHOD.choices
 
 # Columns of what happened to a job, or between jobs, in the log.
-_LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status")
+_LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status", "begin_ns")
 
 
 def generate_like(

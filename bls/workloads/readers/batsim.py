@@ -1,12 +1,13 @@
-"""Reads the JSON workloads of Batsim, plain or gzipped.
+"""Reads the JSON workloads of Batsim, plain or compressed.
 
 Every entry of ``jobs`` is a job or a reject; its number as a line is its place there, from 1.
 
 ========== ======================================================================================================
 key        here
 ========== ======================================================================================================
-id         ``job_id``: a whole number, or a word, of which what stands before ``!`` is left out. If any is no whole
-           number, all jobs are numbered from 1 in order of their first appearance
+id         ``job_id``: a whole number, perhaps after the name of a workload, as ``w0!17``. If any id has another form, or
+           two workloads of the file have the same number, all jobs are numbered from 1 in order of their first
+           appearance. Ids that are more than the number are kept as ``ids``, and are the ``name`` in tables
 subtime    ``submit_ns``
 res        ``cores``: Batsim's resources are hosts, each of them here one core
 walltime   ``estimate_ns``; the run time where there is none (or -1)
@@ -37,6 +38,7 @@ doi:10.1007/978-3-319-61756-5_10.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -56,6 +58,7 @@ _DELAYS = frozenset(("delay", "DelayProfile"))
 _SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialCompositionProfile"))
 _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
+_LONGEST_WORD = 100
 
 #: The longest text; of JSON all is in memory at once, several times.
 MAX_TEXT_BYTES = 1 << 28
@@ -67,7 +70,7 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     Parameters
     ----------
     path : path
-        The file, plain or gzipped.
+        The file, plain or compressed.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     data = _parsed(path, source)
     jobs, profiles = data["jobs"], data["profiles"]
     ids = [_identity(job) for job in jobs]
-    plain = all(name is None or _is_plain(name) for name in ids)
+    plain = _plain_numbers(ids)
     numbers, users = Names(), Names()
     run_times = _RunTimes(profiles, source)
     rows = JobRows(source)
@@ -90,19 +93,25 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
     for place, (job, name) in enumerate(zip(jobs, ids, strict=True), start=1):
         submit, cores, limit = _asked(job)
         if name is None or submit is None or cores is None or limit is None:
-            rows.count(MALFORMED)
+            wrong = {"id": name, "subtime": submit, "res": cores, "walltime": limit}
+            key = next(key for key, value in wrong.items() if value is None)
+            rows.count(MALFORMED, place, key, _word(job, key))
             continue
         run = run_times.of(job.get("profile"))
         if isinstance(run, str):
-            rows.count(run)
+            rows.count(run, place, "profile", _word(job, "profile"))
         elif run <= 0 or cores == 0:
-            rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS)
+            key = "profile" if run <= 0 else "res"
+            rows.count(NO_RUN_TIME if run <= 0 else NO_PROCESSORS, place, key, _word(job, key))
         else:
             rows.count("")
-            job_id = int(name) if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
+            job_id = plain[name] if plain else numbers.known.setdefault(name, len(numbers.known) + 1)
+            rows.ids.setdefault(job_id, name)
             user = job.get("user")
             known = isinstance(user, str | int) and not isinstance(user, bool)
             rows.add(job_id, submit, run, cores, limit or run, place, user=users.number(f"{user}") if known else -1)
+    if all(name == f"{job_id}" for job_id, name in rows.ids.items()):
+        rows.ids.clear()  # they say nothing that the numbers do not
     return rows.workload()
 
 
@@ -132,20 +141,35 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
     return data
 
 
+def _word(job: Any, key: str) -> str:
+    # What a job has under a key, for people: shortened where it is long.
+    value = job.get(key, "") if isinstance(job, dict) else job
+    return value[:_LONGEST_WORD] if isinstance(value, str) else repr(value)[:_LONGEST_WORD]
+
+
 def _identity(job: Any) -> str | None:
-    """What a job is called, without the workload's name; None if it has no name."""
+    """The id of a job as a text; None if it has none."""
     name = job.get("id") if isinstance(job, dict) else None
     if isinstance(name, bool) or not isinstance(name, str | int):
         return None
     try:
-        return str(name).rpartition("!")[2] or None
+        return str(name) if str(name).rpartition("!")[2] else None
     except ValueError:  # Python refuses to write a number of thousands of digits
         return None
 
 
-def _is_plain(name: str) -> bool:
-    # "07" is another name than "7".
-    return name.isascii() and name.isdigit() and len(name) < 20 and int(name) <= MAX_NS and str(int(name)) == name
+def _plain_numbers(ids: Iterable[str | None]) -> dict[str, int]:
+    """The number of each id, without the workload's name; empty if an id has none, or two ids have the same one."""
+    found = {}
+    for name in dict.fromkeys(ids):
+        if name is not None:
+            number = name.rpartition("!")[2]
+            if not (number.isascii() and number.isdigit() and len(number) < 20 and int(number) <= MAX_NS):
+                return {}
+            if str(int(number)) != number:  # "07" is another name than "7"
+                return {}
+            found[name] = int(number)
+    return found if len(set(found.values())) == len(found) else {}
 
 
 def _seconds(value: Any) -> int | None:

@@ -1,7 +1,7 @@
 """Decimal numbers of a text file, read exactly: kernels over the file's bytes, for readers of long logs.
 
-A number is an optional sign, digits, and optionally a point among or beside them; an exponent, ``nan`` and ``inf`` are
-none.
+A number is an optional sign, digits, optionally a point among or next to them, and optionally an exponent, as numpy writes
+it (``3.600000000000000000e+03``); ``nan`` and ``inf`` are none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ NONE = -_MAX - 1
 
 # So many digits are never beyond 2**62.
 _SHORT = 18
+
+# An exponent that is farther from 0 stands for any of these: the number is beyond 2**62, or below every decimal that counts.
+_FAR = 100_000
 
 # What follows the ninth decimal of a number: nothing, less than half a unit of it, exactly half, more.
 _NOTHING, _BELOW_HALF, _HALF, _ABOVE_HALF = 0, 1, 2, 3
@@ -58,30 +61,16 @@ def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
     if digits > 0 and (at == stop or blank(int(text[at]))):
         return sign, whole, 0, _NOTHING, at
 
+    # Where the mantissa ends, how many of its digits stand before the point, and the exponent.
     at = first
-    sign, whole, nano, rest = 1, 0, 0, _NOTHING
-    digits, decimals, point, good = 0, 0, False, True
-    while at < stop:
+    sign, before, digits, exponent, point, good = 1, 0, 0, 0, False, True
+    while at < stop and not blank(int(text[at])):
         byte = int(text[at])
-        if blank(byte):
+        if byte == 101 or byte == 69:  # e, E
             break
         if 48 <= byte <= 57:
-            digit = byte - 48
             digits += 1
-            if not point:
-                whole = whole * 10 + digit if whole <= (_MAX - digit) // 10 else _MAX + 1
-            elif decimals < 9:
-                nano = nano * 10 + digit
-                decimals += 1
-            elif decimals == 9:
-                decimals += 1
-                if digit > 0:
-                    rest = _BELOW_HALF if digit < 5 else (_HALF if digit == 5 else _ABOVE_HALF)
-            elif digit > 0:
-                if rest == _NOTHING:
-                    rest = _BELOW_HALF
-                elif rest == _HALF:
-                    rest = _ABOVE_HALF
+            before += not point
         elif byte == 46 and not point:  # .
             point = True
         elif byte == 45 and at == first:  # -
@@ -89,10 +78,48 @@ def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
         elif byte != 43 or at != first:  # +
             good = False
         at += 1
-    for _ in range(decimals, 9):
-        nano *= 10
+    end = at
+    if at < stop and not blank(int(text[at])):
+        at += 1
+        down = at < stop and int(text[at]) == 45
+        if at < stop and (int(text[at]) == 45 or int(text[at]) == 43):
+            at += 1
+        good = good and at < stop and not blank(int(text[at]))
+        while at < stop and not blank(int(text[at])):
+            byte = int(text[at])
+            if 48 <= byte <= 57:
+                exponent = min(_FAR, exponent * 10 + byte - 48)
+            else:
+                good = False
+            at += 1
+        exponent = -exponent if down else exponent
     if digits == 0 or not good:
-        sign = 0
+        return 0, 0, 0, _NOTHING, at
+    # The digits again: so many of them are now before the point, with zeros where there are none.
+    before += exponent
+    whole, nano, rest, place = 0, 0, _NOTHING, 0
+    for k in range(first, end):
+        digit = int(text[k]) - 48
+        if digit < 0 or digit > 9:
+            continue
+        after = place - before  # its place among the decimals, from 0
+        if after < 0:
+            whole = whole * 10 + digit if whole <= (_MAX - digit) // 10 else _MAX + 1
+        elif after < 9:
+            nano += digit * 10 ** (8 - after)
+        elif after == 9:
+            if digit > 0:
+                rest = _BELOW_HALF if digit < 5 else (_HALF if digit == 5 else _ABOVE_HALF)
+        elif digit > 0:
+            if rest == _NOTHING:
+                rest = _BELOW_HALF
+            elif rest == _HALF:
+                rest = _ABOVE_HALF
+        place += 1
+    for _ in range(place, before):
+        if whole == 0 or whole > _MAX:
+            break
+        whole = whole * 10 if whole <= _MAX // 10 else _MAX + 1
     return sign, whole, nano, rest, at
 
 

@@ -1,4 +1,4 @@
-"""Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or gzipped.
+"""Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or compressed.
 
 Lines that begin with ``#`` are comments; so is one whose first word is ``JobID``, which names the columns. A job's line has
 29 fields, separated by tabs (one more may stand at its end) or by any white space. Times are seconds.
@@ -61,7 +61,7 @@ def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Parameters
     ----------
     path : path
-        The file, plain or gzipped.
+        The file, plain or compressed.
     cancelled : bool
         Whether jobs that were cancelled before their start are jobs too.
 
@@ -90,35 +90,51 @@ class _Reader:
         self._cancelled = cancelled
         self._rows = JobRows(source, _FURTHER)
         self._earliest = MAX_NS
+        self._wrong = ("", "")
         self._names = {name: (Names(), place) for name, place in (_NAMES | _FURTHER).items()}
+        self._rows.labels = {name: names for name, (names, _) in self._names.items() if name != "application"}
 
     def read(self, line: int, text: str) -> None:
         fields = _fields(text)
         if fields[0].startswith("#"):
             self._rows.header.append(f"; {text.strip().lstrip('# ')}")
         elif fields[0].lower() != "jobid":
-            self._rows.count(self._read(line, fields))
+            self._wrong = ("", "")
+            self._rows.count(self._read(line, fields), line, *self._wrong)
 
     def _read(self, line: int, fields: list[str]) -> str:
-        """Add the line's job, or say why there is none."""
+        """Add the line's job, or say why there is none; ``_wrong`` is then the field that decides it, and its word."""
         if len(fields) != _FIELDS:
+            self._wrong = (f"{len(fields)} fields, not {_FIELDS}", "")
             return MALFORMED
         job_id, allocated, requested = whole(fields[0]), whole(fields[4]), whole(fields[7])
         submit, run, estimate = seconds_ns(fields[1]), seconds_ns(fields[3]), seconds_ns(fields[8])
-        if job_id is None or allocated is None or requested is None or job_id < 0:
-            return MALFORMED
-        if submit is None or run is None or estimate is None or submit < 0:
-            return MALFORMED
+        values = {1: job_id, 2: submit, 4: run, 5: allocated, 8: requested, 9: estimate}
+        for field, value in values.items():
+            if value is None or (field <= 2 and value < 0):
+                self._note(field, fields)
+                return MALFORMED
+        if (
+            job_id is None
+            or submit is None
+            or run is None
+            or allocated is None
+            or requested is None
+            or estimate is None
+        ):
+            return MALFORMED  # as has just been seen
         self._earliest = min(self._earliest, submit)
         wait, status = seconds_ns(fields[2]), whole(fields[10])
         cancel = -1
         if run <= 0:
             known = wait is not None and 0 <= wait <= MAX_NS - submit and estimate > 0
             if not self._cancelled or status not in (0, 5) or not known or wait is None:
+                self._note(4, fields)
                 return NO_RUN_TIME
             run, cancel = 1, submit + wait
         cores = requested if requested > 0 else allocated
         if cores <= 0:
+            self._note(8, fields)
             return NO_PROCESSORS
         asked, used = kilobytes(number(fields[9])), kilobytes(number(fields[6]))
         self._rows.add(
@@ -135,6 +151,9 @@ class _Reader:
             cancel_ns=cancel,
         )
         return ""
+
+    def _note(self, field: int, fields: list[str]) -> None:
+        self._wrong = (f"field {field}", fields[field - 1])
 
     def workload(self) -> Workload:
         start_s = self._earliest // NS_PER_S

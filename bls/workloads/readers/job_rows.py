@@ -11,22 +11,26 @@ import numpy as np
 
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers.line_blocks import Readable, line_blocks
+from bls.workloads.rejected import KEPT, Reject, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.time import MAX_NS, NS_PER_S
 
 __all__ = ["JobRows", "Names", "exact_ns", "kilobytes", "number", "seconds_ns", "text_lines", "whole"]
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NANO = Decimal("1e-9")
 _MOST_S = Decimal(MAX_NS) * _NANO
 _CONTEXT = Context(prec=40)
 
+#: Optional columns of instants since time 0, -1 for none.
+_INSTANTS = ("cancel_ns", "begin_ns")
+
 _UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
 
 
 def number(word: str) -> Decimal | None:
-    """The value of a decimal number without an exponent; None for any other word."""
+    """The value of a decimal number, perhaps with an exponent; None for any other word."""
     return Decimal(word) if _NUMBER.fullmatch(word) else None
 
 
@@ -110,6 +114,11 @@ class JobRows:
         self.header: list[str] = []
         self.rejects = {MALFORMED: 0, NO_RUN_TIME: 0, NO_PROCESSORS: 0}
         self.n_lines = 0
+        self.ids: dict[int, str] = {}
+        self.also_preceding: dict[int, tuple[int, ...]] = {}
+        self.rejected: list[Reject] = []
+        self.remarks: list[str] = []
+        self.labels: dict[str, Names] = {}
         self._base = [array("q") for _ in range(6)]
         self._others: dict[str, array[int]] = {}
         self._further = tuple(further)
@@ -117,11 +126,13 @@ class JobRows:
     def __len__(self) -> int:
         return len(self._base[0])
 
-    def count(self, reason: str) -> None:
-        """Count a line, and why it is no job; an empty reason is that of a job."""
+    def count(self, reason: str, line: int = 0, field: str = "", word: object = "") -> None:
+        """Count a line, and why it is no job, and which field decided it; an empty reason is that of a job."""
         self.n_lines += 1
         if reason:
             self.rejects[reason] = self.rejects.get(reason, 0) + 1
+            if line and self.rejects[reason] <= KEPT:
+                self.rejected.append(Reject(reason, line, field, f"{word}"))
 
     def add(
         self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int
@@ -134,11 +145,6 @@ class JobRows:
         for name, value in others.items():
             self._others[name].append(value)
 
-    def shift_further(self, name: str, by: int) -> None:
-        """Take ``by`` from every value of a further column that is known and not less; others are -1 from now on."""
-        if name in self._others:
-            self._others[name] = array("q", (value - by if value >= by else -1 for value in self._others[name]))
-
     def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
         """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of applications.
 
@@ -150,8 +156,9 @@ class JobRows:
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}
-        cancel = others.get("cancel_ns", np.empty(0, np.int64))
-        cancel[cancel >= 0] -= start_ns
+        for name in _INSTANTS:
+            instant = others.get(name, np.empty(0, np.int64))
+            instant[instant >= 0] -= start_ns
         for column in (*base, *others.values()):
             column.flags.writeable = False  # so that the workload takes them as they are
         return Workload.from_lines(
@@ -163,4 +170,9 @@ class JobRows:
             extra={name: column for name, column in others.items() if name in OPTIONAL},
             extras={name: column for name, column in others.items() if name in self._further},
             names=None if names is None else {number: name for name, number in names.known.items()},
+            ids=self.ids,
+            also_preceding=self.also_preceding,
+            rejected=first_rejects(self.rejected),
+            remarks=self.remarks,
+            labels={column: {k: name for name, k in names.known.items()} for column, names in self.labels.items()},
         )

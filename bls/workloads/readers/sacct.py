@@ -1,8 +1,12 @@
-"""Reads what Slurm's ``sacct --parsable2`` (``-P``) or ``--parsable`` prints, plain or gzipped.
+"""Reads what Slurm's ``sacct`` prints with ``--parsable2`` (``-P``), ``--parsable`` or ``--json``, plain or compressed.
 
-The first line names the columns, in any order and case; the fields are separated by ``|``, or by commas, semicolons or
-tabs where the first line has no ``|`` (with commas, fields may be quoted as in CSV). Lines that begin with ``#`` are
-comments, and the first line may come again, as in dumps put one behind the other. Any other line is a job or a reject.
+The first line names the columns, in any order and case; fields are separated by ``|`` or by whatever separates the first
+two names (with commas, fields may be quoted as in CSV). Lines that begin with ``#`` are comments, and the first line may
+come again, as in dumps put one after the other. Any other line is a job or a reject.
+
+Only words of free text, as those of JobName, may contain the mark between fields, or line breaks: surplus fields, and a
+line that ends before its time, belong to them. Where there are several such columns, each is tried. A line that can be
+read in more than one way is a reject, unless only the job's name depends on it; then it has none.
 
 =================================== ==================================================================================
 columns (the first that is known)   here
@@ -10,11 +14,12 @@ columns (the first that is known)   here
 JobIDRaw, JobID                     ``job_id``, see below
 Submit                              ``submit_ns``
 ElapsedRaw, Elapsed, End − Start    ``run_ns``
-AllocCPUS, NCPUS, ReqCPUS,          ``cores``: what the job held; where it held nothing, what it asked for
-AllocTRES, ReqTRES (cpu=)
+AllocTRES (cpu=), AllocCPUS, NCPUS, ``cores``: what the job held; where it held nothing, what it asked for
+ReqTRES (cpu=), ReqCPUS
 TimelimitRaw, Timelimit             ``estimate_ns``; the run time where there is no limit
 Start − Submit                      ``wait_ns``
-ReqMem                              ``memory_kb``: per core; of a node's or the whole job's, the cores' share
+Eligible                            ``begin_ns``, where it is after the submit and not after the start
+AllocTRES, ReqTRES (mem=), ReqMem   ``memory_kb``: per core; of a node's or the whole job's, the cores' share
 State                               ``status``: COMPLETED 1, CANCELLED and REVOKED 5, others that have ended 0
 User, UID                           ``user``
 Group, GID, Account                 ``group``
@@ -22,9 +27,10 @@ Partition                           ``partition``
 QOS                                 ``qos``
 JobName                             ``application``; the names themselves are ``names``
 Account                             ``extras["account"]``, where ``group`` is another column
-AllocNodes, NNodes, ReqNodes        ``extras["nodes"]``
-AllocTRES, ReqTRES (gres/gpu=)      ``extras["gpus"]``
-Eligible                            ``extras["eligible_s"]``: seconds since time 0
+AllocTRES (node=), AllocNodes,      ``extras["nodes"]``
+NNodes, ReqTRES (node=), ReqNodes
+AllocTRES, ReqTRES (gres/gpu=),     ``extras["gpus"]``: the entry without a type, else the sum of those with one
+AllocGRES, ReqGRES (gpu:)
 =================================== ==================================================================================
 
 Needed are a job number, Submit, and columns for the run time and the cores. Names become numbers from 1 in order of
@@ -34,12 +40,14 @@ them. Time 0 is the earliest submit of all lines that are no job step, and is ke
 ``; UnixStartTime: N``.
 
 Numbers: a job is N. A task K of a job array, ``N_K``, is N × 10¹⁰ + K, a component K of a heterogeneous job, ``N+K``,
-N × 10¹⁰ + 9 × 10⁹ + K. With the column JobIDRaw each task has a number of its own from Slurm.
+N × 10¹⁰ + 9 × 10⁹ + K. With the column JobIDRaw each task has a number of its own from Slurm. Of JSON, the number is
+that of the column JobID, and a job's "line" is its place in the list of jobs.
 
-The reasons for a reject, in the order they are tested (a line with another number of fields than the first is malformed):
+The reasons for a reject, in the order they are tested:
 
 1. *job step*: a line of a part of a job (``N.batch``, ``N.0``), which has a line of its own;
-2. *malformed*: one of the job number, Submit, the run time, the cores and the time limit is not what it should be;
+2. *malformed*: the line has too few fields, or surplus ones that no column of free text can hold; or one of the job
+   number, Submit, the run time, the cores and the time limit is not what it should be; *free text in A or B*: see above;
 3. *not ended*: the job waits, runs or is suspended, so that its run time is not known;
 4. *no run time*: it is zero (as that of jobs that never started), or the line is of tasks that wait (``N_[3-8]``);
 5. *no processors*;
@@ -54,17 +62,26 @@ Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 from __future__ import annotations
 
 import os
-import re
-from datetime import UTC, datetime
-from decimal import Decimal
 
-from bls.workloads.readers.job_rows import JobRows, Names, exact_ns, kilobytes, number, seconds_ns, text_lines, whole
-from bls.workloads.readers.sacct_columns import Columns
+from bls.workloads.readers.job_rows import JobRows, Names, number, seconds_ns, whole
+from bls.workloads.readers.sacct_dump import Dump
+from bls.workloads.readers.sacct_values import (
+    gres_count,
+    is_step,
+    is_waiting_tasks,
+    job_number,
+    limit_ns,
+    memory_kb,
+    time_ns,
+    timespan_ns,
+    tres_count,
+    tres_memory_kb,
+)
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["JOB_STEP", "NOT_ENDED", "job_number", "memory_kb", "read_sacct", "time_ns", "timespan_ns"]
+__all__ = ["JOB_STEP", "NOT_ENDED", "read_sacct"]
 
 JOB_STEP = "job step"
 NOT_ENDED = "not ended"
@@ -74,19 +91,7 @@ _FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEAD
 _STATUS.update(dict.fromkeys(_FAILED, 0))
 _GOES_ON = frozenset(("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE_HOLD", "RESIZING"))
 
-_NUMBER = re.compile(r"([0-9]{1,18})(?:(_|\+)([0-9]{1,18}))?")
-_WAITING_TASKS = re.compile(r"[0-9]+_\[[^]]*\]")
-_STEP = re.compile(r"[0-9]+(?:[_+][0-9]+)?\.\S+")
-_TASKS = 10**10
-_COMPONENTS = 9 * 10**9
-
-_TIMESPAN = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,9})(?::([0-9]{1,9}))?(?::([0-9]{1,9}(?:\.[0-9]*)?))?")
-_NO_LIMIT = frozenset(("", "UNLIMITED", "PARTITION_LIMIT", "NONE", "UNKNOWN", "INVALID", "-1"))
-_NO_TIME = frozenset(("", "Unknown", "None", "0", "N/A"))
-
-_MEMORY = re.compile(r"([0-9]+\.?[0-9]*)([KMGTP]?)B?([cn]?)", re.IGNORECASE)
-_KB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
-
+_NAMED = ("user", "group", "partition", "qos", "application", "account")
 _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 
@@ -101,53 +106,53 @@ def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Work
     """
     source = os.fspath(path)
     with GivenFile(path, "workload file") as file:
-        lines = text_lines(file, source)
-        reader: _Reader | None = None
-        header = []
-        for line, text in lines:
-            if text.startswith("#"):
-                header.append(text.rstrip())
-            elif reader is None:
-                reader = _Reader(source, Columns(text, f"{source}: line {line}"), cancelled)
-            elif text != reader.columns.text:
-                reader.read(line, text)
-    if reader is None:
-        reader = _Reader(source, Columns("", f"{source}: line 1"), cancelled)
-    return reader.workload(header)
+        dump = Dump(file, source)
+        reader = _Reader(source, dump, cancelled)
+        for line, words in dump:
+            reader.read(line, words)
+    return reader.workload(dump.comments)
 
 
 class _Reader:
-    """Reads lines one by one; ``sacct``'s words are found by the names of their columns."""
+    """Reads jobs one by one; ``sacct``'s words are found by what they are used for."""
 
-    def __init__(self, source: str, columns: Columns, cancelled: bool) -> None:
-        self.columns, self._cancelled = columns, cancelled
-        self._rows = JobRows(source, columns.further)
+    def __init__(self, source: str, dump: Dump, cancelled: bool) -> None:
+        self._cancelled = cancelled
+        self._rows = JobRows(source, dump.further)
         self._earliest = MAX_NS
-        self._names = {name: Names() for name in ("user", "group", "partition", "qos", "application", "account")}
+        self._names = {name: Names() for name in _NAMED}
+        self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
+        self._ambiguous = f"free text in {' or '.join(dump.free)}"
 
-    def read(self, line: int, text: str) -> None:
-        self._rows.count(self._read(line, text))
+    def read(self, line: int, words: list[dict[str, str]]) -> None:
+        reason = self._read(line, words)
+        self._rows.count(reason, line, *_decides(reason, words))
 
-    def _read(self, line: int, text: str) -> str:
+    def _read(self, line: int, words: list[dict[str, str]]) -> str:
         """Add the line's job, or say why there is none."""
-        word = self.columns.words(text)
-        if word is None:
-            return MALFORMED
-        identity = word["job_id"]
-        if _STEP.fullmatch(identity):
+        if words and all(is_step(word["job_id"]) for word in words):
             return JOB_STEP
-        job_id = -1 if _WAITING_TASKS.fullmatch(identity) else job_number(identity)
+        if len(words) > 1:
+            words = [word for word in words if _is_sound(word)]
+            without = [word | {"application": ""} for word in words]
+            if any(word != without[0] for word in without):
+                return self._ambiguous
+            words = without if len(words) > 1 else words
+        if not words:
+            return MALFORMED
+        word = words[0]
+        job_id = -1 if is_waiting_tasks(word["job_id"]) else job_number(word["job_id"])
         submit = time_ns(word["submit"])
         if job_id is None or submit is None:
             return MALFORMED
         start, end = time_ns(word["start"]), time_ns(word["end"])
-        limit = _limit_ns(word)
+        limit = limit_ns(word["limit_raw"], word["limit"])
         run = _run_ns(word, start, end)
-        cores = _cores(word)
+        cores = _held(word, "cpu", ("alloc_cores", "n_cores"), ("req_cores",))
         if limit is None or run is None or cores is None:
             return MALFORMED
         self._earliest = min(self._earliest, submit)
-        state = word["state"].split(maxsplit=1)[0].upper() if word["state"] else ""
+        state = _state(word)
         if state in _GOES_ON:
             return NOT_ENDED
         status = _STATUS.get(state, -1)
@@ -159,7 +164,9 @@ class _Reader:
             run, cancel = 1, end
         if cores <= 0:
             return NO_PROCESSORS
-        nodes, eligible = whole(word["nodes"]), time_ns(word["eligible"])
+        nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, time_ns(word["eligible"])
+        # An instant after the start is that of another attempt.
+        held = eligible is not None and submit < eligible and (start is None or eligible <= start)
         numbers = {name: names.number(word[name]) for name, names in self._names.items()}
         self._rows.add(
             job_id,
@@ -170,12 +177,12 @@ class _Reader:
             line,
             **numbers,
             wait_ns=start - submit if start is not None and start >= submit else -1,
-            memory_kb=memory_kb(word["memory"], cores, nodes),
+            memory_kb=_memory_kb(word, cores, nodes),
             status=status,
             cancel_ns=cancel,
-            nodes=-1 if nodes is None else max(-1, nodes),
-            gpus=_of_tres(word["alloc_tres"] or word["req_tres"], "gres/gpu"),
-            eligible_s=-1 if eligible is None else eligible // NS_PER_S,
+            begin_ns=eligible if held and eligible is not None else -1,
+            nodes=nodes if nodes or word["nodes"] == "0" else -1,
+            gpus=_gpus(word),
         )
         return ""
 
@@ -189,67 +196,44 @@ class _Reader:
         ]
         self._rows.header += [f"; {comment.lstrip('# ')}" for comment in header]
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
-        self._rows.shift_further("eligible_s", start_s)
         return self._rows.workload(start_s * NS_PER_S, self._names["application"])
 
 
-def job_number(word: str) -> int | None:
-    """The number of a job, an array's task or a heterogeneous job's component; None if the word is none of them."""
-    match = _NUMBER.fullmatch(word)
-    if match is None:
-        return None
-    job = int(match[1])
-    if match[2] is None:
-        return job if job < _TASKS else None
-    part = int(match[3])
-    if job == 0 or part >= (_COMPONENTS if match[2] == "_" else _TASKS - _COMPONENTS):
-        return None
-    value = job * _TASKS + part + (_COMPONENTS if match[2] == "+" else 0)
-    return value if value <= MAX_NS else None
+def _decides(reason: str, words: list[dict[str, str]]) -> tuple[str, str]:
+    """What a job's word is used for that decides why its line is no job, and that word; nothing for other lines."""
+    if len(words) != 1 or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
+        return "", ""
+    word = words[0]
+    start, end = time_ns(word["start"]), time_ns(word["end"])
+    run = "elapsed_raw" if word["elapsed_raw"] else "elapsed"
+    cores = next((name for name in ("alloc_cores", "n_cores", "req_cores") if word[name]), "alloc_tres")
+    wrong = {
+        "job_id": job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
+        "submit": time_ns(word["submit"]) is None,
+        "limit": limit_ns(word["limit_raw"], word["limit"]) is None,
+        run: _run_ns(word, start, end) is None,
+    }
+    others = {NOT_ENDED: "state", NO_RUN_TIME: run, NO_PROCESSORS: cores}
+    name = others.get(reason) or next((name for name, is_wrong in wrong.items() if is_wrong), cores)
+    return name, word[name]
 
 
-def time_ns(word: str) -> int | None:
-    """An instant since 1970; None where there is none."""
-    if word in _NO_TIME:
-        return None
-    seconds = seconds_ns(word)
-    if seconds is not None:
-        return seconds if seconds >= 0 else None
-    try:
-        date = datetime.fromisoformat(word)
-        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
-    ns = (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
-    return ns if 0 <= ns <= MAX_NS else None
+def _is_sound(word: dict[str, str]) -> bool:
+    """Whether the words of a job are where they belong: all that are numbers, instants and durations can be read."""
+    start, end = time_ns(word["start"]), time_ns(word["end"])
+    plain = ("alloc_cores", "n_cores", "req_cores", "nodes", "elapsed_raw")
+    return (
+        (is_waiting_tasks(word["job_id"]) or job_number(word["job_id"]) is not None)
+        and time_ns(word["submit"]) is not None
+        and limit_ns(word["limit_raw"], word["limit"]) is not None
+        and _run_ns(word, start, end) is not None
+        and all(not word[name] or number(word[name]) is not None for name in plain)
+        and (not word["state"] or _state(word) in _STATUS or _state(word) in _GOES_ON)
+    )
 
 
-def timespan_ns(word: str) -> int | None:
-    """A duration as ``[D-]H:M:S`` or ``M:S``, ``D-H`` or ``D-H:M``; None for any other word."""
-    match = _TIMESPAN.fullmatch(word)
-    if match is None:
-        return None
-    days, *parts = match.groups()
-    given = [part for part in parts if part is not None]
-    if days is None:
-        if len(given) < 2:
-            return None
-        given = ["0"] * (3 - len(given)) + given
-    hours, minutes, seconds = [*given, "0", "0"][:3]
-    total = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60
-    return exact_ns(total + Decimal(seconds))
-
-
-def _limit_ns(word: dict[str, str]) -> int | None:
-    """The time limit, 0 where there is none, None where the word is no limit."""
-    raw, limit = word["limit_raw"].upper(), word["limit"].upper()
-    if raw not in _NO_LIMIT:
-        minutes = number(raw)
-        return None if minutes is None else exact_ns(minutes * 60)
-    if limit in _NO_LIMIT:
-        return 0
-    minutes = number(limit)
-    return timespan_ns(limit) if minutes is None else exact_ns(minutes * 60)
+def _state(word: dict[str, str]) -> str:
+    return word["state"].split(maxsplit=1)[0].upper() if word["state"] else ""
 
 
 def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | None:
@@ -261,39 +245,29 @@ def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | N
     return end - start if start is not None and end is not None else 0
 
 
-def _cores(word: dict[str, str]) -> int | None:
-    """The cores that the job held, or else asked for; None where a word is no whole number."""
-    for name in ("alloc_cores", "n_cores", "req_cores"):
-        if word[name]:
-            cores = whole(word[name])
-            if cores is None or cores > 0:
-                return cores
-    for name in ("alloc_tres", "req_tres"):
-        cores = _of_tres(word[name], "cpu")
-        if cores > 0:
-            return cores
+def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[str, ...]) -> int | None:
+    """How much of a resource the job held, or else asked for; 0 where nothing says it, None for no whole number."""
+    for of_tres, columns in (("alloc_tres", held), ("req_tres", asked)):
+        if (count := tres_count(word[of_tres], tres)) > 0:
+            return count
+        for name in columns:
+            if word[name]:
+                found = whole(word[name])
+                if found is None or found > 0:
+                    return found
     return 0
 
 
-def _of_tres(word: str, resource: str) -> int:
-    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu=2``: 0 where it is not named, -1 for no words."""
-    for entry in word.split(","):
-        name, _, value = entry.partition("=")
-        if name.strip() == resource:
-            found = whole(value)
-            return -1 if found is None else max(-1, found)
-    return 0 if word else -1
+def _memory_kb(word: dict[str, str], cores: int, nodes: int) -> int:
+    for of_tres in ("alloc_tres", "req_tres"):
+        if (found := tres_memory_kb(word[of_tres], cores)) > 0:
+            return found
+    return memory_kb(word["memory"], cores, nodes)
 
 
-def memory_kb(word: str, cores: int, nodes: int | None) -> int:
-    """Memory per core in KB, of a word as ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); else -1."""
-    match = _MEMORY.fullmatch(word)
-    if match is None or len(word) > 30:
-        return -1
-    total = Decimal(match[1]) * _KB[match[2].upper()]
-    per = match[3].lower()
-    if per == "c":
-        return kilobytes(total)
-    if per == "n" and (nodes is None or nodes <= 0):
-        return -1
-    return kilobytes(total * (nodes or 1) / cores if per == "n" else total / cores)
+def _gpus(word: dict[str, str]) -> int:
+    """How many GPUs the job held, or else asked for; 0 where there are words and none names them, else -1."""
+    counts = [tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]
+    counts += [gres_count(word[name], "gpu") for name in ("alloc_gres", "req_gres")]
+    known = any(word[name] for name in ("alloc_tres", "req_tres", "alloc_gres", "req_gres"))
+    return next((count for count in counts if count > 0), 0 if known else -1)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from bls.workloads.readers.job_rows import text_lines
-from bls.workloads.readers.sacct import job_number
-from bls.workloads.readers.sacct_columns import Columns
+from bls.workloads.readers.sacct_dump import Dump
+from bls.workloads.readers.sacct_values import job_number
 from traces.base.given_file import GivenFile
 
 __all__ = ["sacct_words"]
@@ -34,15 +33,10 @@ def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[i
     """
     source = os.fspath(path)
     found: dict[int, dict[str, str]] = {}
-    columns: Columns | None = None
     with GivenFile(path, "workload file") as file:
-        for line, text in text_lines(file, source):
-            if text.startswith("#"):
-                continue
-            if columns is None:
-                columns = Columns(text, f"{source}: line {line}")
-            elif line in jobs:
-                words = columns.words(text)
-                if words is not None and job_number(words["job_id"]) == jobs[line]:
-                    found[jobs[line]] = words
+        for line, candidates in Dump(file, source):
+            if line in jobs:
+                for words in candidates:
+                    if job_number(words["job_id"]) == jobs[line]:
+                        found.setdefault(jobs[line], words)
     return found

@@ -1,9 +1,10 @@
-"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or gzipped.
+"""Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
 A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
-separated by white space, each a decimal number: an optional sign, digits, and optionally a point among or
-beside them; an exponent, ``nan`` and ``inf`` are none. Times are seconds and are rounded to a nanosecond,
-half to even. Used are
+separated by white space, each a decimal number: an optional sign, digits, optionally a point among or
+next to them, and optionally an exponent, as ``3.6e+03``; ``nan`` and ``inf`` are none. Times are seconds and are rounded to
+a nanosecond, half to even. Field 17 may also be a list of job numbers, as ``3,4``, with ``,`` ``;`` ``:`` ``/`` ``|`` or
+``&`` between them: the job follows all of them. Used are
 
 ===== ==================== ==========================================================================
 field SWF's name           here
@@ -23,7 +24,7 @@ field SWF's name           here
 14    application          ``application``
 15    queue                ``queue``
 16    partition            ``partition``
-17    preceding job        ``preceding``
+17    preceding job        ``preceding``; the others of a list are ``also_preceding``
 18    think time           ``think_ns``
 19–21 (further columns)    ``extras``
 ===== ==================== ==========================================================================
@@ -34,7 +35,8 @@ job all the same. A fraction of a KB is rounded up.
 
 A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
 where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
-``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on.
+``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
+called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
 
 The reasons for a reject, in the order they are tested, the first that applies being counted:
 
@@ -43,6 +45,12 @@ The reasons for a reject, in the order they are tested, the first that applies b
 2. *no run time*: it is zero or negative;
 3. *no processors*: neither field 8 nor field 5 is positive;
 4. *duplicate job number*: an earlier line that passed these tests has it.
+
+The first lines of each reason are kept with the field that decides it (``Workload.rejected``).
+
+If no submit is before 1980, submits are seconds since 1970, as other formats have them. Time 0 is then the header's
+``UnixStartTime`` where the log begins within ten years of it; else it is the earliest submit, and the header line
+``; UnixStartTime: N`` is that. A line says so (``Workload.remarks``).
 
 The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors.
 One exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time
@@ -59,29 +67,45 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 import numpy as np
 
-from bls.workloads.columns import COLUMNS, NAME_LENGTH
-from bls.workloads.header import NAMED_FIELD
+from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
+from bls.workloads.header import FACT, NAMED_FIELD, header_start_s
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
+from bls.workloads.rejected import KEPT, Reject, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
 from traces.base.errors import InputError
 from traces.base.given_file import GivenFile
-from traces.base.time import MAX_NS
+from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
 __all__ = ["parse_swf", "read_swf", "swf_blocks"]
 
 _FIELDS, _MOST_FIELDS = 18, 21
+_PRECEDING = 17
+_LONGEST_NUMBER = 18  # digits of a number in a list
 _SHORTEST_LINE = 2 * _FIELDS  # with its line feed
 
-# What a line is; the kernel's codes, and then what else it counts: lines, and fields of the job with the most of them.
+# What a line is; the kernel's codes, and then what else it counts: lines, fields of the job with the most of them, and of
+# this block the lines that are noted.
 _JOB, _MALFORMED, _NO_RUN_TIME, _NO_PROCESSORS = 0, 1, 2, 3
-_LINE, _WIDEST = 4, 5
+_LINE, _WIDEST, _NOTED = 4, 5, 6
+_COUNTS = 7
+_REASONS = {_MALFORMED: MALFORMED, _NO_RUN_TIME: NO_RUN_TIME, _NO_PROCESSORS: NO_PROCESSORS}
+
+# A job with a list of preceding jobs is noted like a line that is rejected; so many codes fit into the kind of a line, and
+# what is above is the field that decided it.
+_LIST, _CODES = 7, 8
+_MOST_NOTED = KEPT
+_LIST_OF_JOBS = re.compile("[,;:/|&]")
+
+_SINCE_1970_NS = 315_532_800 * NS_PER_S  # 1980; no log lasts ten years
 
 _MAX = MAX_NS  # a kernel's constants are its module's
 
@@ -91,11 +115,12 @@ _EXTRA = (
     "cancel_ns",
 )  # fmt: skip
 _FURTHER = 6 + len(_EXTRA)
+_CANCEL = 6 + _EXTRA.index("cancel_ns")
 _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is gzipped is seen from its first bytes, not from its name.
+    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name.
 
     Parameters
     ----------
@@ -107,7 +132,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     Raises
     ------
     InputError
-        One line that names the file: it is missing, a directory, not readable, empty, a broken gzip,
+        One line that names the file: it is missing, a directory, not readable, empty, broken,
         or holds no valid job.
     """
     with GivenFile(path, "workload file") as file:
@@ -136,23 +161,48 @@ def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes:
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
+class _Notes:
+    """What is noted of lines: comments, where the first rejected lines are, lists of preceding jobs."""
+
+    def __init__(self) -> None:
+        self.header: list[str] = []
+        self.rejected: list[Reject] = []
+        self.also_preceding: dict[int, tuple[int, ...]] = {}
+
+    def add(self, text: Array, noted: Array, jobs: Array) -> None:
+        """Note lines of a block: of each its code, its number, the row of its job, and where it begins and ends."""
+        for code, line, row, lo, hi in noted.T.tolist():
+            words = text[lo:hi].tobytes().decode("utf-8", "replace").split()
+            kind, field = code % _CODES, code // _CODES
+            if kind == _LIST:
+                several = [int(number) for number in _LIST_OF_JOBS.split(words[_PRECEDING - 1])]
+                if others := tuple(dict.fromkeys(number for number in several if number != several[0])):
+                    self.also_preceding.setdefault(int(jobs[0, row]), others)
+            else:
+                word = words[field - 1] if field <= len(words) else ""
+                self.rejected.append(Reject(_REASONS[kind], line, f"field {field}", word))
+
+
 def _blocks(
-    file: Readable, source: str, cancelled: bool, block_bytes: int, header: list[str], counts: Array
+    file: Readable, source: str, cancelled: bool, block_bytes: int, notes: _Notes, counts: Array
 ) -> Iterator[Array]:
     """The jobs of one block of lines after the other, int64 (``_ROWS``, jobs), which the next overwrites.
 
-    Comments are appended to ``header``, and ``counts`` are those of ``_parse``, up to the block's end.
+    ``counts`` are those of ``_parse``, up to the block's end.
     """
-    jobs = np.empty((_ROWS, 0), dtype=np.int64)
+    jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
+    header = notes.header
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
         if jobs.shape[1] < most:
             jobs = np.empty((_ROWS, most), dtype=np.int64)
+            noted = np.empty((5, most + len(_REASONS) * _MOST_NOTED), dtype=np.int64)
         comments = np.empty((2, np.count_nonzero(text == ord(";"))), dtype=np.int64)
         before = int(counts[_JOB])
-        n_comments = _parse(text, cancelled, jobs, comments, counts)
+        n_comments = _parse(text, cancelled, jobs, comments, noted, counts)
         spans = comments[:, :n_comments].T.tolist()
         header += (text[lo:hi].tobytes().decode("utf-8", "replace").rstrip() for lo, hi in spans)
+        notes.add(text, noted[:, : int(counts[_NOTED])], jobs)
         yield jobs[:, : int(counts[_JOB]) - before]
 
 
@@ -167,8 +217,8 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21); the first block has the header. The counts of a block
-    are those of the lines since the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The
+    counts of a block are those of the lines since the block before, so that every line is in one of them.
 
     Parameters
     ----------
@@ -184,27 +234,34 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
         than all of them: in which order jobs come, and whether a number is there twice, only the whole file says.
     """
     source = os.fspath(path)
-    header: list[str] = []
-    counts, seen, last = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.full((2, 1), -1)
+    notes, zero = _Notes(), _Beginning()
+    header = notes.header
+    counts, seen, last = np.zeros(_COUNTS, dtype=np.int64), np.zeros(_COUNTS, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     waits: Array | None = None  # for the lines behind it that are no jobs
+    begin = -1  # the row of the jobs' begin, if a further field has it
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
-        for jobs in _blocks(file, source, False, block_bytes, header, counts):
+        for jobs in _blocks(file, source, False, block_bytes, notes, counts):
             if jobs.shape[1]:
+                zero.of(jobs[1], header)
+                zero.shift(jobs[1], jobs[_CANCEL])
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first)
-                    seen, first = upto, ()
+                    yield _block(waits, upto - seen, source, first, begin, remarks)
+                    seen, first, remarks = upto, (), ()
                 else:
-                    first = tuple(header)
+                    first, remarks = (*zero.header(header),), zero.remarks
+                    names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
+                    begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 header.clear()
                 waits = jobs.copy()
             upto = counts.copy()
     if waits is None:
-        raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts))
-    yield _block(waits, upto - seen, source, first)
+        raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
+    yield _block(waits, upto - seen, source, first, begin, remarks)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -219,8 +276,12 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
         )
 
 
-def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> Workload:
+def _block(
+    jobs: Array, counts: Array, source: str, header: tuple[str, ...], begin: int, remarks: tuple[str, ...]
+) -> Workload:
     columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+    if begin >= 0:
+        columns[BEGIN] = np.maximum(jobs[begin], -1)
     return Workload(
         **columns,
         header=header,
@@ -229,28 +290,81 @@ def _block(jobs: Array, counts: Array, source: str, header: tuple[str, ...]) -> 
         clamped=0,
         source=source,
         n_lines=int(counts[:_LINE].sum()),
+        remarks=remarks,
     )
 
 
 def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
     columns = [Column() for _ in range(_ROWS)]
-    header: list[str] = []
-    counts = np.zeros(6, dtype=np.int64)
-    for jobs in _blocks(file, source, cancelled, block_bytes, header, counts):
+    notes, zero = _Notes(), _Beginning()
+    counts = np.zeros(_COUNTS, dtype=np.int64)
+    earliest = MAX_NS
+    for jobs in _blocks(file, source, cancelled, block_bytes, notes, counts):
         for column, values in zip(columns, jobs, strict=True):
             column.add(values)
+        if jobs.shape[1]:
+            earliest = min(earliest, int(jobs[1].min()))
+    zero.of(np.array([earliest]), notes.header)
+    header = zero.header(notes.header)
     further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
+    basic = [column.taken(whole=True) for column in columns[:6]]
+    extra = {name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)}
+    extras = {name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)}
+    if BEGIN in extras:
+        extra[BEGIN] = np.maximum(extras.pop(BEGIN), -1)
+    if zero.start_ns:
+        basic[1], extra["cancel_ns"] = basic[1].copy(), np.array(extra["cancel_ns"])
+        zero.shift(basic[1], extra["cancel_ns"])
     return Workload.from_lines(
-        [column.taken(whole=True) for column in columns[:6]],
+        basic,
         header=header,
         rejects=_rejects(counts),
         source=source,
         n_lines=int(counts[:_LINE].sum()),
-        extra={name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)},
-        extras={
-            name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)
-        },
+        extra=extra,
+        extras=extras,
+        also_preceding=notes.also_preceding,
+        rejected=first_rejects(notes.rejected),
+        remarks=zero.remarks,
     )
+
+
+class _Beginning:
+    """Where time 0 is in a log whose submits are since 1970; at 0 in any other."""
+
+    def __init__(self) -> None:
+        self.start_ns = 0
+        self.remarks: tuple[str, ...] = ()
+        self._added = False
+        self._known = False
+
+    def of(self, submit_ns: Array, header: Iterable[str]) -> None:
+        """Find it from the earliest submits, once."""
+        if self._known or not len(submit_ns):
+            return
+        self._known = True
+        earliest = int(submit_ns.min())
+        if not _SINCE_1970_NS <= earliest < MAX_NS:
+            return
+        said = header_start_s(header)
+        told = said is not None and 0 <= earliest - said * NS_PER_S < _SINCE_1970_NS
+        start_s = said if told and said is not None else earliest // NS_PER_S
+        self.start_ns, self._added = start_s * NS_PER_S, not told
+        where = "the header's UnixStartTime" if told else "the earliest submit"
+        date = datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        self.remarks = (f"submits are seconds since 1970: time 0 is {where}, {date}",)
+
+    def shift(self, *columns: Array) -> None:
+        """Move instants, -1 for none, in place."""
+        for column in columns if self.start_ns else ():
+            column[column >= 0] -= self.start_ns
+
+    def header(self, header: Iterable[str]) -> list[str]:
+        """The comments, with the start that was found."""
+        if not self._added:
+            return list(header)
+        kept = [line for line in header if not ((fact := FACT.fullmatch(line)) and fact[1] == "UnixStartTime")]
+        return [*kept, f"; UnixStartTime: {self.start_ns // NS_PER_S}"]
 
 
 def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
@@ -271,25 +385,35 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
 
 @compiled(inner=True)
 def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
-    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is."""
+    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is.
+
+    That is one of the codes, and ``_CODES`` times the field that decides it; ``_LIST`` is a job with a list in field 17.
+    """
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
     wait, used_kb, asked_kb = -1, -1, -1
     jobs[17, column], jobs[18, column], jobs[19, column] = -1, -1, -1
-    field = 0
+    field, found = 0, _JOB
     while True:
         while at < stop and blank(int(text[at])):
             at += 1
         if at == stop:
             break
         field += 1
+        first = at
         sign, whole, nano, rest, at = number(text, at, stop)
         if field > _FIELDS:
             if field > _MOST_FIELDS:
-                return _MALFORMED
+                return _MALFORMED + _CODES * field
             value = count(sign, whole, nano, rest) if sign != 0 else NONE
             jobs[field - 2, column] = value if value != NONE else -1
         elif sign == 0:
-            return _MALFORMED
+            if field != _PRECEDING:
+                return _MALFORMED + _CODES * field
+            one = _first_of_list(text, first, at)
+            if one == NONE:
+                return _MALFORMED + _CODES * field
+            jobs[field - 3, column] = one
+            found = _LIST
         elif field == 1:
             job_id = count(sign, whole, nano, rest)
         elif field == 2:
@@ -312,20 +436,33 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
             jobs[15, column] = max(0, nanoseconds(sign, whole, nano, rest))
         elif field > 10:  # status, user, group, application, queue, partition, preceding
             jobs[field - 3, column] = max(-1, count(sign, whole, nano, rest))
-    if field < _FIELDS or job_id < 0 or submit < 0:  # NONE is negative
-        return _MALFORMED
-    if run == NONE or allocated == NONE or requested == NONE or estimate == NONE:
-        return _MALFORMED
+    if field < _FIELDS:
+        return _MALFORMED + _CODES * (field + 1)
+    wrong = 0  # NONE is negative
+    if job_id < 0:
+        wrong = 1
+    elif submit < 0:
+        wrong = 2
+    elif run == NONE:
+        wrong = 4
+    elif allocated == NONE:
+        wrong = 5
+    elif requested == NONE:
+        wrong = 8
+    elif estimate == NONE:
+        wrong = 9
+    if wrong > 0:
+        return _MALFORMED + _CODES * wrong
     cancel, status = -1, jobs[8, column]
     if run <= 0:
         # A wait below 0 is not known; submit + wait is compared so that it cannot overflow.
         if not cancelled or (status != 5 and status != 0) or wait < 0 or wait > _MAX - submit or estimate <= 0:
-            return _NO_RUN_TIME
+            return _NO_RUN_TIME + _CODES * 4
         cancel = submit + wait
         run = 1
     cores = requested if requested > 0 else allocated
     if cores <= 0:
-        return _NO_PROCESSORS
+        return _NO_PROCESSORS + _CODES * 8
     jobs[0, column] = job_id
     jobs[1, column] = submit
     jobs[2, column] = run
@@ -335,11 +472,33 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
     jobs[7, column] = asked_kb if asked_kb > 0 else used_kb
     jobs[16, column] = cancel
     counts[_WIDEST] = max(counts[_WIDEST], field)
-    return _JOB
+    return found
 
 
 @compiled()
-def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, counts: Ints) -> int:
+def _first_of_list(text: Array, at: int, stop: int) -> int:
+    """The first number of a list of job numbers; ``NONE`` if the word ``text[at:stop]`` is no such list."""
+    first, value, digits = NONE, 0, 0
+    for k in range(at, stop + 1):
+        byte = int(text[k]) if k < stop else 44
+        if 48 <= byte <= 57:
+            digits += 1
+            if digits > _LONGEST_NUMBER:
+                return NONE
+            value = value * 10 + byte - 48
+        elif byte == 44 or byte == 59 or byte == 58 or byte == 47 or byte == 124 or byte == 38:  # , ; : / | &
+            if digits == 0:
+                return NONE
+            if first == NONE:
+                first = value
+            value, digits = 0, 0
+        else:
+            return NONE
+    return first
+
+
+@compiled()
+def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: Ints2, counts: Ints) -> int:
     """Read the lines of a block.
 
     Parameters
@@ -353,16 +512,19 @@ def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, counts: I
         then the fields 19 to 21.
     comments : ndarray of int64, shape (2, at least the number of the block's comment lines)
         Filled from the left with each comment's first index and the index after its last.
-    counts : ndarray of int64, shape (6,)
-        Of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all lines; the last
-        is the most fields of any job.
+    noted : ndarray of int64, shape (5, at least that number and ``_MOST_NOTED`` for each reason)
+        Filled from the left with the first rejected lines of each reason, and the jobs with a list in field 17: what
+        ``_parse_line`` says of each, its number, the column of its job, and its first index and the index after its last.
+    counts : ndarray of int64, shape (7,)
+        Of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all lines; then
+        the most fields of any job, and how many lines are noted.
 
     Returns
     -------
     int
         Number of comment lines.
     """
-    at, column, n_comments, size = 0, 0, 0, len(text)
+    at, column, n_comments, n_noted, size = 0, 0, 0, 0, len(text)
     while at < size:
         counts[_LINE] += 1
         stop = at
@@ -376,10 +538,17 @@ def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, counts: I
                 comments[1, n_comments] = stop
                 n_comments += 1
             else:
-                kind = _parse_line(text, at, stop, cancelled, jobs, column, counts)
-                if kind == _JOB:
+                code = _parse_line(text, at, stop, cancelled, jobs, column, counts)
+                kind = code % _CODES
+                if code == _LIST or (code != _JOB and counts[kind] < _MOST_NOTED):
+                    noted[0, n_noted], noted[1, n_noted], noted[2, n_noted] = code, counts[_LINE], column
+                    noted[3, n_noted], noted[4, n_noted] = at, stop
+                    n_noted += 1
+                if kind in (_JOB, _LIST):
                     jobs[5, column] = counts[_LINE]
                     column += 1
+                    kind = _JOB
                 counts[kind] += 1
         at = stop + 1
+    counts[_NOTED] = n_noted
     return n_comments

@@ -6,7 +6,8 @@ need. Fields 6 and 7 are not known and -1.
 
 A job that was cancelled before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its
 user gave up; a reader with ``cancelled=True`` gets it back. Other cancellations, ``qos``, ``preset`` and extra columns
-beyond the third have no place in the format: :func:`unwritten` names what a workload has of them.
+beyond the third have no place in the format: :func:`unwritten` names what a workload has of them. The instants from which
+jobs may start are the first extra column, ``begin_ns``, where there are any.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from bls.workloads.columns import OPTIONAL
+from bls.workloads.columns import BEGIN, OPTIONAL
 from bls.workloads.header import NAMED_FIELD, moved_header
 from bls.workloads.workload import NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
+from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.exporters.swf_lines import STATUS, swf_lines
 from traces.ledger import STATES
@@ -63,27 +66,29 @@ def write_swf(
     InputError
         If the file cannot be written, or a comment has more than one line.
     """
-    names = _placed(workload)
-    lines = _comments(workload, header, names)
+    further = _further(workload)
+    lines = _comments(workload, header, list(further))
     with _opened(target) as file:
         for line in lines:
             # "?" for what is no character: half of a pair in a JSON's text, a byte of a file's name.
             file.write(f"{line}\n".encode(errors="replace"))
-        for block in swf_lines(_columns(workload), [workload.extras[name] for name in names]):
+        for block in swf_lines(_columns(workload), list(further.values())):
             file.write(block)
     return unwritten(workload)
 
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
     """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``,
-    ``names``, and the names of extra columns beyond the third."""
+    ``names``, ``ids``, ``also_preceding``, and the names of extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
         "cancel_ns": (workload.cancel_ns >= 0) & ~workload.run_unknown,
         "names": len(workload.names) > 0,
+        "ids": len(workload.ids) > 0,
+        "also_preceding": len(workload.also_preceding) > 0,
     }
-    return (*(name for name, rows in lost.items() if np.any(rows)), *list(workload.extras)[MAX_EXTRAS:])
+    return (*(name for name, rows in lost.items() if np.any(rows)), *list(_all_further(workload))[MAX_EXTRAS:])
 
 
 def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workload:
@@ -146,6 +151,7 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
         estimate_ns=np.asarray(jobs["estimate_ns"], np.int64)[ran][order],
         status=status[order],
         cancel_ns=cancel[order],
+        begin_ns=np.where(workload.held[known], workload.begin_ns[known] - offset_ns, -1)[order],
         preset=0,
         header=moved_header(workload.header, len(order), offset_ns, "waits and run times are those of a simulation"),
         rejects=rejects,
@@ -166,16 +172,24 @@ def _columns(workload: Workload) -> dict[str, Array]:
     }
 
 
-def _placed(workload: Workload) -> list[str]:
-    """The names of the extra columns, in the order of their fields: one called ``field20`` is field 20 where it can be."""
-    names = list(workload.extras)[:MAX_EXTRAS]
+def _all_further(workload: Workload) -> dict[str, Array]:
+    """The columns that the format has no field for and that are written where there is room: from when on jobs may start, and
+    the extra columns."""
+    begin = {BEGIN: np.where(workload.held, workload.begin_ns, -1)} if workload.held.any() else {}
+    return begin | {name: column for name, column in workload.extras.items() if name not in begin}
+
+
+def _further(workload: Workload) -> dict[str, Array]:
+    """The further columns in the order of their fields: one called ``field20`` is field 20 where it can be."""
+    columns = _all_further(workload)
+    names = list(columns)[:MAX_EXTRAS]
     for name in list(names):
         match = _BY_NUMBER.fullmatch(name)
         place = int(match[1]) - _FIRST_EXTRA if match else len(names)
         if place < len(names):
             names.remove(name)
             names.insert(place, name)
-    return names
+    return {name: columns[name] for name in names}
 
 
 def _comments(workload: Workload, header: Iterable[str], names: list[str]) -> list[str]:
@@ -202,7 +216,7 @@ def _opened(target: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
         return
     name = os.fspath(target)
     try:
-        with open(name, "wb") as file:
+        with whole_file(Path(name)) as partial, partial.open("wb") as file:
             if not str(name).endswith(".gz"):
                 yield file
                 return

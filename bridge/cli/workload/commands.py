@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bls.options import ALIGN, CANCELLED, OVERSIZE, PLATFORM, SELECT
+from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
-from bridge.standard_error import say
+from bridge.standard_error import put, put_text, say
 
 __all__ = ["workload_app"]
 
@@ -29,6 +29,7 @@ _ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 _ReaderOption = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
 ]
+_SELECT = replace(SELECT, help=f"{SELECT.help} or window:START..END; START may be a date")
 _NUMBERS = "as 3 5-9, or unknown"
 
 
@@ -36,7 +37,7 @@ def _save(workload: Any, target: Path, force: bool) -> None:
     from bridge.cli.workload.files import save
 
     save(workload, target, force, say)
-    print(target)
+    put(target)
 
 
 @workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
@@ -52,17 +53,23 @@ def info_command(
         ),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     reader: _ReaderOption = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
     ] = None,
+    rejects: Annotated[
+        bool, typer.Option("--rejects", help="List the first rejected lines of each reason, too: line, field, word.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import describe
+    from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
-    from bridge.cli.workload.files import machine_of_log, read
+    from bridge.cli.workload.files import machine_of_log, read, rejects_lines
     from bridge.runs.fresh_file import check_file
+    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
 
     if plot is not None:
@@ -73,13 +80,22 @@ def info_command(
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
-    described = describe(fit(log, machine.n_cores, oversize), machine)
+    fitting = cut(fit(log, machine.n_cores, oversize), select)
+    described = describe(fitting, machine)
+    for words in log_words(fitting):
+        say(words)
     if plot is not None:
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure
 
         say(f"figure: {save(overview_figure(described), Path(plot))}")
-    print(json.dumps(described.as_dict(), indent=2, ensure_ascii=False) if as_json else str(described).rstrip("\n"))
+    if as_json:
+        listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
+        print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
+        return
+    put_text(str(described).rstrip("\n"))
+    if rejects:
+        put_text("\n".join(["", *rejects_lines(fitting)]))
 
 
 @workload_app.command(
@@ -92,12 +108,7 @@ def cut_command(
     *,
     workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
-    select: Annotated[
-        str,
-        replace(
-            SELECT, help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date"
-        ),
-    ] = SELECT.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
@@ -113,7 +124,7 @@ def cut_command(
 @workload_app.command(
     "merge",
     short_help="Several workloads as one.",
-    epilog="Example: twolevel workload merge sample sample --align start -o twice.swf.gz",
+    epilog="Example: twolevel workload merge sample sample --align start --numbers same -o twice.swf.gz",
 )
 @bundled
 def merge_command(
@@ -121,16 +132,22 @@ def merge_command(
     workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
     output: _OutputOption,
     align: Annotated[str, ALIGN] = ALIGN.default,
+    numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
-    """Write the jobs of several workloads as one SWF file; the same number in two logs is two jobs, or two users."""
+    """Write the jobs of several workloads as one SWF file; users, queues … are the same where the logs name them alike."""
+    from bls.workloads.merge import numbers_of
     from bls.workloads.reshape import merge
     from bridge.cli.workload.files import checked_output, read
 
     target = checked_output(output, force)
-    _save(merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align), target, force)
+    numbers_of(numbers)  # before long logs are read
+    made = merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align, numbers=numbers)
+    for remark in made.remarks:
+        say(remark)
+    _save(made, target, force)
 
 
 @workload_app.command(
@@ -232,8 +249,8 @@ def export_command(
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=True))
-    print(target)
+    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
+    put(target)
 
 
 @workload_app.command(
@@ -274,7 +291,7 @@ def generate_command(
     say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
-    print(likeness_text(source, made))
+    put_text(likeness_text(source, made))
     if wanted.plot is not None:
         say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
@@ -326,5 +343,6 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    say(told(brought))
-    print(brought.path)
+    for line in told(brought).splitlines():
+        say(line)
+    put(brought.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads import read_workload
 from bls.workloads.generators.machines import machine_of
 from bls.workloads.named_machine import named_size
-from bls.workloads.workload import Workload, rejects_text
+from bls.workloads.rejected import rejects_text
+from bls.workloads.workload import Workload
 from bridge.runs.directory import read_record
 from bridge.runs.fresh_file import check_file, fresh_file
+from bridge.runs.job_names import ids_of
+from bridge.standard_error import say
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
@@ -30,6 +34,7 @@ __all__ = [
     "machine_of_log",
     "numbers",
     "read",
+    "rejects_lines",
     "save",
 ]
 
@@ -40,9 +45,25 @@ EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".
 STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
 
 
-def read(workload: str, form: str | None = None, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, or ``sample``."""
-    return read_workload(workload, format=form, cancelled=cancelled)
+def read(workload: str, form: str | None = None, *, cancelled: bool | None = False) -> Workload:
+    """The workload that a user names: a file, or ``sample``; ``cancelled`` as of :func:`bls.workloads.read_workload`."""
+    log = read_workload(workload, format=form, cancelled=cancelled)
+    for remark in log.remarks:
+        say(f"{workload}: {remark}")
+    return log
+
+
+def rejects_lines(log: Workload) -> list[str]:
+    """The first rejected lines of each reason, a text line each: the reason, the line, the field that decides it, its word."""
+    if not any(log.rejects.values()):
+        return ["no rejects"]
+    lines = []
+    for reason, count in log.rejects.items():
+        first = [one for one in log.rejected if one.reason == reason]
+        if count:
+            lines.append(f"{reason}: {count}" + (f", the first {len(first)}" if 0 < len(first) < count else ""))
+            lines += [f"  {one.place}" for one in first]
+    return lines
 
 
 def machine_of_log(log: Workload) -> Platform:
@@ -76,7 +97,9 @@ def save(workload: Workload, target: Path, force: bool, say: Callable[[str], Non
 
     with fresh_file(target, force) as partial:
         lost = write_swf(workload, partial)
-    rejects = f"; rejected: {rejects_text(workload.rejects)}" if any(workload.rejects.values()) else ""
+    rejects = (
+        f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if any(workload.rejects.values()) else ""
+    )
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
     _say_lost(lost, say)
@@ -125,7 +148,8 @@ def export_result(
             lost = write_swf(result_as_workload(columns, log), partial)
         else:
             try:
-                ledger = stored_ledger({name: frame[name].to_numpy() for name in frame.columns}, machine)
+                columns = {name: frame[name].to_numpy() for name in frame.columns}
+                ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
                 raise InputError(f"{folder / 'jobs.parquet'}: {error}") from None
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:

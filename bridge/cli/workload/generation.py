@@ -18,6 +18,7 @@ from bridge.runs.fresh_file import check_file, fresh_file
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import text_table
 from traces.base.errors import InputError, one_of, shown
+from traces.base.ranges import parse_real, parse_whole
 from traces.base.shared_options import SEED
 
 __all__ = ["MODELS", "check_wanted", "draw", "generated", "likeness_text", "write_requests"]
@@ -138,7 +139,7 @@ def _gpus(text: str | None) -> Gpus | None:
         return None
     try:
         share, cards, speed = text.split(":")
-        return Gpus(float(share), int(cards), float(speed))
+        return Gpus(parse_real(share), parse_whole(cards), parse_real(speed))
     except ValueError:
         raise InputError(f"--gpus: {shown(text)}; allowed: SHARE:CARDS:GFLOPS, as 0.25:2:933") from None
 

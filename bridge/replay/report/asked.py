@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.base.option import Option
+from traces.base.ranges import parse_real
 from traces.compiled import Array
 
 __all__ = ["Asked", "given_plan"]
@@ -164,14 +166,14 @@ def given_plan(
     found_rates = []
     for word in _numbers(rates, RATES.name):
         try:
-            found_rates.append(RATE.check(float(word), RATES.name))
+            found_rates.append(RATE.check(parse_real(word), RATES.name))
         except ValueError:
             raise InputError(f"{RATES.name}: {shown(word)}; allowed: numbers, as 10,30,100") from None
         if not found_rates[-1]:
             raise InputError(f"{RATES.name}: 0 is no clock that runs; allowed: above 0")
     found_sizes = []
     for word in _numbers(sizes, SIZES.name):
-        if not word.isascii() or not word.isdigit() or not int(word):
+        if not re.fullmatch("[0-9]{1,18}", word) or not int(word):
             raise InputError(f"{SIZES.name}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
     plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))

@@ -13,6 +13,7 @@ from typing import Any
 from bridge.options.declared import OUT, REPORT_ONLY
 from bridge.replay.report.sides import SLURM, Side, of_table
 from bridge.runs.directory import read_record, write_record
+from bridge.runs.ownership import ours_in, put_aside, remove_files
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, shown
 from traces.base.parsing import parse_json
@@ -75,17 +76,21 @@ def finished(folder: Path, scenario: Scenario, arguments: Mapping[str, Any], *, 
 def put_report(folder: Path, write: Callable[[Path], None]) -> None:
     """Have a report written, and put it into the folder of its replay, whose record lists it then.
 
-    What of an older report its record lists is removed, and nothing else.
+    The files of an older report that its record lists are removed; any other file of the same name gets a ``~`` after it.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{FOLDER}.partial-") as place:
         made = Path(place) / FOLDER
         write(made)
         record = read_record(folder, what="replay")
-        files = [name for name in record.get("files", ()) if not name.startswith(f"{FOLDER}/")]
-        for name in set(record.get("files", ())) - set(files):
-            (folder / name).unlink(missing_ok=True)
+        old = {name for name in ours_in(folder) if name.startswith(f"{FOLDER}/")}
+        if (folder / FOLDER).is_symlink():  # a user's own folder in its place
+            put_aside([folder / FOLDER])
+        else:
+            remove_files(folder, old)
         (folder / FOLDER).mkdir(exist_ok=True)
+        files = [name for name in record.get("files", ()) if not name.startswith(f"{FOLDER}/")]
         for path in sorted(made.iterdir()):
+            put_aside([folder / FOLDER / path.name])
             shutil.move(path, folder / FOLDER / path.name)
             files.append(f"{FOLDER}/{path.name}")
     write_record(folder / "run.json", record | {"files": sorted(files)})

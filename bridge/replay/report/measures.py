@@ -115,9 +115,9 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
     run = np.sort(np.stack([one.run_ns[rows] for one, rows in zip(sides, at, strict=True)]), axis=0)[middle]
     first, rows = sides[0], at[0]
     not_run = len(first.job_id) + first.not_run - len(common)
-    submit, cores = first.submit_ns[rows], first.cores[rows]
+    submit, cores, begin = first.submit_ns[rows], first.cores[rows], first.begin_ns[rows]
     preset = None if first.preset is None else first.preset[rows]
-    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts, preset)
+    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts, preset, begin)
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:

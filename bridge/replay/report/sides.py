@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +53,8 @@ class Side:
     preset : ndarray of bool, shape (n,), optional
         Which of them ran already at time 0: nobody has submitted them then, so that they have no wait and are in no count of
         jobs; the machine is busy with them all the same. None: no job.
+    begin_ns : ndarray of int64, shape (n,), optional
+        The instants from which jobs may start; by default their submits.
     """
 
     label: str
@@ -65,13 +67,18 @@ class Side:
     not_run: int
     attempts: int = -1
     preset: Array | None = None
+    begin_ns: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.begin_ns):
+            object.__setattr__(self, "begin_ns", self.submit_ns)
 
     @property
     def measured(self) -> Side:
         """The same without the jobs that ran already."""
         if self.preset is None or not self.preset.any():
             return self
-        columns = {name: getattr(self, name)[~self.preset] for name in _COLUMNS}
+        columns = {name: getattr(self, name)[~self.preset] for name in (*_COLUMNS, "begin_ns")}
         return replace(self, **columns, preset=None)
 
     @property
@@ -81,8 +88,8 @@ class Side:
 
     @property
     def wait_ns(self) -> Array:
-        """Start less submit: what the paper calls response time."""
-        return self.start_ns - self.submit_ns
+        """Start less the instant from which it may be, the submit for most: what the paper calls response time."""
+        return self.start_ns - self.begin_ns
 
     @property
     def run_ns(self) -> Array:
@@ -100,9 +107,9 @@ class Side:
 def _side(label: str, which: Array, columns: Sequence[Array], preset: Array, killed: int, attempts: int = -1) -> Side:
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(columns[0][rows], kind="stable")]
-    job_id, submit, start, end, cores = (column[rows] for column in columns)
+    job_id, submit, start, end, cores, begin = (column[rows] for column in columns)
     not_run = len(np.setdiff1d(columns[0], job_id))
-    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts, preset[rows])
+    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts, preset[rows], begin)
 
 
 def recorded(workload: Workload) -> Side | None:
@@ -111,21 +118,28 @@ def recorded(workload: Workload) -> Side | None:
     if not known.any():
         return None
     start = workload.submit_ns + workload.wait_ns
-    columns = (workload.job_id, workload.submit_ns, start, start + workload.run_ns, workload.cores)
+    columns = (
+        workload.job_id,
+        workload.submit_ns,
+        start,
+        start + workload.run_ns,
+        workload.cores,
+        workload.earliest_ns,
+    )
     return _side(LOG, known, columns, workload.preset == 1, -1)
 
 
 def of_result(label: str, result: Result) -> Side:
     """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
     jobs = result.ledger.jobs
-    columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores)
+    columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, jobs.begin_ns)
     preset = jobs.why == WHY.index("preset")
     return _of_attempts(label, jobs.attempt, columns, preset, int(result.metrics.get("state_killed", 0)))
 
 
 def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
     """The same of a table of jobs that a run has written; ``killed`` jobs were ended at their limit."""
-    names = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
+    names = (*_COLUMNS, "begin_ns" if "begin_ns" in jobs else "submit_ns")
     columns = [jobs[name].to_numpy(np.int64) for name in names]
     return _of_attempts(
         label, jobs["attempt"].to_numpy(np.int64), columns, (jobs["why"] == "preset").to_numpy(), killed

@@ -13,6 +13,7 @@ from bridge.replay.report.measures import Interval, classes, differences, measur
 from bridge.replay.report.repeats import LATE, Attempt
 from bridge.replay.report.sides import LOG, Side
 from traces.base.time import format_ns
+from traces.base.written_file import write_text
 from traces.figures.replay.makespans import rate_name
 from traces.tables import joined_frames, rows_frame
 
@@ -92,7 +93,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     lines = [f"# Replay of {report.name}", "", *(f"- {line}" for line in report.words), ""]
     for part in (_side_by_side, _differences, _submissions, _classes, _repeats):
         lines += part(report, folder)
-    (folder / REPORT).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    write_text(folder / REPORT, "\n".join(lines).rstrip() + "\n")
     return sorted(folder.iterdir())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bls.constraints.dependencies import Dependencies
+from traces.base.errors import InputError
 
 __all__ = ["Dependents"]
 
@@ -14,9 +15,16 @@ class Dependents:
     ----------
     found : Dependencies or None
         None: no job waits for another.
+
+    Raises
+    ------
+    InputError
+        If a job waits for several others.
     """
 
     def __init__(self, found: Dependencies | None) -> None:
+        if found is not None and found.several:
+            raise InputError("--dependencies: jobs that wait for several others are not replayed; allowed: one each")
         self._found = found
         self._held_back: dict[int, list[int]] = {}
 

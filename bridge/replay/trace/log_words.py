@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from bls.workloads import format_of
 from bls.workloads.header import FACT
 from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
+from traces.base.compressed import without_ending
 
 __all__ = ["LogWords", "log_words"]
 
@@ -45,14 +47,14 @@ def _numbered(header: Iterable[str], title: str) -> dict[int, tuple[str, ...]]:
     for line in header:
         fact = FACT.fullmatch(line)
         if fact and fact[1] == title:
-            number, *words = fact[2].split()
-            if number.rstrip(":").isdigit():
+            number, *words = fact[2].split() or [""]
+            if re.fullmatch(r"[0-9]{1,18}:*", number):
                 found[int(number.rstrip(":"))] = tuple(word.strip('",;:()') for word in words)
     return found
 
 
 def _whole(word: str) -> int:
-    return int(word) if word.isascii() and word.isdigit() else -1
+    return int(word) if re.fullmatch(r"[0-9]{1,18}", word) else -1
 
 
 #: What sacct writes where there are no nodes.
@@ -71,7 +73,7 @@ def log_words(workload: Workload) -> LogWords:
     given: dict[int, dict[str, str]] = {}
     missing: tuple[str, ...] = ()
     if not Path(workload.source).is_file():
-        if workload.source.removesuffix(".gz").endswith(".sacct"):
+        if without_ending(workload.source).endswith(".sacct"):
             missing = (f"{workload.source}: is not there any more: what it says beside the usual columns is not known",)
     elif format_of(workload.source) == "sacct":
         given = sacct_words(workload.source, dict(zip(workload.line.tolist(), jobs, strict=True)))

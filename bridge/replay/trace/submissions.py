@@ -232,7 +232,7 @@ def _named(features: str) -> set[str]:
 def _nodes(words: LogWords, known: set[str]) -> tuple[str, ...]:
     def of_machine(text: str) -> bool:
         try:
-            return bool(text) and set(expanded(text)) <= known
+            return bool(text) and set(expanded(text, len(known))) <= known
         except ValueError:
             return False
 

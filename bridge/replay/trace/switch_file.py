@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bls.machine.switches import Switch, topology
-from bridge.replay.host_names import compressed, expanded
+from bridge.replay.host_names import compressed, expanded, is_plain
 from traces.base.errors import InputError, shown
 from traces.base.given_file import read_text
 from traces.base.toml import check_keys, list_of_tables, parse_toml
@@ -16,7 +16,6 @@ from traces.intervals import parse_intervals
 __all__ = ["NamedSwitch", "given_switches", "read_switches", "switches_of", "switches_text"]
 
 _WORD = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _OWN = "[[switches]]"
 
 
@@ -31,7 +30,7 @@ class NamedSwitch:
 
 def given_switches(switches: Sequence[Switch], nodes: Sequence[str]) -> tuple[NamedSwitch, ...]:
     """Those of a platform, whose hosts have these names; a name that Slurm cannot have becomes ``s`` and its place."""
-    name = {one.name: one.name if _PLAIN.fullmatch(one.name) else f"s{at}" for at, one in enumerate(switches)}
+    name = {one.name: one.name if is_plain(one.name) else f"s{at}" for at, one in enumerate(switches)}
     found = []
     for one in switches:
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
@@ -74,6 +73,8 @@ def _switch(line: str, where: str, nodes: Sequence[str], known: set[str]) -> Nam
         raise InputError(
             f"{where}: {shown(line)}; allowed: SwitchName=NAME and either Nodes=NODES or Switches=SWITCHES"
         )
+    if not is_plain(words["switchname"]):
+        raise InputError(f"{where}: {shown(words['switchname'])} is no name; allowed: letters, digits, _, . and -")
     try:
         below = tuple(expanded(words.get("nodes", words.get("switches", ""))))
     except ValueError as error:
@@ -114,14 +115,12 @@ def switches_of(switches: Sequence[NamedSwitch], nodes: Sequence[str]) -> tuple[
     Raises
     ------
     InputError
-        If a platform cannot have them: a leaf has nodes that are not one behind the other, or a node is on none.
+        If a platform cannot have them: a node is on no leaf, or on two.
     """
     place = {name: at for at, name in enumerate(nodes)}
     found = []
     for one in switches:
         hosts = sorted(place[name] for name in one.nodes)
-        if hosts and hosts[-1] - hosts[0] >= len(hosts):
-            raise InputError(f"switch {one.name} has nodes that are not one behind the other in slurm.conf")
-        found.append(Switch(one.name, f"{hosts[0]}-{hosts[-1]}" if hosts else "", one.switches))
+        found.append(Switch(one.name, " ".join(map(str, hosts)), one.switches))
     topology(found, len(nodes))
     return tuple(found)

@@ -9,11 +9,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
 from typing import Any
 
+from bridge.held_interrupts import interrupts_held
 from bridge.standard_error import say
+from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.dask_library import dask_library
 from bridge.studies.executors.dask_tasks import Tasks
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
@@ -30,6 +34,9 @@ _STARTED = ("local", "slurm")
 
 #: A scheduler answers within so long, s; and has a worker, where it is not for us to start one.
 _TIMEOUT_S = 30
+
+#: How long the main thread waits at a time, s; and, once all is over, for the thread to end.
+_LOOK_S, _PART_S = 1.0, 1.0
 
 
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[Needs], Executor]:
@@ -60,7 +67,8 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
         raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
     if workers is not None:
         raise InputError(f"--workers {workers}: the cluster at {where} has its own workers")
-    return lambda needs: DaskCells(lambda: contextlib.nullcontext(where), needs, waits=False)
+    there = Cluster(where, where, patience_s=_TIMEOUT_S)
+    return lambda needs: DaskCells(lambda: contextlib.nullcontext(there), needs, waits=False)
 
 
 class DaskCells:
@@ -69,19 +77,85 @@ class DaskCells:
     Parameters
     ----------
     cluster : callable
-        Gives a context that gives the address of a scheduler.
+        Gives a context that gives the cluster.
     needs : Needs
     waits : bool
         Whether workers may come late, as jobs of a batch system do.
     """
 
     def __init__(
-        self, cluster: Callable[[], contextlib.AbstractContextManager[str]], needs: Needs, *, waits: bool
+        self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: Needs, *, waits: bool
     ) -> None:
         self._cluster, self._needs, self._waits = cluster, needs, waits
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
+        dask_library("distributed")  # by the main thread, as some of its modules must be
+        with contextlib.ExitStack() as stack:
+            talk = _Talk(self._needs, self._waits, units, prepared)
+            stack.callback(
+                talk.end
+            )  # behind the cluster: where that is ours, nothing that the talk waits for comes any more
+            cluster = stack.enter_context(self._cluster())
+            stack.callback(talk.stop)
+            yield from talk.outcomes(cluster)
+
+
+class _Talk:
+    """Talks to a scheduler in a thread of its own.
+
+    An interrupt is an exception of the main thread, at whatever step that is. Dask is not made to be left at any step, so the
+    main thread does nothing but wait for outcomes.
+    """
+
+    def __init__(self, needs: Needs, waits: bool, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
+        self._needs, self._waits, self._units, self._prepared = needs, waits, units, prepared
+        self._said: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self._stopped = threading.Event()
+        self._begun = False  # whether there may be tasks
+        self._withdraw_s = 0.0
+        self._thread: threading.Thread | None = None
+
+    def outcomes(self, cluster: Cluster) -> Iterator[Outcome]:
+        """The outcomes of all units; whatever goes wrong in the thread is raised here."""
+        self._withdraw_s = cluster.withdraw_s
+        self._thread = threading.Thread(target=self._talk, args=(cluster,), name="twolevel-dask", daemon=True)
+        self._thread.start()
+        while (said := self._next()) is not None:
+            if isinstance(said, BaseException):
+                raise said
+            yield said
+
+    def _next(self) -> Outcome | BaseException | None:
+        while True:
+            with contextlib.suppress(
+                Empty
+            ):  # a signal may reach another thread, and Python raises it only between two steps
+                return self._said.get(timeout=_LOOK_S)
+
+    def stop(self) -> None:
+        """Have what is under way withdrawn, and wait for a while until it is; at once if all is done."""
+        self._stopped.set()
+        if self._begun and self._thread is not None and self._thread.is_alive():
+            with interrupts_held():
+                self._thread.join(self._withdraw_s)
+
+    def end(self) -> None:
+        """Wait a little for the thread; it may wait for a scheduler that does not answer, and ends with the program."""
+        if self._thread is not None and self._thread.is_alive():
+            with interrupts_held():
+                self._thread.join(_PART_S)
+
+    def _talk(self, cluster: Cluster) -> None:
+        try:
+            for outcome in self._outcomes(cluster):
+                self._said.put(outcome)
+        except BaseException as error:
+            self._said.put(error)
+        else:
+            self._said.put(None)
+
+    def _outcomes(self, cluster: Cluster) -> Iterator[Outcome]:
         distributed, dask = dask_library("distributed"), dask_library("dask")
         token = f"twolevel-{secrets.token_hex(8)}"
         probe = None if self._needs.folder is None else self._needs.folder / f".{token}"
@@ -89,45 +163,46 @@ class DaskCells:
             # A workload is sent once; that it is large is nothing to warn of.
             stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
             stack.enter_context(_quiet())
-            address = stack.enter_context(self._cluster())
-            client = stack.enter_context(_client(distributed, address))
+            client = stack.enter_context(_client(distributed, cluster))
             if probe is not None:
                 probe.touch()
                 stack.callback(probe.unlink, missing_ok=True)
             terms = terms_of(self._needs, token)
+            tasks = Tasks(distributed, client, self._prepared, terms, cluster.name, self._waits, self._stopped)
             try:
-                self._check(client, terms, address)
-                yield from Tasks(distributed, client, prepared, terms, address, self._waits).outcomes(iter(units))
+                self._check(client, terms, cluster)
+                self._begun = True
+                yield from tasks.outcomes(iter(self._units))
             except (CancelledError, OSError, TimeoutError) as error:
                 # Nothing of ours raises these: a cell that fails is an outcome. In any other thread the client has said more.
                 if client.status == "running" and not isinstance(error, CancelledError):
                     raise
                 raise PeerError(
-                    f"--cluster {address}: the scheduler has gone; what is finished is kept, and the same command goes on"
+                    f"--cluster {cluster.name}: the scheduler has gone; what is finished is kept, and the same command goes on"
                 ) from None
 
-    def _check(self, client: Any, terms: Terms, address: str) -> None:
+    def _check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
         # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
         if not self._waits:
             try:
-                client.wait_for_workers(1, timeout=_TIMEOUT_S)
+                client.wait_for_workers(1, timeout=cluster.patience_s)
             except TimeoutError:
-                raise InputError(f"--cluster {address}: its scheduler has no worker") from None
+                raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
         try:
             found = client.run(unfit, terms)
         except Exception as error:  # what it cannot load says more than anything of ours could
             raise InputError(
-                f"--cluster {address}: a worker cannot run cells: {type(error).__name__}: {error}; "
+                f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
                 "it needs twolevel installed, as here"
             ) from None
         for worker, why in sorted(found.items()):
             if why:
-                raise InputError(f"--cluster {address}: worker {worker}: {why}")
+                raise InputError(f"--cluster {cluster.name}: worker {worker}: {why}")
         threads = client.nthreads()
         if idle := sum(threads.values()) - len(threads):
             say(
-                f"cluster {address}: {len(threads)} worker processes with {sum(threads.values())} threads; each process runs "
-                f"one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
+                f"cluster {cluster.name}: {len(threads)} worker processes with {sum(threads.values())} threads; each process "
+                f"runs one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
             )
 
 
@@ -145,9 +220,11 @@ def _quiet() -> Iterator[None]:
             log.setLevel(level)
 
 
-def _client(distributed: Any, address: str) -> Any:
+def _client(distributed: Any, cluster: Cluster) -> Any:
     try:
-        return distributed.Client(address, timeout=_TIMEOUT_S, set_as_default=False)
+        return distributed.Client(
+            cluster.address, timeout=cluster.patience_s, set_as_default=False, security=cluster.security
+        )
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise InputError(f"--cluster {shown(address)}: no Dask scheduler answers there: {said}") from None
+        raise InputError(f"--cluster {shown(cluster.name)}: no Dask scheduler answers there: {said}") from None

@@ -8,6 +8,7 @@ to run is suspected if it dies.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -27,6 +28,9 @@ _TIMEOUT_S = 30
 #: So many tasks a thread are at the scheduler at once, and at least so many: enough that no worker waits, nor one that comes
 #: late, few enough for any memory.
 _AT_HAND, _LEAST_AT_HAND = 8, 500
+
+#: How long it waits before it looks whether it is to stop, s.
+_LOOK_S = 0.1
 
 #: How old what is known of the number of threads may be, s.
 _THREADS_AGE_S = 2.0
@@ -63,12 +67,21 @@ class Tasks:
         Of the scheduler, for messages.
     waits : bool
         Whether it is no fault if there is no worker for a while.
+    stopped : threading.Event
+        Set from another thread: no outcomes are wanted any more.
     """
 
     def __init__(
-        self, distributed: Any, client: Any, prepared: Mapping[int, Prepared], terms: Terms, address: str, waits: bool
+        self,
+        distributed: Any,
+        client: Any,
+        prepared: Mapping[int, Prepared],
+        terms: Terms,
+        address: str,
+        waits: bool,
+        stopped: threading.Event,
     ) -> None:
-        self._waits = waits
+        self._waits, self._stopped = waits, stopped
         self._distributed, self._client, self._prepared = distributed, client, prepared
         self._terms, self._address = terms, address
         self._sent: dict[int, Any] = {}
@@ -92,7 +105,7 @@ class Tasks:
         """
         self._submit(list(islice(units, self._most())))
         try:
-            while self._at_hand:
+            while self._at_hand and not self._stopped.is_set():
                 ended = self._next()
                 found, fault = self._found(ended)
                 self._submit(list(islice(units, max(0, self._most() - len(self._at_hand)))))
@@ -122,11 +135,12 @@ class Tasks:
         return found, fault
 
     def _next(self) -> list[Any]:
-        # What has ended; one or more. Where there is no worker for a while, and none is to be expected, that is said.
+        # What has ended; nothing once it is stopped. Where there is no worker for a while, and none is to be expected, that is
+        # said.
         since = time.monotonic()
-        while True:
+        while not self._stopped.is_set():
             try:
-                found = [self._ended.get(timeout=_THREADS_AGE_S)]
+                found = [self._ended.get(timeout=_LOOK_S)]
             except Empty:
                 self._most()
                 if self._threads or self._waits:
@@ -141,6 +155,7 @@ class Tasks:
                 while True:
                     found.append(self._ended.get_nowait())
             return found
+        return []
 
     def _most(self) -> int:
         now = time.monotonic()

@@ -16,6 +16,7 @@ from typing import Any
 
 from bridge.couplings import PeerOptions
 from bridge.runs.kernels import prepare_run
+from bridge.standard_error import keep_standard_streams
 from bridge.studies.executors.executor import Executor, Needs, Outcome, Prepared, Unit
 from bridge.studies.executors.spawned import deaf_children, nothing_imported
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
@@ -48,6 +49,7 @@ class Here:
 
 def _work(pipe: Connection, parent: int) -> None:
     # What a worker does: it is sent what units need, and units, and answers each.
+    keep_standard_streams()
     die_with_parent(parent)
     # A thread reads, so that nobody who sends to it waits for a unit to end.
     messages: SimpleQueue[Any] = SimpleQueue()

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
+import json
+import os
+import select
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from bridge.couplings import PeerOptions
+from bridge.held_interrupts import interrupts_held
+from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
-from bridge.studies.executors.dask_library import dask_library, leave_garbage_to_python
-from bridge.studies.executors.spawned import deaf_children, nothing_imported
+from bridge.studies.executors.cluster import Cluster
+from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
+from bridge.studies.executors.dask_library import dask_library
+from bridge.workers.credentials import make_certificate
+from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
+from traces.base.parsing import parse_json
 
 __all__ = ["checked_workers", "local_cluster"]
 
-#: Where the dashboard is looked for first, as Dask has it; where that is taken, the system chooses a port.
-_DASHBOARD = "127.0.0.1:8787"
+#: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
+_START_S = 600.0
 
-#: So long a worker that has died may be away, s: a busy machine takes a while to start one again, and Dask gives up after 15.
-_PATIENCE_S = 300
+#: How long it may take to kill its processes, s.
+_END_S = 10.0
+
+#: How long between two looks at whether it has started, s: an interrupt is noticed at once.
+_LOOK_S = 1.0
+
+#: Where this process finds its modules, so does the cluster's, whatever lies in the working directory.
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from bridge.studies.executors.cluster_process import main; main(int(sys.argv[2]), sys.argv[3])"
+)
 
 
 def checked_workers(workers: int | None) -> int:
@@ -35,34 +56,68 @@ def checked_workers(workers: int | None) -> int:
 
 
 @contextlib.contextmanager
-def local_cluster(workers: int) -> Iterator[str]:
-    """A scheduler and its worker processes on this machine, while the context lasts: the address of the scheduler.
+def local_cluster(workers: int) -> Iterator[Cluster]:
+    """A scheduler and its worker processes on this machine, while the context lasts.
 
-    The address of its dashboard is said on stderr. All ports are on 127.0.0.1.
+    The address of its dashboard is said on stderr. All ports are on 127.0.0.1, and those that can run code speak TLS with a
+    certificate that is made for this cluster. An interrupt ends it at any instant, with every process and file of it.
 
     Raises
     ------
+    InputError
+        If there is no certificate to be had.
     PeerError
         If it cannot be started.
     """
-    distributed, dask = dask_library("distributed"), dask_library("dask")
-    patience = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{_PATIENCE_S}s"})
-    with patience, nothing_imported(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that port 8787 is taken: the one that is used is said
+    with scratch_folder() as folder:
+        make_certificate(folder / KEY, folder / CERTIFICATE, "--cluster local", ("serverAuth", "clientAuth"))
+        with _process(workers, folder) as process:
+            said = _answer(process)
+            if "error" in said:
+                raise PeerError(f"--cluster local: it could not be started: {said['error']}")
+            say(f"cluster local: {workers} worker processes; its dashboard: {said['dashboard']}")
+            yield Cluster(said["address"], "local", security_of(folder), patience_s=_START_S, withdraw_s=0.0)
+
+
+@contextlib.contextmanager
+def _process(workers: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), str(workers), str(folder)]
+    with interrupts_held() as held:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         try:
-            with deaf_children():  # its loop is a thread, which starts them
-                cluster = distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,  # a process runs one cell at a time
-                    processes=True,
-                    memory_limit=0,  # what a cell needs is for the system to give, as without a cluster
-                    host="127.0.0.1",
-                    dashboard_address=_DASHBOARD,
-                    silence_logs=50,
-                )
-        except (OSError, RuntimeError, TimeoutError) as error:
-            raise PeerError(f"--cluster local: it could not be started: {error}") from None
-        leave_garbage_to_python()
-        with cluster:
-            say(f"cluster local: {workers} worker processes; its dashboard: {cluster.dashboard_link}")
-            yield str(cluster.scheduler_address)
+            held.let_through()
+            yield process
+        finally:
+            try:
+                held.hold()
+            finally:
+                _end(process)
+    remove_abandoned()  # workers have made some, too
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    # All that is worth keeping is here by now.
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:  # somebody has stopped it; what it has started dies with it
+        process.kill()
+        process.wait()
+    process.stdout.close()
+
+
+def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
+    assert process.stdout is not None
+    text, deadline = b"", time.monotonic() + _START_S
+    while not text.endswith(b"\n"):
+        if time.monotonic() > deadline:
+            raise PeerError(f"--cluster local: it has not started within {_START_S:.0f} s")
+        if select.select([process.stdout], [], [], _LOOK_S)[0]:
+            more = os.read(process.stdout.fileno(), 65536)
+            if not more:
+                raise PeerError(f"--cluster local: it could not be started: its process {how_ended(process.wait())}")
+            text += more
+    found: dict[str, str] = parse_json(text, "--cluster local")
+    return found

@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import CLUSTER_WORKERS
+from bridge.studies.executors.cluster import Cluster
 from bridge.studies.executors.dask_library import dask_library, leave_garbage_to_python
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import whole
@@ -70,8 +72,8 @@ def _check_adaptive(given: object) -> None:
 
 
 @contextlib.contextmanager
-def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[str]:
-    """A cluster whose workers are jobs of Slurm, while the context lasts: the address of its scheduler, which runs here.
+def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
+    """A cluster whose workers are jobs of Slurm, while the context lasts; its scheduler runs here.
 
     Raises
     ------
@@ -94,6 +96,7 @@ def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[str]:
             cluster.adapt(**dict(settings["adaptive"]))
         else:
             cluster.scale(jobs=settings["jobs"])
-        yield str(cluster.scheduler_address)
+        yield Cluster(str(cluster.scheduler_address), "slurm", cluster.security)
     finally:
-        cluster.close()
+        with interrupts_held():
+            cluster.close()

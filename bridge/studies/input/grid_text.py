@@ -14,20 +14,30 @@ from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED
+from bridge.studies.replicates import REPLICATION, given_replicates
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
+from traces.base.ranges import parse_real, parse_whole
 
 __all__ = ["grid_text"]
 
 
 def grid_text(
-    workload: str, bls: str, als: str, variation: str | None, seeds: str | None, shared: ScenarioOptions
+    workload: str,
+    bls: str,
+    als: str,
+    variation: str | None,
+    seeds: str | None,
+    shared: ScenarioOptions,
+    replicate: str | None = None,
+    warmup: str | None = None,
+    shake: str | None = None,
 ) -> str:
     """The text of a study of one workload, every combination, with the jobs of each cell kept.
 
     Parameters
     ----------
-    workload, bls, als, variation, seeds : str or None
+    workload, bls, als, variation, seeds, replicate, warmup, shake : str or None
         As on the command line: names and numbers separated by commas.
     shared : ScenarioOptions
         Of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
@@ -42,7 +52,7 @@ def grid_text(
         varied = shared.applications is not None or takes_variation(shared.lengths or "")
         variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"
     try:
-        variations = [float(text) for text in _words(variation)]
+        variations = [parse_real(text) for text in _words(variation)]
     except ValueError:
         raise InputError(f"--variation: {shown(variation)}; allowed: numbers separated by commas") from None
     for value in variations:
@@ -61,10 +71,12 @@ def grid_text(
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
     if shared.conservative is not None and "conservative" not in axes["backfill"]:
         raise InputError(f"--conservative {shared.conservative}: needs --backfill conservative")
+    given_replicates(replicate, warmup, shake, "--{}".format)
     chosen = [shared.seed] if seeds is None else _seeds(seeds)
     lines = [
         "[study]",
-        f"seeds = {_toml(list(chosen))}",
+        *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
+        *(f"{key} = {_toml(text)}" for key, text in zip(REPLICATION, (replicate, warmup, shake), strict=True) if text),
         'keep = ["jobs"]',
         "",
         "[[workload]]",
@@ -80,7 +92,8 @@ def grid_text(
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    return seeds_of(int(text) if text.strip().isdecimal() and len(text) < 9 else text, "--seeds")
+    word = text.strip()
+    return seeds_of(parse_whole(word) if word.isascii() and word.isdecimal() and len(text) < 9 else text, "--seeds")
 
 
 def _words(text: str) -> list[str]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ import _otf2 as binding
 import otf2
 
 from traces.base.errors import TwolevelError
+from traces.base.written_file import NO_ROOM, FullDiskError
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
@@ -137,9 +139,14 @@ def address_of(handle: Any) -> int:
     return address
 
 
+#: Codes of OTF2 for a full disk.
+_FULL_DISK = frozenset(getattr(binding, f"ERROR_{errno.errorcode[number]}").value for number in NO_ROOM)
+
+
 def failure(path: Path, code: int) -> TwolevelError:
     """The error for an OTF2 error code, in OTF2's own words."""
-    return TwolevelError(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
+    kind = FullDiskError if code in _FULL_DISK else TwolevelError
+    return kind(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
 @contextlib.contextmanager
@@ -221,9 +228,18 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
                 raise
             binding.Archive_Close(archive)
         except binding.Error as error:
-            raise failure(path, codes[0] if codes else error.code.value) from error
+            raise failure(path, _cause(codes) if codes else error.code.value) from error
+        except TwolevelError as error:  # of a call, whose code is often what a full disk has led to
+            if _cause(codes) in _FULL_DISK:
+                raise failure(path, _cause(codes)) from error
+            raise
         if codes:
-            raise failure(path, codes[0])
+            raise failure(path, _cause(codes))
+
+
+def _cause(codes: Sequence[int]) -> int:
+    # What went wrong first, but for a full disk, which OTF2 notes after some of what it leads to; 0: nothing.
+    return next((code for code in codes if code in _FULL_DISK), codes[0] if codes else 0)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
-from traces.intervals import intervals_text
+from traces.intervals import check_ends, intervals_text
 from traces.ledger import JobRecords, Ledger, Machine, PowerRecords, TaskRecords, TransferRecords
 
 __all__ = ["cut_ledger", "cut_machine"]
@@ -113,11 +113,10 @@ def cut_machine(machine: Machine, chosen: Intervals) -> tuple[Machine, Array]:
     Raises
     ------
     InputError
-        If the machine has none of them.
+        If one of them is no core of the machine.
     """
+    check_ends(chosen, machine.n_cores, "cores", f"the machine has 0-{machine.n_cores - 1}")
     shown = _within(np.arange(machine.n_cores), chosen)
-    if not shown.any():
-        raise InputError(f"cores {intervals_text(chosen)}: the machine has 0-{machine.n_cores - 1}")
     place = np.concatenate([[0], np.cumsum(shown)])
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
     host = np.flatnonzero(count)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from traces.base.errors import InputError
+from traces.base.written_file import whole_file
 from traces.exporters.shown.batch_level import BatchLevel
 from traces.ledger import JobRecords
 
@@ -26,12 +27,11 @@ def fresh(path: Path) -> Iterator[BinaryIO]:
     InputError
         If there is one already, or it cannot be written.
     """
+    if path.exists():
+        raise InputError(f"{path} exists already")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb", buffering=_BUFFER) as file:
+        with whole_file(path) as partial, partial.open("xb", buffering=_BUFFER) as file:
             yield file
-    except FileExistsError:
-        raise InputError(f"{path} exists already") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
 

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from traces.base.errors import InputError, shown
+from traces.base.written_file import whole_file
 from traces.figures.drawing.styles import PALETTE
 
 __all__ = [
@@ -154,10 +155,10 @@ def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
     with matplotlib.rc_context(_STYLE), _laid_out(figure):
         for path, form in zip(paths, forms, strict=True):
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                figure.savefig(path, format=form, metadata=_WITHOUT_DATE[form])
+                with whole_file(path) as partial:
+                    figure.savefig(partial, format=form, metadata=_WITHOUT_DATE[form])
             except OSError as error:
-                raise InputError(f"{path}: cannot write the figure: {error.strerror}") from error
+                raise InputError(f"{path}: cannot write the figure: {error.strerror or error}") from error
     return list(paths)
 
 

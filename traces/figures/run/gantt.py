@@ -21,6 +21,7 @@ from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import counted, legend_above, remark, short
 from traces.figures.drawing.time_axis import time_axis
 from traces.figures.run.gantt_blocks import edge_blocks, job_blocks, name_blocks
+from traces.intervals import check_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,14 +55,14 @@ def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
     Raises
     ------
     InputError
-        If there is none.
+        If one of them is no core of the machine.
     """
     n_cores = int(first_core[-1])
-    every = np.arange(n_cores)
-    rows: Array = every if cores is None else every[within(every, cores)]
-    if len(rows) == 0:
-        raise InputError(f"no core to draw: the machine has cores 0 to {n_cores - 1}")
-    return rows
+    every: Array = np.arange(n_cores)
+    if cores is None:
+        return every
+    check_ends(cores, n_cores, "--cores", f"the machine has cores 0 to {n_cores - 1}")
+    return every[within(every, cores)]
 
 
 def select_bars(

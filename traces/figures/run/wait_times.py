@@ -47,8 +47,8 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     Parameters
     ----------
     jobs : DataFrame
-        A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; and
-        maybe ``run``, the label of the run to which the row belongs.
+        A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; maybe
+        ``begin_ns``, from which waits count then; and maybe ``run``, the label of the run to which the row belongs.
     title : str
         Shown above.
 
@@ -98,7 +98,8 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
 
 
 def _measured(jobs: pd.DataFrame) -> list[_Run]:
-    submit, start, end = arrays(jobs, ("submit_ns", "start_ns", "end_ns"), "jobs")
+    since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
+    submit, start, end = arrays(jobs, (since, "start_ns", "end_ns"), "jobs")
     final = final_rows(jobs)
     found = []
     for label, rows in runs(jobs):

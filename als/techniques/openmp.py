@@ -1,0 +1,91 @@
+"""OpenMP's words for loop schedules: ``[modifier:]kind[,chunk]``, as in a ``schedule`` clause or in ``OMP_SCHEDULE``.
+
+Each becomes the name of a technique with its parameters. As OpenMP does, this ignores case and spaces.
+
+``dynamic`` is ``ss``, and ``nonmonotonic:dynamic`` is ``static-steal``, as in LLVM's runtime; GCC's ignores the modifier.
+``auto`` and ``runtime`` leave the choice to the runtime or the environment, so there is nothing to simulate.
+
+Source: OpenMP API specification 5.2, sections 11.5.3 and 21.2.1; LLVM's OpenMP runtime, ``kmp_dispatch.cpp``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from traces.base.errors import InputError, shown
+
+__all__ = ["from_openmp", "rejoin_chunks"]
+
+#: The kinds that take a chunk size, and the technique of each by modifier; a kind means the same without a modifier as with
+#: ``monotonic``.
+_KINDS = {
+    "static": {"monotonic": "static", "nonmonotonic": "static"},
+    "dynamic": {"monotonic": "ss", "nonmonotonic": "static-steal"},
+    "guided": {"monotonic": "guided", "nonmonotonic": "guided"},
+}
+
+#: The kinds that name no schedule, and what to give in their place.
+_LEFT_OPEN = {
+    "auto": "leaves the schedule to the runtime; give static, as GCC's runtime takes, or guided, as LLVM's does",
+    "runtime": "takes the schedule from OMP_SCHEDULE; give the value of that variable",
+}
+
+_SCHEDULE = re.compile(
+    r"(?:(monotonic|nonmonotonic)\s*:\s*)?(static|dynamic|guided|auto|runtime)\s*(?:,(.*))?", re.DOTALL
+)
+_CHUNK = re.compile(r"[+-]?[0-9.]+")
+
+
+def from_openmp(name: str, where: str) -> str:
+    """Return the technique's own name for an OpenMP schedule; any other name as it is.
+
+    Parameters
+    ----------
+    name : str
+        A schedule such as ``dynamic,4`` or ``nonmonotonic:dynamic``, or any other name.
+    where : str
+        The option it was given in, for the error.
+
+    Raises
+    ------
+    InputError
+        If the kind leaves the schedule open, or the chunk size is not a whole number from 1 on.
+
+    Examples
+    --------
+    >>> from_openmp("GUIDED, 4", "--als")
+    'guided:chunk=4'
+    >>> from_openmp("gss:min=2", "--als")
+    'gss:min=2'
+    """
+    match = _SCHEDULE.fullmatch(name.strip().lower())
+    if match is None:
+        return name
+    modifier, kind, chunk = match[1] or "monotonic", match[2], match[3]
+    if kind in _LEFT_OPEN:
+        raise InputError(f"{where}: {shown(name)}: OpenMP's {kind} {_LEFT_OPEN[kind]}")
+    plain = _KINDS[kind][modifier]
+    if chunk is None:
+        return plain
+    size = chunk.strip()
+    if not (size.isascii() and size.isdigit() and int(size[:20]) >= 1):
+        raise InputError(f"{where}: {shown(name)}: chunk size {shown(size)}; allowed: a whole number, 1 or more")
+    return f"{plain}:chunk={size}"
+
+
+def rejoin_chunks(names: list[str]) -> list[str]:
+    """Return a list of names in which each chunk size follows its schedule again, as in ``static,4``.
+
+    Examples
+    --------
+    >>> rejoin_chunks(["static", "4", "ss"])
+    ['static,4', 'ss']
+    """
+    joined: list[str] = []
+    for name in names:
+        before = _SCHEDULE.fullmatch(joined[-1].lower()) if joined else None
+        if before and before[3] is None and _CHUNK.fullmatch(name):
+            joined[-1] += f",{name}"
+        else:
+            joined.append(name)
+    return joined

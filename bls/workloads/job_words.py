@@ -1,0 +1,151 @@
+"""How jobs are named in a text: by number, by Slurm's names of tasks and components, or by what the log calls them.
+
+========================= ==========================================================================================
+word                      jobs
+========================= ==========================================================================================
+``7``, ``3-9``, ``100-``  by number, as :func:`traces.intervals.parse_intervals`
+``900_2``                 task 2 of Slurm's job array 900
+``900_[1-5,8]``           some of its tasks
+``901+0``                 component 0 of Slurm's heterogeneous job 901
+anything else             the jobs that the log calls so, where it has names
+``name:7``, ``number:7``  by name, or by number, where a word could be both
+========================= ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from bls.workloads.readers.sacct_values import job_number
+from traces.base.errors import InputError, did_you_mean, shown
+from traces.compiled import Array
+from traces.intervals import OPEN, intervals_text, parse_intervals
+
+__all__ = ["JobWords"]
+
+_WORD = re.compile(r"[^\s,\[]+(?:\[[^\]]*\])?")
+_BY_NUMBER = re.compile(r"-?[0-9]+-?[0-9]*")
+_TASKS = re.compile(r"([0-9]{1,18})_\[([0-9]{1,18}(?:-[0-9]{1,18})?(?:,[0-9]{1,18}(?:-[0-9]{1,18})?)*)\]")
+
+#: The longest list of job numbers in an error.
+_LONGEST_LIST = 120
+
+_ALLOWED = "allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0"
+
+
+@dataclass(frozen=True, eq=False)
+class JobWords:
+    """Reads words that name jobs.
+
+    Attributes
+    ----------
+    named : mapping of str to sequence of int
+        The numbers of the jobs that have each name; empty where the log has no names.
+    numbers : ndarray of int64, optional
+        The numbers of all jobs, ascending. With them, every word must name a job that exists.
+    """
+
+    named: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    numbers: Array | None = None
+
+    @classmethod
+    def of(cls, job_id: Array, names: Sequence[str] | None) -> Self:
+        """Return the reader for the rows of a table of jobs: their numbers and, where it has them, their names."""
+        named: dict[str, list[int]] = {}
+        for name, number in dict.fromkeys(zip(names or (), job_id.tolist(), strict=names is not None)):
+            if name:
+                named.setdefault(name, []).append(number)
+        return cls(named, np.unique(job_id))
+
+    def intervals(self, text: str, where: str) -> list[tuple[int, int]]:
+        """Return the half-open intervals of job numbers that a text names, sorted and merged.
+
+        Raises
+        ------
+        InputError
+            If a word names no job; the message begins with ``where``.
+        """
+        if text in self.named or text.removeprefix("name:") in self.named:
+            words = [text]  # a name may have blanks and commas
+        elif _WORD.sub("", text).strip(", \t\r\n"):
+            raise InputError(f"{where}: {shown(text)} names no job; {self._allowed}")
+        else:
+            words = _WORD.findall(text)
+        parts = [part for word in words for part in self._numbers(word, where)]
+        found = parse_intervals(" ".join(parts), where)
+        if not found:
+            raise InputError(f"{where}: {shown(text)} names no job; {self._allowed}")
+        return found
+
+    def one(self, text: str, where: str) -> int:
+        """Return the number of the one job that a word names.
+
+        Raises
+        ------
+        InputError
+            If the word names no job, or several.
+        """
+        found = self.intervals(text, where)
+        if len(found) != 1 or found[0][1] - found[0][0] != 1:
+            some = " ".join(str(lo) for lo, _ in found[:5])
+            raise InputError(f"{where}: {shown(text)} is no single job{some and f', as {some} …'}; {self._allowed}")
+        return found[0][0]
+
+    @property
+    def _allowed(self) -> str:
+        return _ALLOWED + (", or a name of the log" if self.named else "")
+
+    def _numbers(self, word: str, where: str) -> list[str]:
+        kind, colon, rest = word.partition(":")
+        if colon and kind == "number":
+            return self._there(rest, word, where)
+        if colon and kind == "name" and rest in self.named:
+            return [f"{number}" for number in self.named[rest]]
+        if _BY_NUMBER.fullmatch(word):
+            others = [number for number in self.named.get(word, ()) if str(number) != word]
+            if others and self._has(word):
+                raise InputError(
+                    f"{where}: {shown(word)} is the number of one job and the name of another, job {others[0]}; "
+                    f"allowed: number:{word} or name:{word}"
+                )
+            return [f"{number}" for number in others] or self._there(word, word, where)
+        if word in self.named:
+            return [f"{number}" for number in self.named[word]]
+        if match := _TASKS.fullmatch(word):
+            ends = [[job_number(f"{match[1]}_{end}") for end in part.split("-")] for part in match[2].split(",")]
+            if all(end is not None for pair in ends for end in pair):
+                return [one for pair in ends for one in self._there("-".join(map(str, pair)), word, where)]
+        number = job_number(word)
+        if number is None:
+            near = did_you_mean(word, list(self.named)[:1000]) if self.named else ""
+            raise InputError(f"{where}: {shown(word)} is no job{near}; {self._allowed}")
+        return self._there(f"{number}", word, where)
+
+    def _has(self, word: str) -> bool:
+        return self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
+
+    def _there(self, part: str, word: str, where: str) -> list[str]:
+        """A number or range, checked: it has a job in it, and does not go beyond the last."""
+        if self.numbers is not None:
+            for lo, hi in parse_intervals(part, where):
+                first, stop = np.searchsorted(self.numbers, [lo, hi]).tolist()
+                if first == stop:
+                    raise InputError(f"{where}: {shown(word)}: there is no such job; allowed: {_list(self.numbers)}")
+                if OPEN != hi > self.numbers[-1] + 1:
+                    raise InputError(f"{where}: {shown(word)} goes beyond the last job, {self.numbers[-1]}")
+        return [part]
+
+
+def _list(numbers: Array) -> str:
+    # The job numbers as ranges, as many as a line can bear.
+    if not len(numbers):
+        return "none, there are no jobs"
+    first = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
+    stop = np.append(first[1:], len(numbers)) - 1
+    text = intervals_text(zip(numbers[first].tolist(), (numbers[stop] + 1).tolist(), strict=True))
+    return text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST].rsplit(" ", 1)[0] + f" … {numbers[-1]}"

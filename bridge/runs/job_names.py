@@ -1,0 +1,43 @@
+"""What the jobs of a result are called: the words that name them on the command line, and the ids that their log has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bls.workloads.job_words import JobWords
+from traces.tables import NAME, job_names
+
+__all__ = ["IDS", "ids_of", "job_words"]
+
+#: The key of a record's workload that says that the names of the table of jobs are ids of single jobs.
+IDS = "ids"
+
+
+def job_words(folder: Path) -> JobWords:
+    """Return the reader of the words that name jobs of a result.
+
+    Raises
+    ------
+    InputError
+        If its table of jobs cannot be read.
+    """
+    numbers, names = job_names(folder / "jobs.parquet")
+    return JobWords.of(numbers, names) if len(numbers) else JobWords()
+
+
+def ids_of(record: Mapping[str, Any], jobs: Any) -> dict[int, str]:
+    """Ids of the jobs of a result by job number; empty where its log has only numbers.
+
+    Parameters
+    ----------
+    record : mapping
+        Its run.json.
+    jobs : DataFrame or mapping of str to column
+        Its table of jobs.
+    """
+    workload = record.get("workload")
+    if not isinstance(workload, Mapping) or not workload.get(IDS) or NAME not in jobs:
+        return {}
+    return {int(number): str(name) for number, name in zip(jobs["job_id"], jobs[NAME], strict=True) if name}

@@ -1,0 +1,61 @@
+"""What is said of a log whose jobs were held, or asked for what a run does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.options import MEMORY, REQUESTS
+from bls.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
+    from bridge.scenarios.scenario import Options
+
+__all__ = ["held_words", "log_words"]
+
+#: Further columns of logs that say how many GPUs a job had.
+_GPUS = ("gpus", "gpu")
+
+
+def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Options] = ()) -> Iterator[str]:
+    """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know.
+
+    Parameters
+    ----------
+    jobs : Workload
+        Selected.
+    platform : Platform, optional
+        The machine of the runs that simulate them.
+    options : iterable of Options
+        Of these runs; none where the log is only described.
+    """
+    options = list(options)
+    if words := held_words(int(np.count_nonzero(jobs.held))):
+        yield words
+    asked = [column > 0 for name, column in jobs.extras.items() if name.lower() in _GPUS]
+    with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
+    has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
+    if with_gpus and not (has_gpus and options and all(one.around.requests is not None for one in options)):
+        yield (
+            f"{_jobs(with_gpus)} asked for GPUs, which no run counts unless {REQUESTS.name} says them and hosts have them: "
+            "more may run at once than the machine has GPUs for"
+        )
+    if any(one.around.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
+        yield f"{MEMORY.name} swf: the log says of no job how much memory it asks for, so that none is counted"
+
+
+def held_words(jobs: int) -> str:
+    """That some jobs were held after their submit; empty if there are none."""
+    if not jobs:
+        return ""
+    rest = (
+        "it starts from then on, and its wait counts" if jobs == 1 else "they start from then on, and their waits count"
+    )
+    return f"{_jobs(jobs)} became eligible after the submit (begin, Eligible): {rest} from there"
+
+
+def _jobs(n: int) -> str:
+    return f"{n:,} job{'s' * (n > 1)} of the log"

@@ -1,0 +1,23 @@
+"""What there is to say of a run's application map, for people to read."""
+
+from __future__ import annotations
+
+from als.options import APPLICATIONS
+from bridge.scenarios.application_map import DEFAULT
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import listed
+
+__all__ = ["unmatched_words"]
+
+
+def unmatched_words(scenario: Scenario) -> str:
+    """Name the applications of the map that no job has; empty if every application has a job, or there is no map."""
+    level = scenario.options.level
+    if level.map is None or scenario.programs is None:
+        return ""
+    counts = level.map.counts(scenario.program)
+    without = [name for name, jobs in counts.items() if not jobs and name != DEFAULT]
+    if not without:
+        return ""
+    every = "; all jobs run the default" if len(without) == len(counts) - 1 else ""
+    return f"{APPLICATIONS.name}: no job matches {listed(without)}{every}"

@@ -1,0 +1,93 @@
+"""Folders for a while in TMPDIR: each is removed by its owner, or, if that was killed, by the next program that makes one.
+
+A lock says whether the owner of a folder lives: the kernel releases it when the process ends, however it ends. A folder is
+never removed because of its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bridge.held_interrupts import interrupts_held
+
+__all__ = ["Scratch", "remove_abandoned", "scratch_folder"]
+
+_PREFIX: Final = "twolevel-"
+
+#: The file that its owner has locked; and its contents, by which another program's folder is told apart.
+_OWNER: Final = ".owner"
+_MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a lock on this file.\n"
+
+
+class Scratch:
+    """A new folder that only this user may enter, until it is closed. Folders whose owners have died are removed first.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    def __init__(self) -> None:
+        remove_abandoned()
+        with interrupts_held():
+            self._make()
+
+    def _make(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            # Locked before it has its name: whoever finds it under that name finds it locked.
+            new = self.path / f"{_OWNER}.new"
+            self._lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with contextlib.suppress(OSError):  # a file system without locks: the folder is its owner's to remove
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.write(self._lock, _MARK)
+                new.rename(self.path / _OWNER)
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
+
+    def close(self) -> None:
+        """Remove the folder."""
+        with interrupts_held():
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A :class:`Scratch` folder while the context lasts."""
+    with interrupts_held() as held:
+        scratch = Scratch()
+        try:
+            held.let_through()
+            yield scratch.path
+        finally:
+            scratch.close()
+
+
+def remove_abandoned() -> None:
+    """Remove the folders of this user whose owners have died."""
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX):
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(entry)
+
+
+def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
+    if not entry.is_dir(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
+        return
+    lock = os.open(os.path.join(entry.path, _OWNER), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if os.read(lock, len(_MARK) + 1) == _MARK:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(entry.path, ignore_errors=True)
+    finally:
+        os.close(lock)

@@ -1,0 +1,70 @@
+"""Words that name jobs: numbers and ranges, Slurm's names, and what the log calls its jobs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from bls.workloads.job_words import JobWords
+from traces.base.errors import InputError
+from traces.intervals import OPEN
+
+TASK = 9_000_000_000_000
+
+#: Jobs 3, 4 and 7 of ids as Batsim has them, and others that have numbers of each other as names.
+NAMED = JobWords.of(np.array([3, 4, 7, 7]), ["a!3", "b 4, c", "4", "4"])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("7", [(7, 8)]),
+        ("3-9, 100-", [(3, 10), (100, OPEN)]),
+        ("900_2", [(TASK + 2, TASK + 3)]),
+        ("900_[1-5,8]", [(TASK + 1, TASK + 6), (TASK + 8, TASK + 9)]),
+        ("5 901+0,900_0", [(5, 6), (TASK, TASK + 1), (9_019_000_000_000, 9_019_000_000_001)]),
+        ("number:7", [(7, 8)]),
+    ],
+)
+def test_words_of_any_log(text: str, found: list[tuple[int, int]]) -> None:
+    assert JobWords().intervals(text, "--jobs") == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", " , ", "x", "1_0_0", "900_x", "９００", "9_[1-", "9_[]", "[1]", "7x", "name:x", "1e3"]
+)
+def test_words_that_name_no_job(text: str) -> None:
+    with pytest.raises(InputError, match=r"^--jobs: .*allowed"):
+        JobWords().intervals(text, "--jobs")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("a!3", 3), ("b 4, c", 4), ("3", 3), ("7", 7), ("name:4", 7), ("number:4", 4), ("name:a!3", 3)]
+)
+def test_names_of_a_log(text: str, number: int) -> None:
+    assert NAMED.one(text, "JOB") == number
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("4", "JOB: '4' is the number of one job and the name of another, job 7; allowed: number:4 or name:4"),
+        ("5", "JOB: '5': there is no such job; allowed: 3-4 7"),
+        ("900_2", "JOB: '900_2': there is no such job; allowed: 3-4 7"),
+        ("7-9", "JOB: '7-9' goes beyond the last job, 7"),
+        ("a!4", "JOB: 'a!4' is no job (did you mean a!3?); allowed: a number or a range"),
+        ("3-4", "JOB: '3-4' is no single job"),
+    ],
+)
+def test_names_that_do_not_decide(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        NAMED.one(text, "JOB")
+
+
+def test_a_name_of_several_jobs() -> None:
+    words = JobWords.of(np.array([1, 2, 5]), ["relax", "other", "relax"])
+    assert words.intervals("relax", "--jobs") == [(1, 2), (5, 6)]
+    with pytest.raises(InputError, match="is no single job, as 1 5"):
+        words.one("relax", "JOB")

@@ -1,0 +1,121 @@
+"""Files that are compressed in any of the known ways are read as what they hold; one that is damaged is one line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from bls.workloads import format_of, read_workload
+from traces.base.compressed import ENDINGS, without_ending
+from traces.base.errors import InputError
+from traces.base.given_file import GivenFile
+
+KINDS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": (".gz", gzip.compress),
+    "xz": (".xz", lzma.compress),
+    "bzip2": (".bz2", bz2.compress),
+    "Zstandard": (".zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
+}
+TEXT = b"".join(b"%d 0 -1 %d 4 -1 -1 4 60 -1 1 1 -1 -1 -1 -1 -1 -1\n" % (k, k * k % 977 + 1) for k in range(1, 20_000))
+
+
+def held(path: Path, size: int = 1 << 16) -> bytes:
+    found = []
+    with GivenFile(path, "workload file") as file:
+        block = bytearray(size)
+        while got := file.readinto(memoryview(block)):
+            found.append(bytes(block[:got]))
+    return b"".join(found)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_there_is_a_text_of_every_kind() -> None:
+    assert tuple(ending for ending, _ in KINDS.values()) == ENDINGS
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_what_is_held_is_read_in_pieces_of_any_size(tmp_path: Path, kind: str, size: int) -> None:
+    data = TEXT if size > 1 else TEXT[:500]
+    (tmp_path / "x").write_bytes(KINDS[kind][1](data))
+    assert held(tmp_path / "x", size) == data
+
+
+def test_streams_put_one_after_the_other_are_read_as_one(tmp_path: Path, kind: str) -> None:
+    packed = KINDS[kind][1]
+    (tmp_path / "x").write_bytes(packed(TEXT) + packed(b"") + packed(b"the end"))
+    assert held(tmp_path / "x") == TEXT + b"the end"
+
+
+def test_a_log_is_known_by_its_name_without_the_ending(tmp_path: Path, kind: str) -> None:
+    ending, packed = KINDS[kind]
+    path = tmp_path / f"log.swf{ending}"
+    path.write_bytes(packed(TEXT))
+    assert without_ending(str(path)) == str(tmp_path / "log.swf")
+    assert (format_of(path), len(read_workload(path))) == ("swf", 19_999)
+    path = tmp_path / f"log.csv{ending}"
+    path.write_bytes(packed(b"JobID|NCPUS|Submit|ElapsedRaw\n7|4|50|60\n"))
+    assert (format_of(path), read_workload(path).job_id.tolist()) == ("sacct", [7])
+
+
+@pytest.mark.parametrize("left", [7, 100, -9, -1])
+def test_a_file_that_ends_too_early(tmp_path: Path, kind: str, left: int) -> None:
+    (tmp_path / "x").write_bytes(KINDS[kind][1](TEXT)[:left])
+    with pytest.raises(InputError) as caught:
+        held(tmp_path / "x")
+    assert str(caught.value) == f"{tmp_path / 'x'}: the {kind} file is truncated"
+
+
+@pytest.mark.parametrize("what", ["a byte", "behind"])
+def test_a_file_that_is_damaged(tmp_path: Path, kind: str, what: str) -> None:
+    data = bytearray(KINDS[kind][1](TEXT))
+    if what == "a byte":
+        data[len(data) // 2] ^= 255
+    else:
+        data += b"something else"
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(InputError, match=f"x: the {kind} file is damaged: ") as caught:
+        held(tmp_path / "x")
+    assert str(caught.value).isprintable()
+
+
+def test_an_xz_file_that_asks_for_more_memory_than_any_needs_is_refused(tmp_path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29}]
+    (tmp_path / "x").write_bytes(lzma.compress(TEXT, filters=filters))
+    with pytest.raises(InputError, match="the xz file is damaged: Memory usage limit exceeded"):
+        held(tmp_path / "x")
+
+
+LIMITED = """
+import resource, sys
+from bls.workloads import read_workload
+from traces.base.errors import InputError
+import pyarrow
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_workload(sys.argv[1])
+except InputError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before >> 10, error)
+"""
+
+
+def test_a_file_that_holds_far_more_than_it_is_long_needs_little_memory(tmp_path: Path, kind: str) -> None:
+    # One line, which is refused at 64 MiB.
+    path = tmp_path / "bomb.swf"
+    path.write_bytes(KINDS[kind][1](b" " * (80 << 20)))
+    assert path.stat().st_size < 1 << 20
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True)
+    mib, _, words = done.stdout.partition(" ")
+    assert "a line is longer than 67108864 bytes" in words
+    assert int(mib) < 300
