@@ -92,6 +92,7 @@ WHOLE_FILES = (
     "bridge/test_scheduler_features.py",
     "bridge/test_scheduler_runs.py",
     "bridge/test_simgrid.py",
+    "bridge/test_slurm_keys.py",
     "bridge/test_slurm_studies.py",
     "bridge/test_simgrid_search.py",
     "bridge/test_strangers.py",
