@@ -93,9 +93,8 @@ class DaskCells:
         dask_library("distributed")  # by the main thread, as some of its modules must be
         with contextlib.ExitStack() as stack:
             talk = _Talk(self._needs, self._check, self._waits, units, prepared)
-            stack.callback(
-                talk.end
-            )  # behind the cluster: where that is ours, nothing that the talk waits for comes any more
+            # Called after the cluster has ended: if it was ours, nothing that the talk waits for comes any more.
+            stack.callback(talk.end)
             cluster = stack.enter_context(self._cluster())
             stack.callback(talk.stop)
             yield from talk.outcomes(cluster)
