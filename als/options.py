@@ -60,7 +60,7 @@ TASKS_PER_CORE = Whole(
     lowest=1,
     highest=MAX_TASKS_PER_JOB,
     metavar="K",
-    help="Mean number of tasks a core of a job",
+    help="Tasks per core of a job",
 )
 LENGTHS = Option(
     name="--lengths",
@@ -68,7 +68,7 @@ LENGTHS = Option(
     names="als.lengths:LENGTHS",
     default="",
     metavar="SPEC",
-    help="Distribution of task lengths, as gamma:cov=0.5 or file:PATH",
+    help="Distribution of task lengths, as gamma:cov=0.5, normal:draw=paper or file:PATH",
     rule="normal",
 )
 APPLICATIONS = Option[str | None](

@@ -14,6 +14,7 @@ from bls.engine import state as b
 from bls.engine.hooks import DIRECT, HINT, HINT_AS_DECIDED
 from bls.engine.initial_state import Given
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, Promised, estimator, groups, planned_ns
+from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import SLACK
@@ -382,14 +383,11 @@ def _add_history(given: Given, workload: Workload, rules: Rules, around: JobCons
     # What estimates are predicted from, where they come later.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
-        if found.by_name and not workload.names:
-            raise InputError(
-                f"--estimates {found.name}: {workload.source or 'the log'} does not name its jobs; allowed: profile, which "
-                "goes by what else it says, or other estimates"
-            )
+        check_predicts(found, workload, around.requests)
         given.history_group, n_groups = groups(found, workload, around.requests)
         given.history_least = np.full(len(found.levels), found.least)
-        given.history = np.zeros((n_groups, 1 + found.mean_of), np.int64)
+        # The last row is no group's: it counts the predictions.
+        given.history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         given.settings[b.SHORTEST] = found.shortest_ns
 
 

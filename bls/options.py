@@ -72,7 +72,7 @@ BLS = Option(
 )  # fmt: skip
 SELECT = Option(
     name="--select", panel=Panel.JOBS, default="all", metavar="WHICH",
-    help="all, first:N, busiest:LENGTH or window:START+LENGTH, as busiest:24h",
+    help="all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), window:START+LENGTH",
 )  # fmt: skip
 OVERSIZE = Choice(
     name="--oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
@@ -249,11 +249,13 @@ MALLEABLE = Option[str | None](
     help="Jobs whose width may change: SHARE[:MIN[:MAX]] of them, as 0.5:0.25:2, to MIN and MAX times what they ask for; "
     "or a CSV file",
 )  # fmt: skip
-PRESET = Option(
+PRESET = Option[bool | None](
     name="--preset",
+    off="--no-preset",
     panel=Panel.JOBS,
-    default=False,
-    help="With the jobs that by the log run or wait at the window's start",
+    default=None,
+    help="Start a window with the jobs that, by the log, were running or queued when it begins, or with an empty machine",
+    rule="--preset where the log records starts and its running jobs fit the platform",
 )
 CANCELLED = Option(
     name="--cancelled", panel=Panel.JOBS, default=False, help="With the jobs that were cancelled before they started"

@@ -242,6 +242,11 @@ class BatchSimulator(RunningJobs):
         return self._outages
 
     @property
+    def predicted(self) -> int | None:
+        """How many arrivals of jobs were planned with a predicted run time; None where none is to be predicted."""
+        return int(self.state.history[-1, 0]) if self.state.history_least.size else None
+
+    @property
     def now_ns(self) -> int:
         """The simulated instant."""
         return int(self.state.clock[b.NOW])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["keep_standard_streams", "lined_up", "say", "text_table"]
+__all__ = ["keep_standard_streams", "lined_up", "put", "put_text", "say", "text_table"]
 
 _STDOUT, _STDERR = 1, 2
 
@@ -21,12 +21,24 @@ _STDOUT, _STDERR = 1, 2
 def say(text: str) -> None:
     """Write a line of words to stderr; drop it where stderr is closed, full, or has lost its reader.
 
+    Names in it cannot steer a terminal: control characters are escaped.
     It never fails, as it is also called where nobody could handle an error: in callbacks of an event loop, in handlers of
     signals and while a command ends.
     """
     if sys.stderr is not None:  # print would use stdout instead
         with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr)
+            print(_one_line(text), file=sys.stderr)
+
+
+def put(name: object) -> None:
+    """Write the name of a file to stdout; where that is a terminal, control characters are escaped."""
+    text = str(name)
+    print(_one_line(text) if sys.stdout is not None and sys.stdout.isatty() else text)
+
+
+def put_text(text: str) -> None:
+    """Write lines for a person to stdout; control characters of names in them are escaped."""
+    print("\n".join(map(_one_line, text.split("\n"))))
 
 
 class _Words(io.FileIO):

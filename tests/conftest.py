@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or HERE.parents[1] / "shared")
 
 collect_ignore = [] if SHARED.is_dir() else ["real"]
+if not (SHARED / "cases").is_dir():
+    collect_ignore.append("real/test_cases.py")
 
 # How long an example takes is the machine's business. A test may say how many it wants, of which a profile takes a share.
 for _name, _derandomize in {"test": True, "check": True, "soak": False}.items():
@@ -71,7 +73,7 @@ def _take_profile(items: list[pytest.Item], profile: str) -> None:
 
 #: The folders of tests that start the command or other processes, read real logs, run the pages' examples, write figures and
 #: traces or look at thousands of cases; and of the other folders, the files that do so. ``make check`` leaves them out.
-WHOLE_FOLDERS = ("cli", "docs", "real")
+WHOLE_FOLDERS = ("cli", "docs", "real", "real_world")
 WHOLE_FILES = (
     "bls/test_fair_start.py",
     "bls/test_reference_vectors.py",
@@ -90,6 +92,7 @@ WHOLE_FILES = (
     "bridge/test_scheduler_features.py",
     "bridge/test_scheduler_runs.py",
     "bridge/test_simgrid.py",
+    "bridge/test_slurm_keys.py",
     "bridge/test_slurm_studies.py",
     "bridge/test_simgrid_search.py",
     "bridge/test_strangers.py",

@@ -126,7 +126,7 @@ def graph_day() -> list[Row]:
         path.write_text(_DAY)
         rows = []
         for (machine, platform), network in product(machines.items(), ("none", "lv08")):
-            workload = load_workload(log(CURIE), platform, selection="busiest:24h")
+            workload = load_workload(log(CURIE), platform, selection="busiest:24h", preset=False)
             level = ApplicationLevel(applications=path, network=network)
             scenario = Scenario.of(workload, platform, Options(variation=0.25, seed=1, level=level))
 

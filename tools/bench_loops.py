@@ -85,7 +85,7 @@ def python_technique() -> list[Row]:
 
 def technique_study() -> list[Row]:
     """Twenty techniques × the busiest day of CEA-Curie × ten seeds, on two workers."""
-    workload = load_workload(log(CURIE), Platform(), selection="busiest:24h")
+    workload = load_workload(log(CURIE), Platform(), selection="busiest:24h", preset=False)
 
     def work() -> None:
         for seed in range(_SEEDS):

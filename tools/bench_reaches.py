@@ -55,7 +55,7 @@ class Levels:
 
 def all_at_every_event() -> list[Row]:
     """The busiest day of CEA-Curie on its own cores, inline: every running job's speed is set in every pass."""
-    workload = load_workload(log(CURIE), CURIES_OWN, selection="busiest:24h")
+    workload = load_workload(log(CURIE), CURIES_OWN, selection="busiest:24h", preset=False)
     rows = []
     for als in ("static", "gss"):
         reaches: list[int] = []

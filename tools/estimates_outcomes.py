@@ -17,7 +17,7 @@ from bls.metrics.jobs import bounded_slowdown, slowdown
 from bls.policies import policy
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
-from bls.workloads import read_workload
+from bls.workloads import read_workload, replications
 from bls.workloads.calendar import header_facts
 from bls.workloads.reshape import scale
 from bls.workloads.selection import fit
@@ -35,7 +35,6 @@ __all__ = [
 HIGH = 5.0
 
 _SHAKEN_NS = 60 * NS_PER_S
-_STREAM = 0x7368616B65
 _COMPLETED = 1
 
 #: Classes of run time: their upper ends in seconds, and what they are called.
@@ -112,12 +111,7 @@ def load(path: Path, factor: float, n_cores: int | None = None) -> tuple[Workloa
 
 def shaken(log: Workload, sample: int) -> Workload:
     """A sample: the log itself if its number is 0, else each job up to a minute later."""
-    if sample == 0:
-        return log
-    later = np.random.default_rng([sample, _STREAM]).integers(0, _SHAKEN_NS, len(log))
-    submit_ns = log.submit_ns + later
-    order = np.lexsort((log.line, submit_ns))
-    return log.take(order, submit_ns=submit_ns[order])
+    return replications.shaken(log, sample, _SHAKEN_NS)
 
 
 def counted(log: Workload) -> Array:

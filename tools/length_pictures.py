@@ -42,13 +42,13 @@ _MANY = 200_000
 
 
 def _drawn(model: LengthModel, n: int) -> Any:
-    # Lengths in units of the mean.
+    # Lengths in units of the mean, as they are drawn: not scaled to the work of a loop.
     count = model.tasks(n)
     return drawn(model, 1, 1, n, 1.0, float(count))
 
 
 def _density(axes: Any, spec: str, most: float, bars: int) -> None:
-    found = _drawn(lengths(spec), _MANY)
+    found = _drawn(lengths(spec).with_draw("paper"), _MANY)
     heights, edges = np.histogram(found, bins=bars, range=(0.0, most))
     axes.stairs(heights / len(found) * bars / most, edges, fill=True, color=PALETTE[0], alpha=0.35)
     axes.stairs(heights / len(found) * bars / most, edges, color=PALETTE[0], linewidth=1.2)
@@ -64,7 +64,7 @@ def _density(axes: Any, spec: str, most: float, bars: int) -> None:
 def _along(axes: Any, specs: tuple[str, ...], n: int) -> None:
     highest = 0.0
     for style, spec in zip(("-", ":"), specs, strict=False):
-        found = _drawn(lengths(spec), n)
+        found = _drawn(lengths(spec).with_draw("paper"), n)
         n = len(found)
         edges = np.arange(n + 1)
         colour = PALETTE[0] if style == "-" else PALETTE[1]

@@ -13,6 +13,7 @@ import numpy as np
 import bridge
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.compiled import Array
 from traces.metric_units import interval_text
 from traces.statistics import mean_interval
@@ -20,10 +21,25 @@ from traces.statistics import mean_interval
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CORES", "FIVE", "SEEDS", "TECHNIQUES", "Jobs", "busiest_day", "five_jobs", "jobs_of", "shares", "stretches"]
+__all__ = [
+    "CORES",
+    "FIVE",
+    "PAPER_DRAW",
+    "SEEDS",
+    "TECHNIQUES",
+    "Jobs",
+    "busiest_day",
+    "five_jobs",
+    "jobs_of",
+    "shares",
+    "stretches",
+]
 
 #: The paper's techniques, and the other rounding of static chunks, of which the paper does not say which it takes.
 TECHNIQUES = ("static", "static:round=ceil", "ss", "gss", "fac")
+
+#: Tasks are drawn until their sum reaches the job's length.
+PAPER_DRAW = ApplicationLevel(lengths="normal:draw=paper")
 
 #: The cores of the paper's platform, and the seeds of the study.
 CORES, SEEDS = 256, range(10)
@@ -45,7 +61,7 @@ _EXCESS: dict[str, Callable[[Array], Array]] = {
 
 def busiest_day(log: Workload) -> Workload:
     """The jobs of the study: of those that fit 256 cores the busiest 24 hours."""
-    return select(fit(log, CORES), "busiest:24h")
+    return select(fit(log, CORES), "busiest:24h", preset=False)
 
 
 def jobs_of(day: Workload, seeds: Sequence[int] = SEEDS, variation: float = 0.25) -> Jobs:
@@ -53,7 +69,8 @@ def jobs_of(day: Workload, seeds: Sequence[int] = SEEDS, variation: float = 0.25
     ran = {("", 0): bridge.simulate(day, als="ss", keep_tasks=False).jobs}
     for seed in seeds:
         for als in TECHNIQUES:
-            ran[als, seed] = bridge.simulate(day, als=als, variation=variation, seed=seed, keep_tasks=False).jobs
+            given = {"als": als, "variation": variation, "seed": seed, "level": PAPER_DRAW}
+            ran[als, seed] = bridge.simulate(day, **given, keep_tasks=False).jobs
     return ran
 
 

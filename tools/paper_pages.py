@@ -22,7 +22,7 @@ import pandas as pd
 
 import bridge
 from bls.workloads import read_workload
-from tools.paper_causes import busiest_day, five_jobs, jobs_of, shares, stretches
+from tools.paper_causes import PAPER_DRAW, busiest_day, five_jobs, jobs_of, shares, stretches
 from tools.paper_selections import table as selections_table
 from traces.base.errors import InputError, TwolevelError
 from traces.figures.drawing.canvas import Figure, save
@@ -199,7 +199,7 @@ def write(folder: Path, data: Path, page: Path) -> None:
     log = read_workload(data / LOGS["W1"])
     day = busiest_day(log)
     ran = jobs_of(day)
-    gss, fac = (bridge.simulate(day, als=als, variation=0.25) for als in ("gss", "fac"))
+    gss, fac = (bridge.simulate(day, als=als, variation=0.25, level=PAPER_DRAW) for als in ("gss", "fac"))
     parts = {
         "selections": selections_table(log),
         "makespans": makespans(results),

@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = reader.parse_args(arguments)
     machine = _machine(chosen.machine)
     path = sample_path() if chosen.workload == "sample" else chosen.workload
-    workload = load_workload(path, machine, selection=chosen.select)
+    workload = load_workload(path, machine, selection=chosen.select, preset=False)
     given = f"scheduler={chosen.scheduler}"
     if chosen.multifactor:
         given += f",priority=multifactor,{chosen.multifactor}"

@@ -277,12 +277,14 @@ def drawn(
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     size, n = room(model, n), model.tasks(n)
-    of_model = entry, params, model.pattern, model.mode
-    work = mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
+    stream, of_model = (keys, cursor, words, memo), (entry, params, model.pattern)
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)
-        stop = draw_loop(lengths, keys, cursor, words, memo, *of_model, n, *work)
+        stop = draw_loop(
+            *(lengths, *stream, *of_model, model.mode),
+            n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops,
+        )  # fmt: skip
         if stop >= 0:
             return lengths[:stop]
         if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:

@@ -1,8 +1,8 @@
 """Normal lengths: mean µ, standard deviation cov·µ, those that are not above 0 drawn again (two-level paper, section 5.1).
 
 To draw again cuts the distribution off at 0, which the paper's variations, up to 0.25, never show: one draw of 31,574
-is cut off at 0.25. With a large cov the mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)): with the paper's draw the loop then has
-fewer, longer tasks; otherwise the lengths are scaled to the work.
+is cut off at 0.25. With a large cov the mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)). With the paper's draw the
+loop then has fewer, longer tasks; otherwise the lengths are scaled to the work.
 """
 
 from __future__ import annotations
@@ -34,4 +34,6 @@ class Normal(Spread):
 
     def model(self, cov: float) -> LengthModel:
         """The model with this cov, above 0."""
-        return LengthModel(self.name, _next_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1")
+        return LengthModel(
+            self.name, _next_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
+        )

@@ -25,10 +25,11 @@ from bls.analysis.statistics import (
     users,
     work_core_s,
 )
+from bls.estimates.coverage import predictable_by_name
 from bls.machine.platform import Platform
 from bls.workloads.calendar import Calendar, header_facts
 from bls.workloads.header import names_in
-from bls.workloads.selection import busiest_window
+from bls.workloads.selection import busiest_window, heaviest_window
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -87,6 +88,8 @@ class Description:
         overestimates and work.
     busiest_day_ns, busiest_day_jobs : int
         Start of the 24 hours with most submits (it is a submit), and the number of them.
+    heaviest_day_ns, heaviest_day_core_s : int, float
+        Start of the 24 hours in which most work is submitted (it is a submit), and this work in core-seconds.
     work_core_s : float
         Sum of cores × run time in core-seconds.
     load : float or None
@@ -101,6 +104,8 @@ class Description:
         The distributions behind ``run_ns`` and ``estimate_ns``.
     estimates : Estimates
         How good the estimates are.
+    predictable : dict of str to float
+        The share of the jobs of which ``--estimates`` last-two, profile and data-driven can predict the run time at most.
     arrivals : Arrivals
         Submits by hour, day of the week and month.
     months : tuple of Period
@@ -138,6 +143,8 @@ class Description:
     cancelled: int
     busiest_day_ns: int
     busiest_day_jobs: int
+    heaviest_day_ns: int
+    heaviest_day_core_s: float
     work_core_s: float
     load: float | None
     header: dict[str, str]
@@ -147,6 +154,7 @@ class Description:
     run_percentiles_ns: Percentiles
     estimate_percentiles_ns: Percentiles
     estimates: Estimates
+    predictable: dict[str, float]
     arrivals: Arrivals
     months: tuple[Period, ...]
     step: str
@@ -184,6 +192,7 @@ def describe(workload: Workload, platform: Platform) -> Description:
     run, estimate = workload.run_ns[ran], workload.estimate_ns[ran]
     span_ns = int(submit[-1] - submit[0])
     day_ns, day_jobs = busiest_window(workload, _DAY_NS)
+    heaviest_ns, heaviest_core_ns = heaviest_window(workload, _DAY_NS)
     calendar = Calendar.of(workload)
     work = work_core_s(workload)
     all_work_core_s = float(np.sum(work))
@@ -215,6 +224,8 @@ def describe(workload: Workload, platform: Platform) -> Description:
         cancelled=int(np.count_nonzero(~ran)),
         busiest_day_ns=day_ns,
         busiest_day_jobs=day_jobs,
+        heaviest_day_ns=heaviest_ns,
+        heaviest_day_core_s=heaviest_core_ns / NS_PER_S,
         work_core_s=all_work_core_s,
         load=all_work_core_s / (platform.n_cores * (span_ns / NS_PER_S)) if span_ns else None,
         header=header_facts(workload.header),
@@ -224,6 +235,7 @@ def describe(workload: Workload, platform: Platform) -> Description:
         run_percentiles_ns=of_run,
         estimate_percentiles_ns=of_estimate,
         estimates=estimates(run, estimate),
+        predictable=predictable_by_name(workload),
         arrivals=arrivals(workload, calendar),
         months=months,
         step=step,

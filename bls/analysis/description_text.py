@@ -48,6 +48,8 @@ def _of_time(described: Description) -> Iterator[tuple[str, str]]:
     yield "span of submits", format_ns(described.span_ns)
     day = f"{described.busiest_day_jobs} jobs in the 24 h from {format_ns(described.busiest_day_ns)}"
     yield "busiest day", f"{day} (--select busiest:24h)"
+    heaviest = f"{described.heaviest_day_core_s / 3600:.6g} core-hours submitted"
+    yield "heaviest day", f"{heaviest} in the 24 h from {format_ns(described.heaviest_day_ns)} (--select heaviest:24h)"
     if found.interarrival_ns is not None:
         yield "between submits", _spread_text(found.interarrival_ns)
     clocks = f"by the clocks of {found.zone}"
@@ -94,6 +96,11 @@ def _of_jobs(described: Description) -> Iterator[tuple[str, str]]:
         yield "round estimates", f"{round_ones}; {found.distinct} different ones"
         often = (f"{format_ns(ns)} ({_share(jobs, ran)})" for ns, jobs in found.popular[:_FREQUENT])
         yield "  frequent", "   ".join(often)
+    shares = [f"{name} {100 * share:.3g} %" for name, share in described.predictable.items()]
+    if any(described.predictable.values()):
+        yield "predictable", f"at most, by --estimates: {', '.join(shares)} of jobs"
+    else:
+        yield "predictable", "no run time, by any of the built-in estimators that learn from earlier jobs"
     if described.cancelled:
         yield "cancelled", f"{described.cancelled} jobs before their start"
     if described.wait_ns is not None:

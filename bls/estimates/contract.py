@@ -103,11 +103,6 @@ class HistoryEstimator:
     least: int = 1
     shortest_ns: int = NS_PER_S
 
-    @property
-    def by_name(self) -> bool:
-        """Whether it tells nothing of jobs without names."""
-        return all(any(column in BY_NAME for column in level) for level in self.levels)
-
     def __post_init__(self) -> None:
         for level in self.levels:
             for column in level:

@@ -4,7 +4,9 @@ A job has q = submit (or the later instant from which it may join the queue), s 
 run time) and n = cores asked for; h are the cores that it held, M those of the machine. Its numbers are those of its final
 row, if it was requeued: s and p of its last attempt, q of its submit. Which rows count where is the table of
 ``bls.metrics.schedule.Schedule``: *measured* rows leave out attempts that were requeued, rows that never started and preset
-jobs; *started* rows leave out only those that never started. How a job ended (killed, cancelled, failed) does not matter.
+jobs; *started* rows leave out only those that never started. Where some jobs are not counted (a warm-up), these rules hold for
+the counted ones, and the span is theirs; all rows fill the machine and the queue within it. How a job ended (killed, cancelled,
+failed) does not matter.
 
 The span of every metric that has one is [min submit, max f] over started rows: its length is the makespan.
 
@@ -223,7 +225,7 @@ def _total(parts: Iterable[Schedule], of: Callable[[Schedule], int]) -> int:
 
 
 def _span_ns(parts: Iterable[Schedule]) -> tuple[int, int]:
-    spans = [part.span_ns for part in parts if part.started.any()]
+    spans = [part.span_ns for part in parts if part.of_counted(part.started).any()]
     return (min(begin for begin, _ in spans), max(until for _, until in spans)) if spans else (0, 0)
 
 
@@ -341,9 +343,10 @@ def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
 
 def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downtime) -> dict[str, Any]:
     begin, until = _span_ns(parts)
-    first_start = min((int(part.start_ns[part.started].min()) for part in parts if part.started.any()), default=until)
+    first = (part.start_ns[part.of_counted(part.started)] for part in parts)
+    first_start = min((int(starts.min()) for starts in first if len(starts)), default=until)
     done = STATES.index("completed")
-    completed = _total(parts, lambda part: int(np.count_nonzero(part.started & (part.state == done))))
+    completed = _total(parts, lambda part: int(np.count_nonzero(part.of_counted(part.started) & (part.state == done))))
     return {
         "makespan_batsim_ns": until - begin,
         "makespan_rm_replay_ns": until - first_start,
@@ -439,11 +442,12 @@ class OverTime:
 def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
     states, whys, core_ns = np.zeros(len(STATES), np.int64), np.zeros(len(WHY), np.int64), [0] * len(STATES)
     for part in parts:
-        states += np.bincount(part.state, minlength=len(STATES))
-        whys += np.bincount(part.why, minlength=len(WHY))
+        counted = slice(None) if part.counted is None else part.counted
+        states += np.bincount(part.state[counted], minlength=len(STATES))
+        whys += np.bincount(part.why[counted], minlength=len(WHY))
         holds = part.held
         for number in range(len(STATES)):
-            rows = part.state[holds.row] == number
+            rows = part.of_counted(part.state == number)[holds.row]
             core_ns[number] += exact_product_sum(holds.cores[rows], holds.end_ns[rows] - holds.start_ns[rows])
     held = dict(zip(STATES, core_ns, strict=True))
     del held["rejected"]  # it never held anything

@@ -36,8 +36,9 @@ class Schedule:
     row                    which                                           counts in
     =====================  ==============================================  ==========================================
     ``started``            start >= 0                                      spans, utilisation, core-hours
-    ``ran``                started, and no later attempt follows (state    number of jobs, throughput
-                           is not ``requeued``): the job's final row
+    ``ran``                started, counted, and no later attempt follows  number of jobs, throughput
+                           (state is not ``requeued``): the job's final
+                           row
     ``measured``           ran, and was not running already when the       wait, response and slowdown statistics,
                            schedule began (why is not ``preset``)          AWRT, AWWT, PSF
     never started          start = end = -1                                counts by state and why; the queue over
@@ -64,6 +65,9 @@ class Schedule:
         Instant at which a row that never started left the queue; -1 where it is not known.
     holdings : Holdings or None
         Which cores the rows held until when, where some were released before the end; None where none were.
+    counted : bool (n,) or None
+        Rows of the jobs that are counted: the span, all numbers of jobs and rows, waits and core-hours are theirs. All rows
+        fill the machine and the queue within the span. None: all are counted.
     """
 
     submit_ns: Array
@@ -78,6 +82,7 @@ class Schedule:
     begin_ns: Array
     left_ns: Array
     holdings: Holdings | None = None
+    counted: Array | None = None
 
     @classmethod
     def of(
@@ -95,6 +100,7 @@ class Schedule:
         begin_ns: Array | None = None,
         left_ns: Array | None = None,
         holdings: Holdings | None = None,
+        counted: Array | None = None,
     ) -> Schedule:
         """A schedule of the columns that there are.
 
@@ -123,7 +129,9 @@ class Schedule:
         for name, column in columns.items():
             if column.shape != (n,):
                 raise ValueError(f"{name} has the shape {column.shape}, submit_ns ({n},)")
-        return cls(n_cores=int(n_cores), holdings=holdings, **columns)
+        if counted is not None and np.shape(counted) != (n,):
+            raise ValueError(f"counted has the shape {np.shape(counted)}, submit_ns ({n},)")
+        return cls(n_cores=int(n_cores), holdings=holdings, counted=counted, **columns)
 
     def __len__(self) -> int:
         return len(self.submit_ns)
@@ -141,10 +149,14 @@ class Schedule:
         rows = np.flatnonzero(self.started)
         return Held(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
 
+    def of_counted(self, rows: Array) -> Array:
+        """Bool (n,): those of some rows, given likewise, that are counted."""
+        return rows if self.counted is None else rows & self.counted
+
     @property
     def ran(self) -> Array:
-        """Bool (n,): the final rows of the jobs that ran."""
-        return np.asarray(self.started & (self.state != _REQUEUED))
+        """Bool (n,): the final rows of the counted jobs that ran."""
+        return np.asarray(self.of_counted(self.started) & (self.state != _REQUEUED))
 
     @property
     def measured(self) -> Array:
@@ -159,8 +171,8 @@ class Schedule:
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """[min submit, max end) of the rows that started; (0, 0) if none did."""
-        started = self.started
+        """[min submit, max end) of the counted rows that started; (0, 0) if none did."""
+        started = self.of_counted(self.started)
         if not started.any():
             return 0, 0
         return int(self.submit_ns[started].min()), int(self.end_ns[started].max())

@@ -15,6 +15,7 @@ from bls.engine import state as b
 from bls.engine.hooks import SET_LEVEL, SET_STATES
 from bls.engine.state import DomainState, PowerState, StopState
 from bls.estimates import groups
+from bls.estimates.coverage import check_predicts
 from bls.estimates.history import LAST_TWO
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
@@ -509,7 +510,10 @@ def power_plan(
     columns: Any = options.job_power  # of columns, lists by their names
     draws = job_power(columns, workload, known_jobs, drawn)
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
-    of_user = groups(LAST_TWO, workload)[0][0] if options.estimates == "last-two" else None
+    of_user = None
+    if options.estimates == "last-two":
+        check_predicts(LAST_TWO, workload, where=o.POWER_ESTIMATES.name, allowed=("exact", "platform"))
+        of_user = groups(LAST_TWO, workload)[0][0]
     return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
 
 

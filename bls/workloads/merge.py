@@ -143,6 +143,7 @@ def merge(
     names = labels.pop("application")
     return Workload(
         **columns,
+        window=None,
         header=merged_header(workloads, len(order), start_s, labels),
         rejects={reason: sum(workload.rejects.get(reason, 0) for workload in workloads) for reason in reasons},
         reordered=sum(workload.reordered for workload in workloads),

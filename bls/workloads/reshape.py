@@ -18,7 +18,7 @@ import numpy as np
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
-from bls.workloads.selection import busiest_window, select
+from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
@@ -78,13 +78,13 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
             )
         start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
         start = f"{start_ns}ns" if start_ns else "0"
-        chosen = select(workload, f"window:{start}+{stop_ns - start_ns}ns", where=where)
-    else:
-        chosen = select(workload, spec, where=where)
-        if text.startswith("busiest:"):
-            start_ns = busiest_window(workload, parse_duration_ns(text.removeprefix("busiest:"), where))[0]
+        spec = f"window:{start}+{stop_ns - start_ns}ns"
+    chosen = select(workload, spec, preset=False, where=where)
+    if chosen.window is not None:
+        start_ns = chosen.window.begin_ns
     note = f"{'all jobs' if text == 'all' else f'the jobs {text}'} of {log_name(workload)}"
-    return chosen.take(np.arange(len(chosen)), header=moved_header(workload.header, len(chosen), start_ns, note))
+    header = moved_header(workload.header, len(chosen), start_ns, note)
+    return chosen.take(np.arange(len(chosen)), header=header, window=None)
 
 
 def filter_jobs(

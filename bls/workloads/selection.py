@@ -6,18 +6,25 @@ Fit first, then select: ``first:N`` counts, and the busiest window is the busies
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
 from bls.options import OVERSIZE
 from bls.workloads.header import with_start
-from bls.workloads.workload import TOO_WIDE, Workload
+from bls.workloads.workload import TOO_WIDE, Window, Workload
 from traces.base.errors import InputError, shown
 from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
+from traces.compiled import Array
 
-__all__ = ["busiest_window", "check_preset", "fit", "select"]
+__all__ = ["WINDOWS", "busiest_window", "check_preset", "fit", "heaviest_window", "select"]
 
-_FORMS = "all, first:N, busiest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h or window:7d+24h"
+_FORMS = (
+    "all, first:N, busiest:LENGTH, heaviest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h, heaviest:7d or "
+    "window:7d+24h"
+)
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
@@ -57,7 +64,15 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
     return workload.rejecting({TOO_WIDE: wide})
 
 
-def select(workload: Workload, spec: object, *, preset: bool = False, where: str = "--select") -> Workload:
+def select(
+    workload: Workload,
+    spec: object,
+    *,
+    preset: bool | None = None,
+    n_cores: int | None = None,
+    whole: Workload | None = None,
+    where: str = "--select",
+) -> Workload:
     """The jobs that a specification names. What is known of the file (header, rejects) is kept; where time 0 is another, the
     header's ``UnixStartTime`` is moved along, so that dates stay the log's.
 
@@ -73,13 +88,15 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
         ``first:N``
             the first N in (submit, line) order, or all where there are fewer, at the log's own times;
         ``busiest:LENGTH``
-            those of the :func:`busiest_window`, whose start becomes time 0;
+            the jobs of the :func:`busiest_window`, whose start becomes time 0;
+        ``heaviest:LENGTH``
+            the jobs of the :func:`heaviest_window`, whose start becomes time 0;
         ``window:START+LENGTH``
-            those submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
+            the jobs submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
 
         Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
-    preset : bool
-        Whether the jobs that are there at the window's start S are selected as well. Those are the jobs submitted
+    preset : bool, optional
+        Whether the jobs that are there at the window's start S are selected as well. These are the jobs submitted
         before S that by the log (submit + wait, run time)
 
         - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
@@ -88,14 +105,20 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
           time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those
           that are submitted at S; of another they are in the order of lines.
 
-        Jobs of which no wait is recorded are not selected.
+        Jobs of which no wait is recorded are not selected. By default they are selected where the log records waits, and
+        the jobs that run at S fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
+    n_cores : int, optional
+        Cores of the platform; by default it has room for all jobs that run at S.
+    whole : Workload, optional
+        The log with the jobs that do not fit the platform: those of them that run at S need room, too. By default
+        ``workload``.
     where : str
         The option it was given in, for messages.
 
     Raises
     ------
     InputError
-        If the specification is none of these, or selects no job, or ``preset`` is asked for without a window or of a
+        If the specification is none of these, or selects no job, or ``preset`` is requested without a window or of a
         log that records no wait.
     """
     if not isinstance(spec, str):
@@ -103,7 +126,7 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
     kind, colon, value = spec.strip().partition(":")
     if preset and kind in ("all", "first"):
         raise InputError(
-            f"{where}: {shown(spec)} has no start at which jobs could run; --preset needs busiest: or window:"
+            f"{where}: {shown(spec)} has no start at which jobs could run; --preset needs busiest:, heaviest: or window:"
         )
     if preset and not np.any(workload.wait_ns >= 0):
         raise InputError(f"{where}: --preset needs recorded waits; {workload.source} has none")
@@ -111,24 +134,27 @@ def select(workload: Workload, spec: object, *, preset: bool = False, where: str
         return workload
     if kind == "first" and _COUNT.fullmatch(value) and int(value) > 0:
         return workload.take(np.arange(min(int(value), len(workload))))
-    if kind == "busiest" and value:
-        start_ns, n_jobs = busiest_window(workload, parse_duration_ns(value, where))
-        first = int(np.searchsorted(workload.submit_ns, start_ns))
-        return _window(workload, first, first + n_jobs, start_ns, preset)
-    if kind == "window" and "+" in value:
+    if kind in WINDOWS and value:
+        length_ns = parse_duration_ns(value, where)
+        start_ns = WINDOWS[kind](workload, length_ns)[0]
+    elif kind == "window" and "+" in value:
         start, _, length = value.partition("+")
-        start_ns = parse_instant_ns(start, where)
-        stop_ns = start_ns + parse_duration_ns(length, where)
-        # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
-        first, stop = np.searchsorted(workload.submit_ns, [start_ns, min(stop_ns, 2**63 - 1)]).tolist()
-        if first == stop:
-            last_ns = int(workload.submit_ns[-1])
-            raise InputError(
-                f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
-                f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
-            )
-        return _window(workload, first, stop, start_ns, preset)
-    raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
+        start_ns, length_ns = parse_instant_ns(start, where), parse_duration_ns(length, where)
+    else:
+        raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
+    # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
+    stop_ns = min(start_ns + length_ns, 2**63 - 1)
+    first, stop = np.searchsorted(workload.submit_ns, [start_ns, stop_ns]).tolist()
+    if first == stop:
+        last_ns = int(workload.submit_ns[-1])
+        raise InputError(
+            f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
+            f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
+        )
+    there = _there(workload, start_ns)
+    empty = _why_empty(workload if whole is None else whole, there, start_ns, preset, n_cores)
+    chosen = np.zeros((2, len(workload)), bool) if empty else there
+    return _window(workload, first, stop, Window(start_ns, stop_ns, empty), *chosen)
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
@@ -140,11 +166,41 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
         Its start t, and the jobs submitted in it.
     """
     submit = workload.submit_ns
-    # Written as submit - length < t, which cannot overflow; among equal submits the first counts all of them.
-    stop = np.searchsorted(submit - length_ns, submit, side="left")
-    counts = stop - np.arange(len(submit))
+    counts = _stops(submit, length_ns) - np.arange(len(submit))
     best = int(np.argmax(counts))
     return int(submit[best]), int(counts[best])
+
+
+def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
+    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals.
+
+    Returns
+    -------
+    start_ns, work : int
+        Its start t, and the work submitted in it: the sum of cores × run time (core-ns). A job whose run time is not known
+        has none.
+    """
+    submit = workload.submit_ns
+    run = np.where(workload.run_unknown, 0, workload.run_ns)
+    # Python integers: the work of a log is beyond int64.
+    until = [0, *accumulate(map(mul, workload.cores.tolist(), run.tolist()))]
+    stops = _stops(submit, length_ns).tolist()
+    work = [until[stop] - until[first] for first, stop in enumerate(stops)]
+    best = max(range(len(work)), key=work.__getitem__)
+    return int(submit[best]), work[best]
+
+
+#: The windows that a log's submits say, by the kind of selection: given a workload and a length (ns), the start and the amount.
+WINDOWS: dict[str, Callable[[Workload, int], tuple[int, int]]] = {
+    "busiest": busiest_window,
+    "heaviest": heaviest_window,
+}
+
+
+def _stops(submit: Array, length_ns: int) -> Array:
+    # Of the window from each submit on, the first job after it. Written as submit - length < t, which cannot overflow; among
+    # equal submits the window of the first has all of them.
+    return np.searchsorted(submit - length_ns, submit, side="left")
 
 
 def check_preset(workload: Workload, n_cores: int) -> None:
@@ -159,18 +215,48 @@ def check_preset(workload: Workload, n_cores: int) -> None:
     if held > n_cores:
         raise InputError(
             f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
-            f"the platform has {n_cores}"
+            f"the platform has {n_cores}; allowed: --no-preset, which starts with an empty machine"
         )
 
 
-def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bool) -> Workload:
-    submit, wait, cancel, begin = workload.submit_ns, workload.wait_ns, workload.cancel_ns, workload.begin_ns
-    # Never a sum of two such columns: 2**62 + 2**62 is no int64.
-    age = start_ns - submit - np.maximum(wait, 0)
+def _there(workload: Workload, start_ns: int) -> Array:
+    # Which jobs run and which wait at an instant by the log, bool (2, n).
+    submit, wait, cancel = workload.submit_ns, workload.wait_ns, workload.cancel_ns
+    age = _age(workload, start_ns)
+    known = (submit < start_ns) & (wait >= 0) & ((cancel < 0) | (cancel > start_ns))
+    runs = known & (age >= 0) & (workload.run_ns - age > 0) & ~workload.run_unknown
+    return np.array([runs, known & (age < 0)])
+
+
+def _age(workload: Workload, start_ns: int) -> Array:
+    # For how long each job has run at an instant. Never a sum of two such columns: 2**62 + 2**62 is no int64.
+    age: Array = start_ns - workload.submit_ns - np.maximum(workload.wait_ns, 0)
+    return age
+
+
+def _why_empty(whole: Workload, there: Array, start_ns: int, preset: bool | None, n_cores: int | None) -> str:
+    # Why the machine starts empty; empty where it does not.
+    if preset is not None:
+        n_running, n_waiting = there.sum(axis=1).tolist()
+        by_log = f"; the log records {_jobs(n_running, 'running')} and {_jobs(n_waiting, 'queued')} then"
+        return "" if preset else f"--no-preset{by_log * bool(n_running + n_waiting)}"
+    if not np.any(whole.wait_ns >= 0):
+        return "the log records no start times"
+    held = sum(whole.cores[_there(whole, start_ns)[0]].tolist())  # Python integers: a sum may be beyond int64
+    if n_cores is not None and held > n_cores:
+        return f"the log's running jobs hold {held:,} cores then, and the platform has {n_cores:,}"
+    return ""
+
+
+def _jobs(n: int, how: str) -> str:
+    return f"{n:,} {how} job{'s' * (n != 1)}"
+
+
+def _window(workload: Workload, first: int, stop: int, window: Window, runs: Array, waits: Array) -> Workload:
+    start_ns, submit, wait = window.begin_ns, workload.submit_ns, workload.wait_ns
+    cancel, begin = workload.cancel_ns, workload.begin_ns
+    age = _age(workload, start_ns)
     left = workload.run_ns - age
-    runs = (submit < start_ns) & (wait >= 0) & (age >= 0) & (left > 0) & preset
-    runs &= ~workload.run_unknown & ((cancel < 0) | (cancel > start_ns))
-    waits = (submit < start_ns) & (wait >= 0) & (age < 0) & ((cancel < 0) | (cancel > start_ns)) & preset
     chosen = runs | waits
     chosen[first:stop] = True
     rows = np.flatnonzero(chosen)
@@ -192,4 +278,5 @@ def _window(workload: Workload, first: int, stop: int, start_ns: int, preset: bo
         preset=np.where(running, 1, workload.preset[rows]),
         header=with_start(workload.header, start_ns),
         waiting=int(np.count_nonzero(waiting)),
+        window=window,
     )

@@ -28,6 +28,7 @@ from bls.workloads.columns import (
 )
 from bls.workloads.plain_jobs import job_row, numbered
 from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
+from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
 from traces.base.notebook import html_table
 from traces.base.time import MAX_NS, format_ns
@@ -41,6 +42,7 @@ __all__ = [
     "OTHER_FORMAT",
     "REASONS",
     "TOO_WIDE",
+    "Window",
     "Workload",
     "no_valid_job",
     "rejects_text",
@@ -58,6 +60,23 @@ REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 # What stands in every row of an optional column that is not given.
 _unknown = partial(np.array, -1)
 _zero = partial(np.array, 0)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a log that was selected.
+
+    Attributes
+    ----------
+    begin_ns, end_ns : int
+        Its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0.
+    empty : str
+        Why the machine is empty at its start; empty where the jobs that the log records then are in the workload.
+    """
+
+    begin_ns: int
+    end_ns: int
+    empty: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +151,11 @@ class Workload:
         the log has only numbers.
     waiting : int
         How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
+    window : Window or None
+        The part of the log that was selected; None where it was not selected by time.
+    uncounted : ndarray of bool, shape (n,), or None
+        Jobs that are simulated, and that no metric counts: those before the measured part of a replication
+        (``bls.workloads.replications``). None: there is no such job.
 
     An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
     so that millions of jobs need no memory for what their log does not say.
@@ -176,6 +200,8 @@ class Workload:
     rejected: tuple[Reject, ...] = ()
     remarks: tuple[str, ...] = ()
     labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    window: Window | None = None
+    uncounted: Array | None = None
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
@@ -191,6 +217,11 @@ class Workload:
         labels = {name: kept_names(known, self.source) for name, known in self.labels.items()}
         object.__setattr__(self, "labels", MappingProxyType(labels))
         object.__setattr__(self, "also_preceding", MappingProxyType(dict(self.also_preceding)))
+        if self.uncounted is not None:
+            uncounted = np.array(self.uncounted, bool)
+            if uncounted.shape != (n,):
+                raise InputError(f"{self.source}: uncounted has shape {uncounted.shape}; allowed: ({n},)")
+            object.__setattr__(self, "uncounted", read_only(uncounted) if uncounted.any() else None)
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -283,6 +314,7 @@ class Workload:
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
+        taken["uncounted"] = None if self.uncounted is None else self.uncounted[rows]
         return replace(self, **(taken | changes))
 
     def rejecting(self, reasons: Mapping[str, Array]) -> Workload:
@@ -305,6 +337,21 @@ class Workload:
         parts = [f"{running} run already"] if running else []
         parts += [f"{self.waiting} wait{'s' * (self.waiting == 1)} already"] if self.waiting else []
         return f"{len(self)} jobs selected" + (f", of which {' and '.join(parts)}" if self.waiting else "")
+
+    @property
+    def window_text(self) -> str:
+        """How many jobs run and wait at the start of the selected window, or why none do, in words; empty without a window."""
+        if self.window is None:
+            return ""
+        if self.window.empty:
+            return f"window: starts with an empty machine: {self.window.empty}"
+        running = self.preset == 1
+        n, held = int(np.count_nonzero(running)), sum(self.cores[running].tolist())
+        cores = f" on {held:,} core{'s' * (held != 1)}" * bool(n)
+        return (
+            f"window: starts with {n:,} running job{'s' * (n != 1)}{cores} and {self.waiting:,} queued, as the log records; "
+            "--no-preset starts with an empty machine"
+        )
 
     @classmethod
     def from_lines(

@@ -55,6 +55,7 @@ def compare_command(
     )
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.job_names import ids_of
+    from bridge.scenarios.randomness import draws
     from traces.base.errors import InputError
 
     top = TOP.check(top)
@@ -84,7 +85,8 @@ def compare_command(
         ):
             if lines:
                 print("", title, *lines, sep="\n")
-        print("", ONE_SAMPLE, sep="\n")
+        if any(draws(run.record.get("arguments") or {}) for run in runs):
+            print("", ONE_SAMPLE, sep="\n")
     else:
         print(lined_up(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
     if target is not None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bridge.standard_error import put
+
 __all__ = ["figures_command", "power_command"]
 
 
@@ -53,7 +55,7 @@ def figures_command(
     else:
         drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, jobs=jobs, cores=cores)
     for path in drawn:
-        print(path)
+        put(path)
 
 
 def power_command(
@@ -63,4 +65,4 @@ def power_command(
     """Draw what the machine of a run has drawn over time, its limit, and the level or the hosts that were stopped."""
     from bridge.runs.power_figure import draw_power
 
-    print(draw_power(Path(results), Path(output)))
+    put(draw_power(Path(results), Path(output)))

@@ -11,7 +11,7 @@ from bls.options import TOPOLOGY
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORMAT, GRAPH, GRAPH_ALS, GRAPH_TASKS, MEAN
 from bridge.options.single import ChunkCosts, Cores, Written
-from bridge.standard_error import say
+from bridge.standard_error import put_text, say
 from traces.base.option import Option
 from traces.base.shared_options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 
@@ -104,7 +104,7 @@ def graph_command(
     with fresh_directory(target, written.force) as folder:
         result = simulate_graph(found, options)
         write_graph(result, folder, arguments, trace=trace)
-    print(summary(result))
+    put_text(summary(result))
     say(f"results: {target}")
 
 

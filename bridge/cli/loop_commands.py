@@ -20,7 +20,7 @@ from bridge.options.declared import (
     TRACE,
 )
 from bridge.options.single import ChunkCosts, Cores, Written
-from bridge.standard_error import say
+from bridge.standard_error import put_text, say
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -98,7 +98,7 @@ def loop_command(
     with fresh_directory(target, written.force) as folder:
         result = simulate_loop(lengths_gflop, options)
         write_loop(result, folder, arguments, trace=trace)
-    print(summary(result))
+    put_text(summary(result))
     say(f"results: {target}")
 
 

@@ -54,7 +54,7 @@ class ReplayedJobs:
     select: Annotated[str, b.SELECT] = b.SELECT.default
     oversize: Annotated[str, b.OVERSIZE] = b.OVERSIZE.default
     platform: Annotated[str | None, b.PLATFORM] = b.PLATFORM.default
-    preset: Annotated[bool, b.PRESET] = b.PRESET.default
+    preset: Annotated[bool | None, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
 
 
@@ -191,7 +191,7 @@ def replay_command(
     scenario = Scenario.of(selected, machine, options, known_jobs=log.job_id)
     if planned is not None:
         planned.check(scenario, log.job_id)
-    arguments = shared.source(workload) | chosen.names(machine, 0)
+    arguments = shared.source(workload, selected) | chosen.names(machine, 0)
     trace = further_traces(tables.trace, TRACE_DETAIL.default)
     arguments |= {"tasks_table": tables.tasks, "trace": False if trace is None else list(trace.formats)}
     if planned is not None and report.report_only:
@@ -260,6 +260,8 @@ def _say(done: Any, shared: ScenarioOptions, slurm: SlurmOptions, *, replayed: b
     say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects, log.rejected)}")
     for remark in log.remarks:
         say(f"workload: {remark}")
+    if words := log.window_text:
+        say(words)
     if slurm.slurm_conf is None:
         for words in machine_words(log, scenario.platform, shared.platform, replayed=replayed):
             say(words)

@@ -19,7 +19,7 @@ from bridge.options.declared import BLS_COMMAND, BLS_TIMEOUT, FORCE, OUT, WORKLO
 from bridge.options.tracing import TraceOptions
 from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.options import ApplicationOptions, ScenarioOptions, SchedulerOptions
-from bridge.standard_error import lined_up, say
+from bridge.standard_error import lined_up, put, say
 from traces.base.option import Panel
 
 __all__ = ["COMMANDS", "command_line"]
@@ -197,9 +197,12 @@ def _say_jobs(jobs: Any) -> None:
     say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
     for remark in jobs.remarks:
         say(f"workload: {remark}")
+    if jobs.window_text:
+        say(jobs.window_text)
 
 
 def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, replayed: bool) -> None:
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.map_words import unmatched_words
@@ -213,7 +216,9 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
         say(words)
     of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
     limits = time_limit_words(scenario.workload, [scenario.options])
-    for words in (*of_log, limits, wish_words(scenario), unmatched_words(scenario), *power_words(scenario)):
+    balance = balance_words([scenario.options])
+    more = (balance, wish_words(scenario), unmatched_words(scenario), *power_words(scenario))
+    for words in (*of_log, limits, *more):
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
@@ -380,6 +385,7 @@ def run_command(
     prepare_run(applications=not replayed)
     log = given_workload(workload, shared.seed, cancelled=shared.cancelled)
     jobs, machine = shared.jobs(log, replayed=replayed)
+    arguments |= shared.source(workload, jobs)
     scenario = Scenario.of(jobs, machine, options, observers=observe or (), known_jobs=log.job_id)
     jobs = scenario.workload
     if trace is not None:
@@ -454,7 +460,7 @@ def gantt_command(
     """Draw the tasks of a run: cores as rows, jobs as colours; what is idle, or has other jobs, white."""
     from bridge.runs.gantt import draw_results
 
-    print(draw_results(Path(results), Path(output), jobs, cores, title))
+    put(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
 def doctor_command() -> None:

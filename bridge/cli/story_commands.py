@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bridge.standard_error import put_text
+
 __all__ = ["story_command"]
 
 
@@ -20,4 +22,4 @@ def story_command(
     """Print what happened to one job, one line per event: when it came, why it waited, how it started, how it ended."""
     from bridge.runs.story import story_of_results
 
-    print(story_of_results(Path(results), job))
+    put_text(story_of_results(Path(results), job))

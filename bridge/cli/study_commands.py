@@ -11,9 +11,20 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.declared import FORCE, OUT, POLICIES, TECHNIQUES, VARIATIONS, WORKERS, WORKLOAD
+from bridge.options.declared import (
+    FORCE,
+    OUT,
+    POLICIES,
+    REPLICATE,
+    SHAKE,
+    TECHNIQUES,
+    VARIATIONS,
+    WARMUP,
+    WORKERS,
+    WORKLOAD,
+)
 from bridge.scenarios.options import ScenarioOptions
-from bridge.standard_error import say
+from bridge.standard_error import put_text, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,10 +78,16 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
     from bridge.live.progress import StudyProgress
     from bridge.runs.kernels import prepare_run
     from bridge.studies.drawing import read_results
+    from bridge.studies.preparing import settled
     from bridge.studies.run_study import run_study
     from traces.figures.study.combinations import seeds_matter
 
     prepare_run(applications=True)
+    given, study = study, settled(study)
+    if len(study.seeds) < len(given.seeds):
+        say(
+            f"nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed {study.seeds[0]}"
+        )
     executor = _executor(study, workers, cluster)
     try:
         with StudyProgress() as watch:
@@ -99,21 +116,30 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.rejected import rejects_text
+    from bridge.scenarios.balance import balance_words
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.time_limits import time_limit_words
+    from bridge.studies.replicates import replicates_words
 
     said: set[str] = set()
+    for name, replications in preparation.replications().items():
+        if words := replicates_words(preparation.study.replicates, replications):
+            say(f"workload {name}: {words}")
     for place, machine_words in preparation.words.items():
         ready = preparation.prepared[place]
         jobs = ready.workload
+        windows = bool(preparation.study.replicates.length_ns)
+        first = f"window {preparation.study.seeds[0]}: " * windows
         rejected = "rejected: " if any(jobs.rejects.values()) else ""
         say(
-            f"workload {Path(jobs.source).name}: {jobs.selected_text} for {ready.platform.n_cores} cores; "
+            f"workload {Path(jobs.source).name}: {first}{jobs.selected_text} for {ready.platform.n_cores} cores; "
             f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}"
         )
         options = preparation.options.get(place, ())
+        window = "" if windows else jobs.window_text
         of_log = log_words(jobs, ready.platform, options)
-        for words in (*jobs.remarks, *machine_words, *of_log, time_limit_words(jobs, options)):
+        of_options = (time_limit_words(jobs, options), balance_words(options))
+        for words in (window, *jobs.remarks, *machine_words, *of_log, *of_options):
             if words and words not in said:
                 say(words)
                 said.add(words)
@@ -123,7 +149,7 @@ def _say_report(report: Report, study: Study, *, seeded: bool) -> None:
     kept = f", {report.kept:,} of them finished before" if report.kept else ""
     some = list(map(str, study.seeds))
     seeds = " ".join(some if len(some) <= 12 else [*some[:5], "…", some[-1]])
-    which = f" ({len(study.cells):,} × seed{'s' * (len(some) > 1)} {seeds})" if seeded else ""
+    which = f" ({len(study.cells):,} × {study.replicates.unit}{'s' * (len(some) > 1)} {seeds})" if seeded else ""
     say(f"{report.total:,} cell{'s' * (report.total > 1)}{which}{kept}")
     if report.others:
         say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
@@ -140,7 +166,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
     from bridge.studies.summary import study_text
 
     comparisons = compare_study(study, results, target)
-    print(study_text(study, results, comparisons))
+    put_text(study_text(study, results, comparisons))
     if (why := why_no_comparison(study)) and (seeded or study.comparisons):
         say(why)
     if figures:
@@ -160,6 +186,9 @@ def grid_command(
     seeds: Annotated[
         str | None, typer.Option(metavar="SEEDS", help="How many seeds, or which, as '0-4 9'; default: that of --seed.")
     ] = None,
+    replicate: Annotated[str | None, REPLICATE] = REPLICATE.default,
+    warmup: Annotated[str | None, WARMUP] = WARMUP.default,
+    shake: Annotated[str | None, SHAKE] = SHAKE.default,
     shared: ScenarioOptions,
     workers: Annotated[int | None, WORKERS] = WORKERS.default,
     force: Annotated[bool, FORCE] = FORCE.default,
@@ -169,7 +198,7 @@ def grid_command(
     from bridge.studies.input.grid_text import grid_text
     from bridge.studies.input.study_file import parse_study
 
-    text = grid_text(workload, bls, als, variation, seeds, shared)
+    text = grid_text(workload, bls, als, variation, seeds, shared, replicate, warmup, shake)
     study = parse_study(text, [Path.cwd()], "grid")
     _run(study, named_folder(out), workers, None, force=force, figures=True)
 
@@ -200,6 +229,6 @@ def repeat_command(
             data=tuple(Path(one) for one in data or ()),
             watch=watch,
         )
-    print(found.text())
+    put_text(found.text())
     if not found.equal:
         raise typer.Exit(1)

@@ -64,14 +64,14 @@ def cut_command(
     from bridge.runs.job_names import job_words
     from bridge.runs.trace_files import write_part
     from bridge.runs.tracing import part_of
-    from bridge.standard_error import say
+    from bridge.standard_error import put, say
     from traces.base.errors import InputError
 
     part = part_of(window, cores, jobs, job_words(Path(results)))
     if part == (None, None, None):
         raise InputError("trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it")
     for path in write_part(Path(results), out, formats, detail, part, say):
-        print(path)
+        put(path)
 
 
 @trace_app.command(
@@ -89,8 +89,8 @@ def convert_command(
 ) -> None:
     """Write a trace of a run that is over, in any format, from its tables."""
     from bridge.runs.trace_files import write_part
-    from bridge.standard_error import say
+    from bridge.standard_error import put, say
     from traces.exporters.shown.part import WHOLE
 
     for path in write_part(Path(results), out, formats, detail, WHOLE, say):
-        print(path)
+        put(path)

@@ -181,9 +181,7 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     if said:
         words = "; ".join(said)
         parts.append(f"{words[0].upper()}{words[1:]}.")
-    parts.append(
-        "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give."
-    )
+    parts.append("This compares two single runs.")
     return parts
 
 

@@ -30,11 +30,8 @@ __all__ = [
     "summary_rows",
 ]
 
-#: Two runs show what happened in them, and no more.
-ONE_SAMPLE = (
-    "These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give. "
-    "For that, simulate several seeds."
-)
+#: What is said below a comparison of runs that another seed could change.
+ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
 
 #: Links that a line of a chain names, and jobs that it names of those that overtook.
 _NAMED = 3

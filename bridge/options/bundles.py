@@ -83,7 +83,8 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     metavar, text = declared.metavar or None, declared.text
     if not declared.name.startswith("-"):
         return Annotated[kind, typer.Argument(metavar=metavar, help=text)]
-    names = [declared.name, *([declared.short] if declared.short else [])]
+    name = f"{declared.name}/{declared.off}" if declared.off else declared.name
+    names = [name, *([declared.short] if declared.short else [])]
     unsaid = not required and said is None and declared.default not in (None, "", ())
     shown: Any = _plain(declared.default) if unsaid else True
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None

@@ -40,12 +40,14 @@ __all__ = [
     "PHASE",
     "RATES",
     "REPEATS",
+    "REPLICATE",
     "REPORT",
     "POLICIES",
     "PRIORITIES",
     "RATE",
     "RUN_ADDRESS",
     "SETTLE",
+    "SHAKE",
     "SIZES",
     "SLURM_CONF",
     "SLURM_SET",
@@ -68,6 +70,7 @@ __all__ = [
     "TRACE_FORMATS",
     "TRACE_WINDOW",
     "VARIATIONS",
+    "WARMUP",
     "WORKERS",
     "WORKLOAD",
 ]
@@ -259,6 +262,19 @@ VARIATIONS = Option(
     metavar="NUMBERS",
     help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none",
 )
+
+REPLICATE = Option[str | None](
+    name="--replicate", default=None, metavar="LENGTH",
+    help="Run each cell for every window of this length of the log, as 7d, in place of seeds",
+)  # fmt: skip
+WARMUP = Option[str | None](
+    name="--warmup", default=None, metavar="LENGTH",
+    help="With --replicate: simulate the jobs of this time before each window, too, and do not count them",
+)  # fmt: skip
+SHAKE = Option[str | None](
+    name="--shake", default=None, metavar="TIME",
+    help="Submit each job up to this time later, as 1min, drawn anew for each seed but 0",
+)  # fmt: skip
 
 # One loop, or one graph, alone.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def _workload_record(workload: Workload) -> dict[str, Any]:
         "jobs": len(workload),
         **({"waiting": workload.waiting} if workload.waiting else {}),
         **({IDS: True} if workload.ids else {}),
+        **({"window": asdict(workload.window)} if workload.window is not None else {}),
     }
 
 
@@ -86,6 +88,8 @@ def write_run(
         "missing_dependencies": result.notes.missing_dependencies,
         "coupling": dict(result.coupling),
     }
+    if result.predicted_share is not None:
+        record["predicted_share"] = result.predicted_share
     if result.power is not None:
         record["power"] = result.power.record()
     write_record(folder / "run.json", record)

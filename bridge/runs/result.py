@@ -70,6 +70,8 @@ class BatchNotes:
         What jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``).
     boot_wait_ns : int64 or None
         For how long each row had its cores and waited for their hosts to boot; None where no hosts sleep.
+    predicted : int or None
+        How many rows were planned with a predicted run time; None where none was to be predicted.
     """
 
     decisions: Mapping[str, Any]
@@ -85,6 +87,7 @@ class BatchNotes:
     host_states: tuple[Array, Array, Array] | None = None
     predicted_power: Array | None = None
     boot_wait_ns: Array | None = None
+    predicted: int | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """What the table of jobs, of so many rows, has beside its usual columns."""
@@ -455,7 +458,8 @@ class Result:
         if self.power is not None:
             found |= self.power.metrics
         if self.application_notes.graphs is not None:
-            found["graphs"] = graph_distribution(self.application_notes.graphs.T)
+            graphs, counted = self.application_notes.graphs, self._counted
+            found["graphs"] = graph_distribution((graphs if counted is None else graphs[counted]).T)
         return MappingProxyType(found)
 
     @cached_property
@@ -463,6 +467,12 @@ class Result:
         """Those of the metrics that need no walk through time: quick ones."""
         batch = main_metrics(self._schedule())
         return MappingProxyType(batch | self._application_metrics(batch["makespan_ns"], detail=False))
+
+    @property
+    def predicted_share(self) -> float | None:
+        """The share of the rows that were planned with a predicted run time, the others with their requests; None where the
+        estimator predicts none from history."""
+        return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
 
     def _schedule(self) -> Schedule:
         # Not kept: it has a dozen columns of its own, and what is made of it is.
@@ -480,12 +490,25 @@ class Result:
             begin_ns=jobs.begin_ns,
             left_ns=jobs.left_ns,
             holdings=None if self.ledger.releases is None else holdings(self.ledger),
+            counted=self._counted,
         )
 
+    @property
+    def _counted(self) -> Array | None:
+        # Which rows the metrics count; None: all of them.
+        workload = self.scenario.workload
+        if workload.uncounted is None:
+            return None
+        return np.asarray(~np.isin(self.ledger.jobs.job_id, workload.job_id[workload.uncounted]))
+
     def _application_metrics(self, makespan_ns: int, *, detail: bool = True) -> dict[str, Any]:
-        jobs, loops = self.ledger.jobs, self.application_notes.loops.T
+        jobs, loops, counted = self.ledger.jobs, self.application_notes.loops.T, self._counted
         capacity_ns = float(self.ledger.machine.n_cores * makespan_ns)
-        return application_metrics(jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov, loops, capacity_ns, detail=detail)
+        tasks, chunks, imbalance, cov = jobs.tasks, jobs.chunks, jobs.imbalance, jobs.cov
+        if counted is not None:
+            tasks, chunks, imbalance, cov = (one[counted] for one in (tasks, chunks, imbalance, cov))
+            loops = loops[:, counted]
+        return application_metrics(tasks, chunks, imbalance, cov, loops, capacity_ns, detail=detail)
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
@@ -580,6 +603,14 @@ class Result:
         """The figures that a person looks at first: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
+        if words := self.scenario.workload.window_text:
+            rows.append(("window", words.removeprefix("window: ").partition(", as the log")[0].partition(";")[0]))
+        if self.predicted_share is not None:
+            estimates = self.scenario.options.names()["estimates"]
+            share = (
+                f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
+            )
+            rows.append(("predicted run times", share))
         rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)
 

@@ -222,6 +222,7 @@ def _notes(scenario: Scenario, simulator: BatchSimulator, fair_start: bool) -> B
         host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
         boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
         predicted_power=simulator.predicted_power(),
+        predicted=simulator.predicted,
     )
 
 
@@ -395,7 +396,7 @@ def simulate(
     surroundings: Surroundings | None = None,
     level: ApplicationLevel | None = None,
     power: PowerOptions | None = None,
-    preset: bool = PRESET.default,
+    preset: bool | None = PRESET.default,
     cancelled: bool = CANCELLED.default,
     observers: Sequence[str | AnyObserver] = (),
     requested: Mapping[int, str] | None = None,
@@ -426,7 +427,7 @@ def simulate(
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
     select : str
-        ``all``, ``first:N``, ``busiest:LENGTH`` or ``window:START+LENGTH``.
+        ``all``, ``first:N``, ``busiest:LENGTH``, ``heaviest:LENGTH`` or ``window:START+LENGTH``.
     oversize : str
         What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
     backfill : str or int, optional
@@ -442,8 +443,12 @@ def simulate(
         :class:`bridge.scenarios.application_level.ApplicationLevel`.
     power : PowerOptions, optional
         What the machine draws is to be found out, perhaps under limits: see :class:`bls.power.options.PowerOptions`.
-    preset, cancelled : bool
-        With the jobs that run or wait at the start of the selected window; with those that were withdrawn before they started.
+    preset : bool, optional
+        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
+        machine. By default with these jobs, where the log records their starts and the platform has room for them;
+        ``result.scenario.workload.window_text`` says which.
+    cancelled : bool
+        With the jobs that were withdrawn before they started.
     observers : sequence of str, Observer or AdditionalData
         Who looks at the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bridge.options.declared import PART_DETAIL, PART_FORMATS
+from bridge.options.declared import PART_DETAIL, PART_FORMATS, PART_WINDOW
 from bridge.runs.directory import check_place, made_beside, named_folder, unusable
 from bridge.runs.gantt import hosts
 from bridge.runs.stored_trace import ARCHIVE, ledger_of_results
 from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
+from traces.base.time import MAX_NS, format_ns
 from traces.exporters.shown.part import Part
 from traces.ledger import Machine
 
@@ -42,6 +43,9 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, sa
     ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
     if line := request.note(machine, "--detail task has those, trace cut --cores some of them"):
         say(line)
+    last_ns = int(ledger.jobs.end_ns.max(initial=0))
+    if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:
+        say(f"{PART_WINDOW.name}: the run ends before the window does, after {format_ns(last_ns)}")
     with made_beside(target, "--out") as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         partial.chmod(0o777 & ~_umask())

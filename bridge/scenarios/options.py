@@ -95,7 +95,7 @@ class ScenarioOptions:
     stretch_walltime: Annotated[bool, b.STRETCH_WALLTIME] = b.STRETCH_WALLTIME.default
     sleep_after: Annotated[str | None, b.SLEEP_AFTER] = b.SLEEP_AFTER.default
     keep_awake: Annotated[int, b.KEEP_AWAKE] = b.KEEP_AWAKE.default
-    preset: Annotated[bool, b.PRESET] = b.PRESET.default
+    preset: Annotated[bool | None, b.PRESET] = b.PRESET.default
     cancelled: Annotated[bool, b.CANCELLED] = b.CANCELLED.default
 
     def options(
@@ -204,6 +204,12 @@ class ScenarioOptions:
         jobs = load_workload(log, machine, selection=self.select, oversize=self.oversize, preset=self.preset)
         return jobs, machine
 
-    def source(self, workload: str) -> dict[str, Any]:
-        """Where the jobs come from, for a record of the run."""
-        return {"workload": workload, **self._given("select", "oversize", "platform", "preset", "cancelled")}
+    def source(self, workload: str, jobs: Workload | None = None) -> dict[str, Any]:
+        """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
+        window = None if jobs is None else jobs.window
+        return {
+            "workload": workload,
+            **self._given("select", "oversize", "platform"),
+            "preset": window is not None and not window.empty,
+            "cancelled": self.cancelled,
+        }

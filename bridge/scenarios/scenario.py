@@ -437,12 +437,13 @@ def load_workload(
     *,
     selection: str = SELECT.default,
     oversize: str = OVERSIZE.default,
-    preset: bool = PRESET.default,
+    preset: bool | None = PRESET.default,
     cancelled: bool = CANCELLED.default,
 ) -> Workload:
     """A workload from what a user gives, fitted to the platform, then selected.
 
-    ``preset``: with the jobs that run or wait at the start of the selected window. ``cancelled``: with those that were
+    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
+    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
     withdrawn before they started; for files.
 
     Raises
@@ -451,4 +452,5 @@ def load_workload(
         If it cannot be read, or nothing is left of it.
     """
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
-    return select(fit(whole, platform.n_cores, oversize), selection, preset=preset)
+    fitting = fit(whole, platform.n_cores, oversize)
+    return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from bls.estimates.coverage import recommended
 from bls.options import ESTIMATES
 from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
@@ -16,7 +17,8 @@ __all__ = ["time_limit_words"]
 
 
 def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
-    """Who knows true run times, as the log's time limits are these; empty if nobody goes by them, or the limits are others.
+    """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them; empty
+    if none does, or the log has limits.
 
     Parameters
     ----------
@@ -38,8 +40,8 @@ def time_limit_words(jobs: Workload, options: Iterable[Options]) -> str:
             who[f"backfilling {one.rules.backfill}"] = None
     if not who:
         return ""
-    goes = "go" if len(who) > 1 else "goes"
+    plans = "plan" if len(who) > 1 else "plans"
     return (
-        f"the log has no time limits: {' and '.join(who)} {goes} by the true run times, which no scheduler knows; "
-        f"{ESTIMATES.name} last-two predicts them"
+        f"the log has no time limits: {' and '.join(who)} {plans} with the true run times, which no scheduler knows; "
+        f"{recommended(jobs)}"
     )

@@ -83,8 +83,8 @@ class LoopResult:
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
     """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: as many as the model says.
 
-    A model that fixes the sum of the lengths gets n · mean; of the others, which are drawn one after another, it is the
-    first n.
+    The sum of the lengths is n · mean, but for rounding. With the paper's draw, which adds tasks until the sum is reached,
+    they are the first n of the draws.
 
     Raises
     ------

@@ -34,8 +34,8 @@ def metric_names(results: pd.DataFrame) -> list[str]:
 def why_no_comparison(study: Study) -> str:
     """Why nothing is compared, one line; empty if something is."""
     if len(study.seeds) < MIN_SEEDS:
-        n = len(study.seeds)
-        return f"{n} seed{'s' * (n > 1)}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
+        n, unit = len(study.seeds), study.replicates.unit
+        return f"{n} {unit}{'s' * (n > 1)}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
     if not study.comparisons and not study.varied:
         return "nothing varies, so nothing is compared"
     if not study.comparisons and len(study.cells) > _MOST_CELLS:

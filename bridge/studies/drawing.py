@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
@@ -150,6 +152,8 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     wanted = [one for one in study.comparisons if one.drawn == "difference"]
     as_differences = {(column_name(one.option), str(base_of(study, one))) for one in wanted}
     for key, rows in found.groupby(["option", "base", *["workload"] * several], sort=False):
+        if not np.isfinite(rows["difference_low"].to_numpy(np.float64)).any():
+            continue  # too few seeds, or nothing random
         option, base, *workload = map(str, key)
         words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]

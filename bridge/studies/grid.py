@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
 from bls.machine.platform import Platform
+from bls.workloads.replications import window_begins
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
@@ -21,8 +22,11 @@ from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
+from bridge.studies.replicates import given_replicates
+from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
+from traces.statistics.comparisons import WINDOW_BEGIN
 from traces.tables import rows_frame
 
 if TYPE_CHECKING:
@@ -117,7 +121,14 @@ class Rows(list[Cell]):
     @property
     def frame(self) -> pd.DataFrame:
         """The same as a DataFrame, one row per run, with the columns that the results of a study have."""
-        axes = ("bls", "backfill", "als", "variation", "seed")
+        axes = (
+            "bls",
+            "backfill",
+            "als",
+            "variation",
+            "seed",
+            *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []),
+        )
         rows = []
         for row in self:
             named = {name: getattr(row[name], "name", row[name]) for name in axes}  # of objects their names
@@ -162,6 +173,9 @@ def run_grid(
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda ended, now_ns: None,
     known_jobs: Array | None = None,
+    replicate: str | None = None,
+    warmup: str | None = None,
+    shake: str | None = None,
 ) -> Rows:
     """Run every cell for every seed.
 
@@ -180,12 +194,20 @@ def run_grid(
         Notified how many are done.
     known_jobs : ndarray of int64, optional
         All job numbers that a file of requests may name.
+    replicate : str, optional
+        Run every cell for every window of this length of the workload, as ``"7d"``: ``seed`` of a row is the window's number.
+        All windows, or, where the grid has several seeds, those of these numbers.
+    warmup : str, optional
+        For this time before each window jobs are simulated and not counted, as ``"1d"``.
+    shake : str, optional
+        Submit each job up to this time later, as ``"1min"``, drawn anew for each seed but 0.
 
     Returns
     -------
     Rows
         A list with a dict a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``,
-        ``variation``, ``seed``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run does not have one.
+        ``variation``, ``seed``, with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None
+        where a run does not have one.
 
     Raises
     ------
@@ -196,24 +218,39 @@ def run_grid(
         warn_of_paper_machine(workload, platform)
     else:
         platform = platform_for(platform, workload, replayed=False)
+    given = given_replicates(replicate, warmup, shake)
+    begins: tuple[int, ...] = ()
+    if given.length_ns:
+        begins = window_begins(workload, given.length_ns, given.warm_up_ns)
+        grid = replace(grid, seeds=grid.seeds if len(grid.seeds) > 1 else tuple(range(len(begins))))
+        if max(grid.seeds) >= len(begins):
+            raise InputError(f"seeds: there is no window {max(grid.seeds)}; allowed: up to {len(begins) - 1}")
     runs, axes = list(grid.cells()), list(grid.axes())
     check_slack((run.slack, run.bls) for run in runs)
-    prepared = Prepared(workload, platform, known_jobs)
+    prepared = {
+        k: Prepared(
+            replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload,
+            *(platform, known_jobs),
+        )
+        for k, seed in enumerate(grid.seeds if given.by_seed else grid.seeds[:1])
+    }
     for options in runs:  # an unknown name is said before anything is simulated
         if options.seed == grid.seeds[0]:
-            Scenario.of(workload, platform, options, known_jobs=known_jobs)
-    units = [Unit(place, 0, options, group=_group(options)) for place, options in enumerate(runs)]
+            Scenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
+    place_of = {seed: k for k, seed in enumerate(grid.seeds)} if given.by_seed else dict.fromkeys(grid.seeds, 0)
+    units = [Unit(place, place_of[options.seed], options, group=_group(options)) for place, options in enumerate(runs)]
     units.sort(key=lambda unit: unit.group)
     n = min(PeerOptions(workers).how_many(), len(units))
     # Objects may be anything; what has a name can be found in any process.
     named = all(isinstance(one, str) for options in runs for one in (options.bls, options.als, options.allocator))
     executor: Executor = Here() if n == 1 or not named else Workers(n)
     rows: dict[int, Cell] = {}
-    for outcome in executor.outcomes(units, {0: prepared}):
+    for outcome in executor.outcomes(units, prepared):
         options = runs[outcome.place]
         if outcome.metrics is None:
             raise _failure(outcome, options)
-        rows[outcome.place] = axes[outcome.place] | outcome.metrics
+        begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
+        rows[outcome.place] = axes[outcome.place] | begin | outcome.metrics
         watch(len(rows), -1)
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 

@@ -109,7 +109,8 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     sections = _sections(results, varied, figures, comparisons)
     sections.append(Section("again", "What was run", _what(record, study, folder)))
     cells, seeds = len(study.cells), len(study.seeds)
-    first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(state.total, 'run')}; "
+    of = _many(seeds, study.replicates.unit)
+    first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
     first += "all of them have ended" if finished else f"{len(results):,} of them have ended so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
     main = _main(cells, seeds, results, state.total)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from bls.machine.platform import Platform
 from bls.workloads import sample_path
 from bls.workloads.seeded import given_workload, is_seeded
+from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.tracing import TraceOptions
-from bridge.scenarios.machine import given_platform, machine_words
+from bridge.scenarios.machine import given_platform, machine_words, platform_for
 from bridge.scenarios.scenario import Options, Scenario, check_slack
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (
@@ -26,11 +29,12 @@ from bridge.studies.input.named_files import (
 )
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects
+from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
 
-__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of"]
+__all__ = ["Inputs", "Preparation", "find_inputs", "needed_elsewhere", "options_of", "settled", "workload_path"]
 
 #: The options of the batch level that no application can notice.
 _BATCH_ONLY = (
@@ -76,7 +80,7 @@ def find_inputs(study: Study) -> Inputs:
         If a workload's file is not there, or a file cannot be read.
     """
     sums = FileSums()
-    logs = {one.name: _log(one, study) for one in study.workloads}
+    logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
     keys = []
     by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
@@ -96,6 +100,7 @@ def find_inputs(study: Study) -> Inputs:
             effects(given),
             files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
+            *([list(astuple(study.replicates))] if study.replicates.by_seed else []),
         ]
         keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
     return Inputs(logs, files, tuple(keys))
@@ -118,7 +123,36 @@ def _function(source: WorkloadSource) -> str:
     return f":{source.file.rpartition(':')[2]}" if is_seeded(source.file) else ""
 
 
-def _log(source: WorkloadSource, study: Study) -> Path:
+def settled(study: Study) -> Study:
+    """The study with the seeds that it is run for: with those of its windows, and with one alone where nothing is random.
+
+    Raises
+    ------
+    InputError
+        If a log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`).
+    """
+    study = with_windows(study, workload_path)
+    if len(study.seeds) > 1:
+        with contextlib.chdir(study.folders[0]):
+            if nothing_drawn(study, lambda cell: _names(study, cell)):
+                return replace(study, seeds=study.seeds[:1])
+    return study
+
+
+def _names(study: Study, cell: Cell) -> dict[str, object]:
+    # The options of a cell as a run's record has them.
+    found = options_of(study, cell, study.seeds[0])
+    return {**found.options.names(), **found.scheduler.names()}
+
+
+def workload_path(source: WorkloadSource, study: Study) -> Path:
+    """The file of a workload, or of the function that makes it.
+
+    Raises
+    ------
+    InputError
+        If there is none in the study's folders.
+    """
     if source.file == "sample":
         return Path(sample_path())
     file = source.file.removesuffix(_function(source))
@@ -171,7 +205,7 @@ class Preparation:
     """
 
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
-        self._study, self._inputs = study, inputs
+        self.study, self._inputs = study, inputs
         self._cells_folder = folder / "cells" if study.keep else None
         self._folder = folder
         self._places: dict[tuple[object, ...], int] = {}
@@ -188,28 +222,28 @@ class Preparation:
         """Where what is kept of a cell and seed goes."""
         if self._cells_folder is None:
             return None
-        return self._cells_folder / self._study.names[cell] / f"seed-{seed}"
+        return self._cells_folder / self.study.names[cell] / f"seed-{seed}"
 
     def _options(self, cell: int) -> Drawn:
         if cell not in self._drawn:
             try:
-                self._drawn[cell] = options_of(self._study, self._study.cells[cell], self._study.seeds[0])
+                self._drawn[cell] = options_of(self.study, self.study.cells[cell], self.study.seeds[0])
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None
         return self._drawn[cell]
 
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
-        where = with_origin(str(error), self._study.cells[cell].given, self._study.origins)
+        where = with_origin(str(error), self.study.cells[cell].given, self.study.origins)
         return type(error)(f"{where}{self._said(cell)}")
 
     def _said(self, cell: int) -> str:
-        return f" (cell {cell}: {self._study.names[cell]})" if len(self._study.cells) > 1 else ""
+        return f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
 
     def _place(self, cell: int, seed: int) -> int:
         # Of what a cell needs; made when it is needed for the first time. A log is the same for all seeds.
-        source, chosen = self._study.cells[cell].workload, self._options(cell)
+        source, chosen = self.study.cells[cell].workload, self._options(cell)
         shared = chosen.shared
-        seed = seed if is_seeded(source.file) else self._study.seeds[0]
+        seed = seed if self._by_seed(source) else self.study.seeds[0]
         key = (
             source.name,
             seed,
@@ -221,23 +255,48 @@ class Preparation:
             chosen.machine,
         )
         if key not in self._places:
-            replayed = not self._study.simulates_applications
+            replayed = not self.study.simulates_applications
             try:
                 given_platform(shared.platform)  # a file is checked before a long log is read
                 log = self._read(source, seed, shared.cancelled)
-                jobs, machine = shared.jobs(log, replayed=replayed, machine=chosen.machine)
+                jobs, machine = self._jobs(source, log, chosen, seed, replayed=replayed)
             except TwolevelError as error:
-                given = self._study.cells[cell].given
-                raise type(error)(with_origin(f"workload {source.name}: {error}", given, self._study.origins)) from None
+                given = self.study.cells[cell].given
+                raise type(error)(with_origin(f"workload {source.name}: {error}", given, self.study.origins)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
-            if seed == self._study.seeds[0]:
+            if seed == self.study.seeds[0]:
                 given_machine = chosen.machine or shared.platform
                 self.words[place] = machine_words(jobs, machine, given_machine, replayed=replayed)
         return self._places[key]
 
+    def _by_seed(self, source: WorkloadSource) -> bool:
+        # Whether each seed has jobs of its own.
+        return is_seeded(source.file) or self.study.replicates.by_seed
+
+    def _jobs(
+        self, source: WorkloadSource, log: Workload, chosen: Drawn, seed: int, *, replayed: bool
+    ) -> tuple[Workload, Platform]:
+        given, shared = self.study.replicates, chosen.shared
+        if not given.length_ns:
+            jobs, machine = shared.jobs(log, replayed=replayed, machine=chosen.machine)
+            return (replicate(jobs, log, machine, given, (), seed) if given.by_seed else jobs), machine
+        machine = chosen.machine or platform_for(shared.platform, log, replayed=replayed)
+        fitting = fit(log, machine.n_cores, shared.oversize)
+        begins = self.study.windows[source.name]
+        return replicate(fitting, log, machine, given, begins, seed, shared.preset), machine
+
+    def replications(self) -> dict[str, list[Workload]]:
+        """The jobs of every seed that was prepared, by the name of the workload; nothing where they are the same for all."""
+        found: dict[str, list[Workload]] = {}
+        if self.study.replicates.by_seed:
+            for key, place in self._places.items():
+                found.setdefault(str(key[0]), []).append(self.prepared[place].workload)
+        return found
+
     def _read(self, source: WorkloadSource, seed: int, cancelled: bool) -> Workload:
         # The latest log is held: several selections of one are made of it.
+        seed = seed if is_seeded(source.file) else self.study.seeds[0]
         name = f"{self._inputs.logs[source.name]}{_function(source)}"
         if self._log is None or self._log[0] != (name, seed, cancelled):
             self._log = ((name, seed, cancelled), given_workload(name, seed, cancelled=cancelled))
@@ -251,10 +310,10 @@ class Preparation:
         TwolevelError
             If one cannot be; the message names it.
         """
-        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self._study.cells)
+        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self.study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
-            one = self._study.cells[cell]
+            one = self.study.cells[cell]
             new = {(one.workload.name, name, value) for name, value in one.given.items()} - seen
             if number >= _ALL_CHECKED and not new:
                 continue
@@ -263,9 +322,9 @@ class Preparation:
                 continue
             self._checked.add(cell)
             chosen = self._options(cell)
-            place, options = self._place(cell, self._study.seeds[0]), chosen.options
-            if is_seeded(one.workload.file):
-                for seed in self._study.seeds[1:]:
+            place, options = self._place(cell, self.study.seeds[0]), chosen.options
+            if self._by_seed(one.workload):
+                for seed in self.study.seeds[1:]:
                     self._place(cell, seed)  # so that nothing is found wrong of one while others run
             self.options.setdefault(place, []).append(options)
             ready = self.prepared[place]
@@ -279,7 +338,7 @@ class Preparation:
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
         """The units of some places (cell × number of seeds + place of the seed), those that have their applications in
         common one behind the other."""
-        seeds = self._study.seeds
+        seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}
         for place in places:
             cell, seed = divmod(place, len(seeds))
@@ -289,12 +348,12 @@ class Preparation:
                 yield self._unit(place, place // len(seeds), seeds[seed], f"{group} {seeds[seed]}")
 
     def _group(self, cell: int) -> str:
-        one = self._study.cells[cell]
+        one = self.study.cells[cell]
         given = [(name, value) for name, value in one.given.items() if name not in _BATCH_ONLY]
         return repr((one.workload.name, sorted(given)))
 
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
-        study, chosen = self._study, self._options(cell)
+        study, chosen = self.study, self._options(cell)
         file = study.cells[cell].workload.file
         of_engine = {
             "observe": [],
@@ -304,7 +363,7 @@ class Preparation:
         }
         formats = ("otf2",) if "trace" in study.keep else ()
         record = {
-            **chosen.shared.source(file),
+            **chosen.shared.source(file, self.prepared[self._place(cell, seed)].workload),
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
             **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),

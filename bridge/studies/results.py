@@ -14,6 +14,7 @@ from bridge.studies.input.run_options import column_name
 from bridge.studies.journal import Entry, Journal
 from bridge.studies.study import Study, option_column
 from traces.base.errors import InputError
+from traces.statistics.comparisons import WINDOW_BEGIN
 from traces.tables import ColumnKind, write_blocks
 
 __all__ = ["COSTS", "RESULTS", "ended_rows", "write_tables"]
@@ -74,7 +75,10 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     options = _option_columns(study)
     heads: dict[str, ColumnKind] = {"cell": "whole", "workload": "text"}
     heads |= {name: _kind(column) for name, column in options.items()}
-    heads |= {"seed": "seed" if max(study.seeds) >= 2**63 else "whole", "error": "text"}
+    heads |= {"seed": "seed" if max(study.seeds) >= 2**63 else "whole"}
+    if study.windows:
+        heads[WINDOW_BEGIN] = "whole"
+    heads["error"] = "text"
 
     def results(row: int, entry: Entry) -> dict[str, Any]:
         return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
@@ -107,8 +111,9 @@ def _option_columns(study: Study) -> dict[str, Sequence[object]]:
 def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> dict[str, Any]:
     # What a row is of.
     cell, seed = divmod(row, len(study.seeds))
-    place = {"cell": cell, "workload": study.cells[cell].workload.name}
-    return place | {name: column[cell] for name, column in options.items()} | {"seed": study.seeds[seed]}
+    workload, number = study.cells[cell].workload.name, study.seeds[seed]
+    place = {"cell": cell, "workload": workload, **{name: column[cell] for name, column in options.items()}}
+    return place | {"seed": number} | ({WINDOW_BEGIN: study.windows[workload][number]} if study.windows else {})
 
 
 def _rows(

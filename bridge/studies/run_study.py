@@ -19,7 +19,7 @@ from bridge.studies.executors.executor import Executor, Needs, Outcome
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM
 from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
-from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere
+from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere, settled
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
@@ -158,7 +158,7 @@ def run_study(
     NoRoomError
         If the disk is full. What is finished is kept.
     """
-    folder, executor = Path(folder).absolute(), executor or local_executor()
+    folder, executor, study = Path(folder).absolute(), executor or local_executor(), settled(study)
     # What a study's files name is relative to its folder, also in the processes that are started.
     with contextlib.chdir(study.folders[0]):
         inputs = find_inputs(study)

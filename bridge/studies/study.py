@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
+from bls.options import SELECT
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (
@@ -25,6 +26,7 @@ from bridge.studies.input.run_options import (
     effects,
     known_options,
 )
+from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, listed, one_of, shown
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
@@ -168,6 +170,10 @@ class Study:
         The study as a file says it (``study_file``): what is needed to repeat it.
     origins : mapping
         Where in that file each value stands, for errors; empty if it is no file of the user's.
+    replicates : Replicates
+        What is simulated for each seed: by default the same jobs. With windows of a log, no seeds are all windows.
+    windows : mapping of str to tuple of int
+        Of each workload, by its name, the begins of its windows, instants of the log (ns); empty while they are not known.
 
     Raises
     ------
@@ -186,10 +192,18 @@ class Study:
     cluster: Mapping[str, Mapping[str, object]]
     text: str
     origins: Origins = field(default_factory=dict)
+    replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
+    windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.cells:
             raise InputError("the study has no cell")
+        if not self.seeds and not self.replicates.length_ns:
+            raise InputError("the study has no seed")
+        if self.replicates.length_ns and any(cell.value("select") != SELECT.default for cell in self.cells):
+            raise InputError(
+                "[study] replicate: not with select, as every window of a log is a replication; allowed: all"
+            )
         if len(self) > MOST_RUNS:
             raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {MOST_RUNS}")
         for word in self.keep:

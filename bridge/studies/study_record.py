@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,10 @@ class StudyRecord:
         Where its files were looked for.
     files : mapping of str to str
         SHA-256 of each, by the name that the study gives it.
+    seeds : tuple of int
+        Those that it was run for.
+    windows : mapping of str to tuple of int
+        Begins of the windows of each workload, where each seed is one.
     """
 
     path: Path
@@ -46,6 +50,8 @@ class StudyRecord:
     text: str
     folders: tuple[Path, ...]
     files: Mapping[str, str]
+    seeds: tuple[int, ...]
+    windows: Mapping[str, tuple[int, ...]]
 
     def study(self, data: tuple[Path, ...] = ()) -> Study:
         """The study again; its files may be in further folders.
@@ -60,7 +66,8 @@ class StudyRecord:
             gone = shown_path(self.folders[0])
             raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
         try:
-            return parse_study(self.text, folders, self.name)
+            study = parse_study(self.text, folders, self.name)
+            return replace(study, seeds=self.seeds, windows=self.windows)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
 
@@ -85,6 +92,7 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
         "study": study.text,
         "folders": [str(one) for one in study.folders],
         "seeds": list(study.seeds),
+        **({"windows": {name: list(begins) for name, begins in study.windows.items()}} if study.windows else {}),
         "cells": len(study.cells),
         "options": list(study.columns),
         "varied": list(study.varied),
@@ -117,6 +125,8 @@ def read_study_record(folder: Path) -> StudyRecord:
     try:
         files = {str(name): str(one["sha256"]) for name, one in record["inputs"].items()}
         first, *others = map(Path, record["folders"])
-        return StudyRecord(path, str(record["name"]), str(record["study"]), (first, *others), files)
+        seeds = tuple(int(one) for one in record["seeds"])
+        windows = {str(name): tuple(map(int, begins)) for name, begins in record.get("windows", {}).items()}
+        return StudyRecord(path, str(record["name"]), str(record["study"]), (first, *others), files, seeds, windows)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: is not a record of twolevel study") from None

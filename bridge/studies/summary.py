@@ -66,13 +66,13 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
     if marked:
         parts.append(marked)
     if study.comparisons:
-        parts += [_compared(frame) for frame in comparisons]
+        parts += [_compared(frame, study.replicates.unit) for frame in comparisons]
     return "\n\n".join(parts)
 
 
-def _compared(frame: pd.DataFrame) -> str:
+def _compared(frame: pd.DataFrame, unit: str) -> str:
     more = len(frame) - _MOST_COMPARED
-    text = comparison_table(frame.head(_MOST_COMPARED))
+    text = comparison_table(frame.head(_MOST_COMPARED), paired_by=unit)
     return f"{text}\n… and {more:,} more, which comparisons.parquet has" if more > 0 else text
 
 
@@ -116,6 +116,8 @@ def _cell(cells: Combinations, i: int, j: int, k: int) -> str:
     # At the smallest variation the mean; elsewhere the ratio to it, or, where there is no interval of that, the mean, too.
     if k > 0:
         ratio = cells.paired((i, j, 0), (i, j, k))
+        if not math.isnan(ratio.ratio) and math.isnan(ratio.ratio_low):  # nothing random: exact
+            return f"{four_digits(ratio.ratio)}×"
         if not math.isnan(ratio.ratio):
             return f"{interval_text(ratio.ratio, ratio.ratio_low, ratio.ratio_high)}×"
     found, scale = cells.estimate(i, j, k), cells.how.scale

@@ -252,7 +252,7 @@ class Supervisor:
         worker.hello, worker.connection, worker.since = hello, connection, self._now()
         place = self._workforce.place_of[worker.name]
         place.processes.greeted(worker.name)
-        place.stillborn = 0
+        place.stillborn, self._workforce.met = 0, True
         place.assignment.add(worker)
         self._jobs.learn(hello)
         unmet = self._needs.unmet_by(hello)

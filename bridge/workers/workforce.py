@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from bridge.options.declared import ALS_TIMEOUT
 from bridge.protocol.messages import Message, Outcome, Quit
 from bridge.protocol.tables import ConnectionState
 from bridge.workers.assignment import Worker
@@ -23,7 +24,8 @@ __all__ = ["Workforce"]
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How long a process may take to connect, s. Not the user's timeout: loading a simulator can take longer than a job.
+#: How long a process may take to connect before another takes its place, s, once one of the run has connected. Until then the
+#: user's timeout holds, and ends the run.
 CONNECT_S = 30.0
 
 #: How many processes may end in a row without having been let in.
@@ -66,6 +68,8 @@ class Workforce:
         When the last place went, s.
     closing : bool
         Whether the run is over or given up.
+    met : bool
+        Whether any process has said hello.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class Workforce:
         self.hosts: Hosts | None = None
         self.alone_since = 0.0
         self.closing = False
+        self.met = False
+        self._unmet_since = 0.0
 
     def recruit(self) -> None:
         """Start as many processes as may run at once, but no more than there are jobs left for them."""
@@ -89,6 +95,8 @@ class Workforce:
             if not places:
                 return
             place = min(places, key=lambda one: len(one.names) / one.alive)
+            if not self.launched:
+                self._unmet_since = self._now()
             worker = Worker(f"w{self.launched}" + ("" if place.here else f"@{place.name}"), self._now())
             self.launched += 1
             place.launched += 1
@@ -215,9 +223,16 @@ class Workforce:
             now = self._now()
             stopped = now - before > max(1.0, 4 * period)  # ourselves; the others may have been, too
             if stopped:
+                self._unmet_since = now
                 for worker in self.workers.values():
                     worker.since = now
             before = now
+            if not self.met and self.workers:
+                if now - self._unmet_since > self._timeout_s:
+                    what = f"{self._command or 'the application simulator'}: no process has connected"
+                    self.fail(PeerError(f"{what} within {self._timeout_s:g} s; allowed: within {ALS_TIMEOUT.name}"))
+                    return
+                continue
             if self.hosts is not None:
                 self._watch_hosts(self.hosts, now, stopped=stopped)
             for worker in list(self.workers.values()):

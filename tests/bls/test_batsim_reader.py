@@ -209,3 +209,32 @@ def test_more_text_than_json_may_have(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_bytes(gzip.compress(b"[" * (1 << 30 >> 8)))
     with pytest.raises(InputError, match=r"bomb\.json\.gz: more than 2,097,152 bytes of JSON; allowed: up to as many"):
         read_batsim(path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "numbers", "kept"),
+    [
+        (["a!7", "a!3", "b!4"], [7, 3, 4], {7: "a!7", 3: "a!3", 4: "b!4"}),
+        (["a!7", "b!7"], [1, 2], {1: "a!7", 2: "b!7"}),
+        (["7", "3"], [7, 3], {}),
+        ([7, 3], [7, 3], {}),
+        (["x", "07", 5], [1, 2, 3], {1: "x", 2: "07", 3: "5"}),
+    ],
+)
+def test_ids_that_say_more_than_the_number_are_kept(
+    read: Read, ids: list[int | str], numbers: list[int], kept: dict[int, str]
+) -> None:
+    found = read(*(job(name, subtime=k) for k, name in enumerate(ids)))
+    assert found.job_id.tolist() == numbers
+    assert dict(found.ids) == kept
+    assert [found.job_name(row) for row in range(len(found))] == [kept.get(number) for number in numbers]
+
+
+def test_an_id_that_is_there_twice_is_a_duplicate(read: Read) -> None:
+    found = read(job("a!7"), job("a!3"), job("a!3", subtime=1), job("a!4", res=0), job("a!5", "nowhere"))
+    assert (found.job_id.tolist(), dict(found.ids)) == ([7, 3], {7: "a!7", 3: "a!3"})
+    assert [(one.reason, one.place) for one in found.rejected] == [
+        ("no processors", "line 4: res, '0'"),
+        ("unknown profile", "line 5: profile, 'nowhere'"),
+        ("duplicate job number", "line 3: job number, '3'"),
+    ]

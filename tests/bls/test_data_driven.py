@@ -202,11 +202,11 @@ def test_as_a_slow_reference(seed: int) -> None:
 
 def test_a_log_without_names_is_refused_in_one_line() -> None:
     with pytest.raises(
-        InputError, match=r"^estimates='data-driven': jobs does not name its jobs; allowed: profile, which goes"
+        InputError, match=r"^estimates='data-driven': can predict no job, as jobs records no user of its jobs; allowed"
     ):
         planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "application": 3}))
     mine = HistoryEstimator("mine", (("name",), ("user",)))
-    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9}), mine) == [9]
+    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 def test_names_go_with_their_jobs() -> None:
@@ -271,7 +271,7 @@ def test_from_a_dump_to_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (table.planned_ns // NS_PER_S).tolist() == [600, 60, 90, 600]
     assert (ran := twolevel("run", "sample", *words[2:], "--out", "s")).code == 2
     assert "--estimates data-driven: " in ran.err
-    assert "does not name its jobs; allowed: profile" in ran.err
+    assert "sample.swf records no name of its jobs; allowed: last-two, profile, requested, exact" in ran.err
 
 
 # ---- the last two, or the last one ----

@@ -56,6 +56,7 @@ def test_figures() -> None:
     assert (found.overestimate.min, found.overestimate.median, found.overestimate.max) == (0.5, 1.0, 2.0)
     assert found.underestimated == 1
     assert (found.busiest_day_ns, found.busiest_day_jobs) == (100 * 10**9, 3)
+    assert (found.heaviest_day_ns, found.heaviest_day_core_s) == (100 * 10**9, 320)
     assert found.work_core_s == 10 + 150 + 160
     assert found.load == pytest.approx(320 / (8 * 200))
     assert found.header == {"Computer": "Small ?[31m", "MaxProcs": "8"}

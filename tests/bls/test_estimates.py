@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from reference.machine import Rules as CaseRules
 import bridge
 from bls.engine import state as b
 from bls.estimates import CORRECTIONS_NS, ESTIMATORS, HistoryEstimator, Within, estimator, groups
+from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, policy
 from bls.policies.contract import by_prediction
@@ -519,6 +521,66 @@ def test_run(here: Path, estimates: str, planned: list[float]) -> None:
     end = twolevel("run", "log.swf", "--als", "recorded", "--backfill", "easy", "--estimates", estimates, "--out", "r")
     assert end.code == 0, end.err
     assert (pd.read_parquet("r/jobs.parquet").planned_ns / NS_PER_S).tolist() == planned
+    if estimates == "last-two":
+        assert json.loads(Path("r/run.json").read_text())["predicted_share"] == 0.75
+
+
+NOBODY = log(*({"submit_s": 10 * k, "run_s": 5, "user": -1} for k in range(6)))
+NO_USER = "can predict no job, as jobs records no user of its jobs; allowed: "
+
+
+@pytest.mark.parametrize(
+    ("estimates", "workload", "words"),
+    [
+        ("last-two", NOBODY, f"{NO_USER}requested, exact, within:X%"),
+        ("last-two:least=1", NOBODY, f"{NO_USER}requested, exact, within:X%"),
+        ("profile", NOBODY, f"{NO_USER}requested, exact, within:X%"),
+        ("data-driven", NOBODY, f"{NO_USER}requested, exact, within:X%"),
+        (
+            *("data-driven", log(*({"submit_s": k, "run_s": 5} for k in range(4)))),
+            "can predict no job, as jobs records no name of its jobs; allowed: last-two, profile, requested, exact",
+        ),
+    ],
+)
+def test_an_estimator_without_its_columns_is_refused(estimates: str, workload: Workload, words: str) -> None:
+    with pytest.raises(InputError, match=rf"^estimates='{estimates}': {re.escape(words)}"):
+        ran(workload, estimates)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "users", "at_most", "predicted"),
+    [
+        ("last-two", (1, 1, 1, 2, -1, 1), 2, 2),  # the third and the last of user 1
+        ("last-two:least=1", (1, 1, 1, 2, -1, 1), 3, 3),
+        ("profile", (1, 1, 1, 2, -1, 1), 3, 3),
+        ("last-two", (1, 2, 3, 4, 5, 6), 0, 0),
+    ],
+)
+def test_the_share_of_predicted_jobs_is_reported(
+    estimates: str, users: tuple[int, ...], at_most: int, predicted: int
+) -> None:
+    workload = log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))
+    found = estimator(estimates)
+    assert isinstance(found, HistoryEstimator)
+    assert predictable(found, workload) == at_most
+    result = ran(workload, estimates)
+    assert result.predicted_share == predicted / 6
+    assert dict(result.summary())["predicted run times"].startswith(
+        f"{100 * predicted / 6:.3g} % of jobs, by {estimates};"
+    )
+    assert ran(workload, "exact").predicted_share is None
+
+
+@pytest.mark.parametrize(
+    ("users", "words"),
+    [
+        ((1, 1, 1, 1), "--estimates profile predicts up to 75 % of them"),
+        ((1, 2, 3, 4), "no built-in estimator can predict them, as no job follows others like it"),
+        ((-1, -1, -1, -1), "no built-in estimator can predict them, as jobs records no user of its jobs"),
+    ],
+)
+def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: str) -> None:
+    assert recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users)))) == words
 
 
 def test_run_says_what_it_planned_with(here: Path) -> None:

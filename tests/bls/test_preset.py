@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.workloads import read_workload
-from bls.workloads.selection import check_preset, select
+from bls.workloads.selection import check_preset, fit, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -46,7 +46,7 @@ def test_by_hand() -> None:
     assert found.run_ns.tolist() == [55 * NS, 10 * NS, 10 * NS, 95 * NS, 10 * NS, 10 * NS]
     assert found.estimate_ns.tolist() == [75 * NS, 15 * NS, 15 * NS, 1, 10 * NS, 10 * NS]
     assert found.wait_ns.tolist() == [0, 0, 1 * NS, 0, 0, 0]  # of the wait of 11 s, 1 s is left
-    plain = select(log(LOG), "window:50+10")
+    plain = select(log(LOG), "window:50+10", preset=False)
     assert plain.job_id.tolist() == [7, 8]
     assert plain.preset.tolist() == [0, 0]
     assert plain.waiting == 0
@@ -136,7 +136,9 @@ def test_instants_at_the_end_of_time() -> None:
 
 def test_without_a_window_nothing_runs_at_its_start() -> None:
     for spec in ("all", "first:3"):
-        with pytest.raises(InputError, match=r"^--select: '.*' has no start .* --preset needs busiest: or window:"):
+        with pytest.raises(
+            InputError, match=r"^--select: '.*' has no start .* --preset needs busiest:, heaviest: or window:"
+        ):
             select(log(LOG), spec, preset=True)
 
 
@@ -156,4 +158,48 @@ def test_jobs_of_a_log_that_wait_are_told_beside_those_that_run() -> None:
     assert select(log(LOG), "window:50+10", preset=True).selected_text == (
         "6 jobs selected, of which 3 run already and 1 waits already"
     )
-    assert select(log(LOG), "window:50+10").selected_text == "2 jobs selected"
+    assert select(log(LOG), "window:50+10", preset=False).selected_text == "2 jobs selected"
+
+
+HEAVY = [*LOG, (50, 46, 0, 100, 100)]
+NO_WAITS = Workload.from_jobs([(1, 0, 60, 1, 60), (2, 50, 5, 1, 5)])
+AS_THE_LOG_RECORDS = "as the log records; --no-preset starts with an empty machine"
+
+
+@pytest.mark.parametrize(
+    ("workload", "spec", "preset", "n_cores", "running", "waiting", "words"),
+    [
+        (log(LOG), "window:50+10", None, None, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
+        (log(LOG), "window:50+10", None, 11, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
+        (log(LOG), "window:50+10", True, 10, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
+        (log(LOG), "window:0+10", None, None, 0, 0, f"0 running jobs and 0 queued, {AS_THE_LOG_RECORDS}"),
+        (log(HEAVY), "heaviest:1s", None, None, 3, 2, f"3 running jobs on 10 cores and 2 queued, {AS_THE_LOG_RECORDS}"),
+        (
+            *(log(LOG), "window:50+10", None, 10, 0, 0),
+            "an empty machine: the log's running jobs hold 11 cores then, and the platform has 10",
+        ),
+        (
+            *(log(LOG), "window:50+10", False, None, 0, 0),
+            "an empty machine: --no-preset; the log records 3 running jobs and 1 queued job then",
+        ),
+        (log(LOG), "window:0+10", False, None, 0, 0, "an empty machine: --no-preset"),
+        (NO_WAITS, "window:50+10", None, None, 0, 0, "an empty machine: the log records no start times"),
+        (NO_WAITS, "window:50+10", False, None, 0, 0, "an empty machine: --no-preset"),
+    ],
+)
+def test_a_window_starts_with_the_jobs_that_the_log_records(
+    workload: Workload, spec: str, preset: bool | None, n_cores: int | None, running: int, waiting: int, words: str
+) -> None:
+    found = select(workload, spec, preset=preset, n_cores=n_cores)
+    assert (found.preset.sum(), found.waiting) == (running, waiting)
+    assert found.window_text == f"window: starts with {words}"
+
+
+def test_jobs_too_wide_for_the_platform_need_room_at_the_start_too() -> None:
+    whole = log([*LOG, (100, 1, 0, 100, 100)])
+    fitting = fit(whole, 20)
+    assert fitting.window_text == select(fitting, "first:2").window_text == ""
+    assert select(fitting, "window:50+10", n_cores=20).preset.any()
+    found = select(fitting, "window:50+10", n_cores=20, whole=whole)
+    assert found.window_text.endswith("the log's running jobs hold 111 cores then, and the platform has 20")
+    assert not found.preset.any()

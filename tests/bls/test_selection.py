@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.workloads.calendar import Calendar
-from bls.workloads.selection import busiest_window, fit, select
+from bls.workloads.selection import busiest_window, fit, heaviest_window, select
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -33,6 +33,18 @@ def test_busiest_is_the_earliest_of_the_fullest_windows(submits: list[int], leng
     assert busiest_window(made, length * NS) == (start * NS, most)
     found = select(made, f"busiest:{length}s")
     assert found.submit_ns.tolist() == sorted((s - start) * NS for s in submits if start <= s < start + length)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 2**61)), min_size=1, max_size=12), st.integers(1, 12))
+def test_heaviest_is_the_earliest_of_those_with_most_work(jobs: list[tuple[int, int]], length: int) -> None:
+    work = {t: sum(10 * NS * cores for s, cores in jobs if t <= s < t + length) for t, _ in jobs}
+    most = max(work.values())
+    start = min(t for t in work if work[t] == most)
+    made = workload(*(s for s, _ in jobs), cores=tuple(cores for _, cores in jobs))
+    assert heaviest_window(made, length * NS) == (start * NS, most)
+    found = select(made, f"heaviest:{length}s")
+    assert found.submit_ns.tolist() == sorted((s - start) * NS for s, _ in jobs if start <= s < start + length)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -104,6 +116,7 @@ def test_windows_at_the_end_of_time() -> None:
             "first:x",
         ),
         *("first:" + "9" * 5000, "busiest", "busiest:", "busiest:xx", "busiest:0h", "busiest:-1h"),
+        *("heaviest", "heaviest:", "heaviest:xx", "heaviest:0h", "heavy:1h"),
         *("busiest:nan", "busiest:99999999999d", "window:5", "window:+", "window:1h+", "window:+1h"),
         *("window:-1h+2h", "window:1h+0"),
     ],

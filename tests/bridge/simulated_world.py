@@ -545,6 +545,8 @@ class World:
             explained = max(lost, default=0) > RETRIES and f"failed {RETRIES + 1} times" in line
         elif "processes in a row did not say hello" in line:
             explained = min(unheard, self._in_a_row()) >= workforce._STILLBORN
+        elif "no process has connected within" in line:
+            explained = not any(what == "is told welcome" for _, _, what in self.found.log)
         elif "no application process can be started" in line:
             explained = why["unborn"] > 0 and unheard >= workforce._STILLBORN
         elif line.startswith("twolevel-fork") and "was killed by SIGKILL" in line:

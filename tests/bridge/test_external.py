@@ -170,15 +170,29 @@ def test_a_scheduler_is_no_application() -> None:
             "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$",
         ),
         (rogue("exits"), PeerError, "5 processes in a row did not say hello; the last one exited with status 3$"),
-        (rogue("never-connects"), PeerError, r"did not say hello; the last one did not connect within 0\.4 s$"),
     ],
 )
 def test_one_that_never_comes(
     command: str, kind: type[TwolevelError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workforce, "CONNECT_S", 0.4 if "never" in command else 30.0)
     with pytest.raises(kind, match=message):
-        simulated("pool", 8, als_command=command, workers=5, als_timeout_s=0.4)
+        simulated("pool", 8, als_command=command, workers=5)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("coupling", ["pool", "process"])
+def test_the_timeout_bounds_one_that_never_connects(
+    coupling: str, workers: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
+    with pytest.raises(PeerError, match=message):
+        simulated(coupling, 8, als_command=rogue("never-connects"), workers=workers, als_timeout_s=1.5)
+    assert not caplog.messages  # no other line, of another time
+
+
+def test_a_program_may_take_all_of_the_timeout_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workforce, "CONNECT_S", 0.01)
+    assert_same(simulated("pool", 8, als_command=TOY, workers=1), expected(8))
 
 
 def test_one_that_cannot_be_executed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

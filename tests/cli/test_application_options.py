@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,6 +16,8 @@ import bridge
 from als.techniques import TECHNIQUES
 from bls import sample_path
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.balance import balance_words
+from bridge.scenarios.scenario import Options
 from bridge.studies.drawing import MEASURES
 from traces.figures.study.makespans import makespans_figure
 
@@ -142,6 +145,35 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     assert found["metrics"]["distribution"]["efficiency"]["mean"] is None  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"variation": 0.25}, "no technique can balance tasks of different lengths"),
+        ({"level": ApplicationLevel(lengths="exponential")}, "no technique can balance tasks of different lengths"),
+        (
+            {"variation": 0.25, "level": ApplicationLevel(lengths="normal:draw=paper")},
+            "or a few more: a technique only",
+        ),
+        ({"variation": 0.25, "tasks_per_core": 2}, ""),
+        ({}, ""),
+        ({"als": "recorded"}, ""),
+        ({"level": ApplicationLevel(lengths="mandelbrot:width=8,height=8")}, ""),
+    ],
+)
+def test_one_task_per_core_leaves_nothing_to_balance(given: dict[str, Any], words: str) -> None:
+    said = balance_words([Options(als="recorded"), Options(**{"als": "gss", **given})])
+    assert words in said if words else said == ""
+
+
+def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:
+    line = balance_words([Options(als="gss", variation=0.25)])
+    assert run("--als", "gss", "--variation", "0.25", "--no-trace", "--out", "one").err.count(line) == 1
+    run("--als", "static", "--variation", "0.25", "--no-trace", "--out", "other")
+    one, other = (pd.read_parquet(Path(folder, "jobs.parquet")) for folder in ("one", "other"))
+    assert one.end_ns.equals(other.end_ns), "all techniques give the same schedule"
+    assert run("--als", "gss,fac", "--variation", "0,0.25", "--out", "grid", command="grid").err.count(line) == 1
+
+
 def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) -> None:
     (here / "apps.toml").write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
     wishing = ("--applications", "apps.toml", "--no-trace", "--force", "--out", "o")
@@ -196,3 +228,22 @@ def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:
     assert (few.tasks == 3).all()
     assert (few.cores > 3).all()
     assert jobs.cores.min() == 1
+
+
+@pytest.mark.parametrize(
+    ("users", "said"),
+    [
+        ((999, 998), "--applications: no job matches a, b; all jobs run the default"),
+        ((999, "0-"), "--applications: no job matches a"),
+        (("0-", "0-"), "--applications: no job matches b"),
+    ],
+)
+def test_applications_that_no_job_has_are_named(here: Path, users: tuple[object, object], said: str) -> None:
+    tables = (
+        f'[[application]]\nname = "{name}"\nmatch = {{ user = {user!r} }}\nals = "gss"\n'
+        for name, user in zip("ab", users, strict=True)
+    )
+    Path("map.toml").write_text("".join(tables), encoding="utf-8")
+    ran = twolevel("run", "sample", "--select", "first:5", "--applications", "map.toml", "--no-trace", "--out", "r")
+    assert ran.code == 0, ran.err
+    assert said in ran.err.splitlines()

@@ -249,7 +249,9 @@ def test_lives_of_jobs(files: Path) -> None:
     assert starts("--dependencies")[3] >= [130]
     assert starts("--windows windows.toml --backfill easy")[5] == [50]
     assert starts("--charge-decisions --decision-cost 5s")[1] == [5]
-    assert starts("--preset --select window:10s+60s")[1] == [0]
+    for words in ("", "--preset "):
+        assert starts(f"{words}--select window:10s+60s")[1] == [0]
+    assert 1 not in starts("--no-preset --select window:10s+60s")
 
 
 def test_what_the_machine_has(files: Path) -> None:
@@ -319,7 +321,7 @@ def test_tables_on_request(files: Path) -> None:
         ("--failures none.csv", "none.csv: no such file"),
         ("--on-failure loose", "--on-failure: unknown treatment of jobs that lose a host 'loose'; known: lose, requeue"),
         ("--max-attempts 0", "--max-attempts: 0 is out of range; allowed: 1 to 1000000000"),
-        ("--preset", "--preset needs busiest: or window:"),
+        ("--preset", "--preset needs busiest:, heaviest: or window:"),
         ("--memory sfw", "--memory: unknown source of memory requests 'sfw'; known: swf, none"),
         ("--requests unknown.csv", "unknown.csv: unknown column 'gpus'; known: gpu, "),
         ("--switches 1", "--switches: allocator first-fit does not look at switches; allowed: topology"),

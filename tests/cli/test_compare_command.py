@@ -75,8 +75,7 @@ Ran longer in B, and so delayed others most:
 job 1 ran 30 min 00 s longer: 3 jobs later, by 90 min 00 s in all
 job 2 ran 15 min 00 s longer: 2 jobs later, by 30 min 00 s in all
 
-These are two runs, one sample of each: what they did is exact, but no estimate of what another seed would give. For that, \
-simulate several seeds.
+This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds).
 """
 
 

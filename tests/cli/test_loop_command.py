@@ -180,7 +180,9 @@ def test_drawn_lengths(here: Path) -> None:
     varied, tasks = ran("--n", 500, "--cores", 4, "--variation", 0.25, "--seed", 7)
     assert len(tasks) == 500
     assert varied["metrics"]["length_cov"] == pytest.approx(0.25, abs=0.03)
-    assert varied["length_gflop"] == pytest.approx(500, rel=0.05)
+    assert varied["length_gflop"] == pytest.approx(500, rel=1e-12)
+    of_paper, _ = ran("--n", 500, "--cores", 4, "--lengths", "normal:cov=0.25,draw=paper", "--seed", 7)
+    assert of_paper["length_gflop"] != pytest.approx(500, rel=1e-12)
     assert varied["seed"] == 7
     again, same = ran("--n", 500, "--cores", 4, "--lengths", "normal:cov=0.25", "--seed", 7)
     assert same == tasks

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bridge.standard_error import put, put_text, say
+
 #: An application process dies once; in the process of the command itself nothing happens.
 _DIES = """
 import os, pathlib, signal
@@ -99,3 +101,16 @@ def test_errors_keep_their_code(words: str, kind: str, tmp_path: Path) -> None:
     with (tmp_path / "stdout").open("wb") as file:
         assert ended(words, tmp_path, kind, file.fileno()) == 2
     assert (tmp_path / "stdout").read_bytes() == b""
+
+
+def test_names_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "d\x1b[31m\x07\rred"
+    say(f"results: {name}")
+    put_text(f"workload  {name}\njobs  2")
+    put(name)  # a program that reads it needs the name itself
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    put(name)
+    said = capsys.readouterr()
+    shown = r"d\x1b[31m\x07 red"
+    assert said.err == f"results: {shown}\n"
+    assert said.out == f"workload  {shown}\njobs  2\n{name}\n{shown}\n"

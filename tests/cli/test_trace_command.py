@@ -360,3 +360,27 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert not (here / "x").exists()
     ran = twolevel("trace", "convert", "r", "--out", "x")
     assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")
+
+
+def test_what_a_run_does_not_have_is_not_cut_off_in_silence(here: Path) -> None:
+    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--out", "r")
+    assert twolevel(*run).code == 0
+    for words, said in (
+        ("--cores 0-999999999999", "cores: 0-999999999999 goes beyond what exists: the machine has 0-255"),
+        ("--cores 256-", "cores: 256- goes beyond what exists: the machine has 0-255"),
+        ("--jobs 1-6", "--jobs: '1-6' goes beyond the last job, 5"),
+        ("--jobs 7", "--jobs: '7': there is no such job; allowed: 1-5"),
+    ):
+        ran = twolevel("trace", "cut", "r", *words.split(), "--out", "x")
+        assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n")
+    for command in (("gantt", "r", "-o", "x.png"), ("figures", "r", "--only", "held")):
+        ran = twolevel(*command, "--cores", "250-256")
+        assert (ran.code, ran.out) == (2, "")
+        assert "--cores: 250-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
+    ran = twolevel("trace", "cut", "r", "--window", "0..1000h", "--format", "csv", "--out", "part")
+    assert ran.code == 0
+    assert "--window: the run ends before the window does, after " in ran.err
+    ran = twolevel(*run[:-1], "s", "--trace-cores", "0-256")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--trace-cores: 0-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
+    assert not (here / "s").exists()

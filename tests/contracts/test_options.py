@@ -119,7 +119,7 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
     assert option.help
     assert not option.help.endswith(".")
     assert option.name == option.name.strip()
-    assert option.metavar or option.default is False
+    assert option.metavar or option.off or option.default is False
     if isinstance(option, Whole | Real):
         assert option.lowest < option.highest
         assert option.limits in option.text

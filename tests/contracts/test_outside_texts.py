@@ -113,6 +113,7 @@ def test_a_metric_that_is_none_is_not_shown(tmp_path: Path) -> None:
         (b'{"a": "\xff"}', "x: not valid JSON: byte 7 is not UTF-8"),
         ('["\\uD83D"]', r"x: not valid JSON: '\ud83d' is no text in UTF-8"),
         ('{\n"a": -Infinity}', "x: not valid JSON: -Infinity is no number"),
+        ('{"a": 1, "b": [{"c": 1, "d": 2, "c": 1}]}', "x: not valid JSON: c: given twice"),
         ("{\n", "x: not valid JSON: Expecting property name enclosed in double quotes (at line 2, column 1)"),
     ],
 )

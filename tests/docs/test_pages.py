@@ -185,6 +185,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == below
         - {
             "allowed",
+            "begin_ns",
             "boot_wait_ns",
             "fair_start_ns",
             "planned_ns",

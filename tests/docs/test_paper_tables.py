@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bls import Workload
-from tools import paper_causes, paper_pages, paper_selections
+from tools import paper_causes, paper_draws, paper_pages, paper_selections
 from traces.base.errors import InputError
 
 DAY_S, DAY_NS = 86_400, 86_400 * 10**9
@@ -62,6 +62,35 @@ def test_techniques_against_static_and_policies_against_fcfs() -> None:
     assert lines[2].startswith("| W1 | fcfs | 0.752")  # 1.52 / 2.02
     assert lines[2].endswith(" |  |")
     assert lines[3].endswith("| 0.8000 [0.8000, 0.8000] |")
+
+
+def draws() -> pd.DataFrame:
+    """Both draws with two techniques and one task per core: the paper's adds 0.4 to the 1.5 of FAC, 0.8 to that of STATIC."""
+    added = {("static", "paper"): 0.8, ("fac", "paper"): 0.4}
+    rows = []
+    for als, draw, variation, seed in product(("static", "fac"), ("paper", "work"), (0.0, 0.001, 0.25), range(5)):
+        stretch = {0.0: 1.0, 0.001: 1.0, 0.25: 1.5}[variation] + (added.get((als, draw), 0.0) if variation else 0.0)
+        rows.append(("W1", f"normal:draw={draw}", 1, als, variation, seed, round(stretch * (10 + seed) * DAY_NS)))
+    names = ["workload", "lengths", "tasks_per_core", "als", "variation", "seed", "makespan_ns"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_the_effect_of_variation_is_split_into_imbalance_and_extra_task() -> None:
+    cells = [line.strip("| ").split(" | ") for line in paper_draws.table(draws())]
+    means = [[cell.split()[0] for cell in row] for row in cells[2:]]
+    assert [row[:3] for row in means] == [["W1", "1", "static"], ["W1", "1", "fac"]]
+    # Whole, imbalance, their ratio, the share of the increase; at the small variation both draws.
+    assert [[round(float(cell), 3) for cell in row[3:]] for row in means] == [
+        [2.3, 1.5, 1.533, 0.615, 1.8, 1.0],
+        [1.9, 1.5, 1.267, 0.444, 1.4, 1.0],
+    ]
+    assert len(cells[0]) == len(cells[2])
+
+
+def test_the_bars_of_the_split_end_at_the_whole_increase() -> None:
+    axis = paper_draws.figure(draws()).axes[0]
+    tops = sorted({round(bar.get_y() + bar.get_height(), 6) for bar in axis.patches})
+    assert tops == [50.0, 90.0, 130.0]
 
 
 def test_other_days_say_how_many_jobs_they_have() -> None:

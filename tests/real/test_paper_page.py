@@ -19,7 +19,7 @@ from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
 from tools import paper_pages, paper_selections
-from tools.paper_causes import FIVE, busiest_day, five_jobs, jobs_of, shares, stretches
+from tools.paper_causes import FIVE, PAPER_DRAW, busiest_day, five_jobs, jobs_of, shares, stretches
 
 PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
 STUDIES = ROOT / "tools" / "studies"
@@ -50,8 +50,8 @@ def pair(log: Workload) -> tuple[bridge.Result, bridge.Result]:
     """The day under FCFS with FAC and with GSS."""
     day = busiest_day(log)
     return (
-        bridge.simulate(day, als="fac", variation=0.25, keep_tasks=False),
-        bridge.simulate(day, als="gss", variation=0.25, keep_tasks=False),
+        bridge.simulate(day, als="fac", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
+        bridge.simulate(day, als="gss", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
     )
 
 

@@ -135,6 +135,7 @@ PICTURES = (
         ),
         "python -m tools.paper_pages",
     ),
+    Section("The two-level paper's extra tasks", "", {"paper-draws.png": ""}, "python -m tools.paper_draws"),
     Section(
         "The two-level paper's four jobs",
         "",

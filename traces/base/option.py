@@ -61,6 +61,8 @@ class Option(Generic[T]):
         The registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none.
     bare : str
         Its value where none stands behind it; empty: one must.
+    off : str
+        The name that switches it off, ``--no-preset``; empty: none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Option(Generic[T]):
     panel: Panel = Panel.OTHER
     names: str = ""
     bare: str = ""
+    off: str = ""
 
     @property
     def limits(self) -> str:

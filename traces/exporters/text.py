@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.written_file import naming
 from traces.compiled import Array
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.exporters.shown.written import fresh
@@ -229,8 +230,9 @@ def _write_applications(ledger: Ledger, folder: Path) -> None:
 def _write(path: Path, how: int, text: bytes) -> None:
     file = os.open(path, os.O_WRONLY | how, 0o666)
     try:
-        while text:
-            text = text[os.write(file, text) :]
+        with naming(path):
+            while text:
+                text = text[os.write(file, text) :]
     finally:
         os.close(file)
 

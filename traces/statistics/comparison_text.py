@@ -21,16 +21,18 @@ __all__ = ["comparison_table"]
 _NONE = "–"
 
 
-def comparison_table(comparisons: pd.DataFrame) -> str:
+def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> str:
     """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
 
     What is the same in all rows is said once, above them. Durations are in d, h, min or s, all of a metric in one unit. A row
-    whose interval leaves out "no change" ends with ``*``; where there are too few seeds for an interval, no change is
-    shown.
+    whose interval leaves out "no change" ends with ``*``. Where there are too few seeds for an interval, no change is
+    shown; where nothing is random, the change is shown alone.
 
     Parameters
     ----------
     comparisons : DataFrame
+    paired_by : str
+        What a pair has in common: a seed, or a window of a log.
 
     Returns
     -------
@@ -52,7 +54,19 @@ def comparison_table(comparisons: pd.DataFrame) -> str:
     units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}
     option = comparisons["option"].iloc[0]
     several = [] if len(metrics) == 1 else ["metric"]
-    head = [*told, option, *several, "seeds", "base mean", "mean", "difference", "ratio", "effect", "greater", ""]
+    head = [
+        *told,
+        option,
+        *several,
+        f"{paired_by}s",
+        "base mean",
+        "mean",
+        "difference",
+        "ratio",
+        "effect",
+        "greater",
+        "",
+    ]
     lines = [head]
     records: list[dict[str, Any]] = comparisons.to_dict("records")  # type: ignore[assignment]
     for row in records:
@@ -69,23 +83,31 @@ def comparison_table(comparisons: pd.DataFrame) -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([_first_line(comparisons, context, told, units), *text, *_notes(comparisons)])
+    return "\n".join(
+        [_first_line(comparisons, context, told, units, paired_by), *text, *_notes(comparisons, paired_by)]
+    )
 
 
-def _first_line(comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown]) -> str:
+def _first_line(
+    comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown], paired_by: str
+) -> str:
     option, base = comparisons["option"].iloc[0], comparisons["base"].iloc[0]
     same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in told]
     what = next(iter(units.values())).label if len(units) == 1 else f"{len(units)} metrics"
     share = float(comparisons["confidence"].iloc[0])
     return "; ".join(
-        [f"{what}: {option} compared with {_plain(base)}, paired by seed, {100 * share:g} % intervals", *same]
+        [f"{what}: {option} compared with {_plain(base)}, paired by {paired_by}, {100 * share:g} % intervals", *same]
     )
 
 
 def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     means = [_number(row[name] / how.scale) for name in ("mean_base", "mean_value")]
-    if not math.isfinite(row["difference_low"]):
+    if not math.isfinite(row["difference"]):
         return [*means, _NONE, _NONE, _NONE, _NONE, ""]
+    if not math.isfinite(row["difference_low"]):  # nothing random: exact numbers
+        difference = float(row["difference"]) / how.scale
+        exact = [f"{'+' * (difference > 0)}{_number(difference)}".replace("-", "−"), _number(float(row["ratio"]))]
+        return [*means, *exact, _NONE, f"{row['share_greater']:.2f}", ""]
     change = [row[name] / how.scale for name in ("difference", "difference_low", "difference_high")]
     ratio = [float(row[name]) for name in ("ratio", "ratio_low", "ratio_high")]
     changed = row["difference_low"] > 0 or row["difference_high"] < 0
@@ -99,12 +121,15 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     ]
 
 
-def _notes(comparisons: pd.DataFrame) -> list[str]:
+def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
     changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
     few = (comparisons["seeds"] < MIN_SEEDS).any()
+    exact = np.isfinite(comparisons["difference"]) & ~np.isfinite(comparisons["difference_low"])
     notes = ["*: the interval of the difference leaves out 0"] if changed else []
+    if exact.any():
+        notes.append("without an interval: these runs draw nothing at random, so that more seeds would add nothing")
     if few:
-        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} seeds, which give no interval")
+        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} {paired_by}s, which give no interval")
     return notes
 
 

@@ -18,7 +18,18 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_one_base", "combination_columns", "finished", "metric_values", "option_columns", "paired_comparisons"]
+__all__ = [
+    "WINDOW_BEGIN",
+    "check_one_base",
+    "combination_columns",
+    "finished",
+    "metric_values",
+    "option_columns",
+    "paired_comparisons",
+]
+
+#: The column behind the seed where each seed is a window of a log: the instant of the log at which the window begins (ns).
+WINDOW_BEGIN = "window_begin_ns"
 
 #: Columns of a comparison that are not called as in :class:`traces.statistics.Paired`.
 _NAMES = {"n": "seeds", "mean_other": "mean_value"}

@@ -21,7 +21,9 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 class Paired:
     """Two settings, compared over pairs.
 
-    All but the first three is NaN where there are fewer than ``MIN_SEEDS`` pairs: what has no interval is not said.
+    All but the first three is NaN where there are fewer than ``MIN_SEEDS`` pairs: what has no interval is not said. Where all
+    values of each setting are equal, nothing was random, and more pairs would add nothing: difference and ratio are exact, and
+    there is neither an interval nor an effect size.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Paired:
 
     @property
     def changed(self) -> bool:
-        """Whether the interval of the difference leaves out 0."""
+        """Whether there is an interval of the difference, and it leaves out 0."""
         return self.difference_low > 0 or self.difference_high < 0
 
 
@@ -91,6 +93,11 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
     mean_base, mean_other = (float(np.sort(column).mean()) if n else nan for column in (first, second))
     if n < MIN_SEEDS:
         return Paired(n, mean_base, mean_other, nan, nan, nan, nan, nan, nan, nan, nan)
+    if _equal(first) and _equal(second):
+        change_of_means = 0.0 if _equal(np.array((mean_base, mean_other))) else mean_other - mean_base
+        quotient = mean_other / mean_base if mean_base > 0 and mean_other > 0 else nan
+        greater = 0.5 * (1.0 + float(np.sign(change_of_means)))
+        return Paired(n, mean_base, mean_other, change_of_means, nan, nan, quotient, nan, nan, nan, greater)
     size = np.maximum(np.abs(first), np.abs(second))
     difference = second - first
     difference[np.abs(difference) <= _ROUNDING * size] = 0.0
@@ -102,6 +109,10 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
     share = (np.count_nonzero(difference > 0) + 0.5 * np.count_nonzero(difference == 0)) / n
     means = mean_base, mean_other, change.mean, change.low, change.high
     return Paired(n, *means, *ratios, effect_size, float(share))
+
+
+def _equal(values: Array) -> bool:
+    return bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
 
 
 def _ratio(

@@ -39,6 +39,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
             mean += history[group, k] // n
             rest += history[group, k] % n
         shortest = max(state.settings[b.SHORTEST], 1)
+        history[history.shape[0] - 1, 0] += 1  # the row that counts predictions
         jobs[b.ESTIMATE, job] = min(max(mean + rest // n, shortest), jobs[b.WALLTIME, job])
         return 0
     return 0

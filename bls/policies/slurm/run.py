@@ -119,7 +119,7 @@ class SlurmRun:
             elif kind == "JobEligible" or (kind == "JobSubmitted" and news.job.eligible_ns >= 0):
                 came.append(news.job)
             elif kind == "JobStarted" and news.job.row not in self._jobs:
-                raise InputError(f"--bls {self.name}: job {news.job.job_id} runs from the start; allowed: no --preset")
+                raise InputError(f"--bls {self.name}: job {news.job.job_id} runs from the start; allowed: --no-preset")
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache, wraps
+from typing import Any, TypeVar, cast
 
 from bls.workloads.readers.job_rows import exact_ns, kilobytes, number, seconds_ns, whole
 from traces.base.time import MAX_NS, NS_PER_S
@@ -45,7 +48,22 @@ _MOST_PER_CORE_KB = 2**31
 
 #: Slurm's numbers of resources, where it does not know their names.
 _TRES_NUMBERS = {"cpu": "1", "mem": "2", "node": "4"}
+#: Of words of which a log has few different ones, the results for the latest are kept, if they are not longer than this.
+_MOST_KEPT, _LONGEST_KEPT = 1 << 12, 200
+
+_OfWord = TypeVar("_OfWord", bound=Callable[..., int])
+
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
+
+
+def _kept(of_word: _OfWord) -> _OfWord:
+    kept = lru_cache(_MOST_KEPT)(of_word)
+
+    @wraps(of_word)
+    def found(word: str, *others: Any) -> int:
+        return (kept if len(word) <= _LONGEST_KEPT else of_word)(word, *others)
+
+    return cast(_OfWord, found)
 
 
 def is_step(word: str) -> bool:
@@ -117,6 +135,7 @@ def limit_ns(raw: str, limit: str) -> int | None:
     return timespan_ns(limit) if minutes is None else exact_ns(minutes * 60)
 
 
+@_kept
 def memory_kb(word: str, cores: int, nodes: int | None) -> int:
     """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 where it is unknown.
 
@@ -139,11 +158,13 @@ def memory_kb(word: str, cores: int, nodes: int | None) -> int:
     return kilobytes(total * (nodes or 1) / cores if per == "n" else total / cores)
 
 
+@_kept
 def tres_memory_kb(words: str, cores: int) -> int:
     """Memory per core in KB of the job's in words as ``cpu=4,mem=62.50G``; -1 where it is unknown."""
     return max((memory_kb(word, cores, None) for name, word in _tres(words) if name in ("mem", "2")), default=-1)
 
 
+@_kept
 def tres_count(words: str, resource: str) -> int:
     """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 where it is not named.
 
@@ -158,6 +179,7 @@ def tres_count(words: str, resource: str) -> int:
     return whole_one if whole_one >= 0 else typed
 
 
+@_kept
 def gres_count(words: str, resource: str) -> int:
     """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 where it is not named.
 

@@ -14,7 +14,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import Wanted
-from bridge.standard_error import say
+from bridge.standard_error import put, put_text, say
 
 __all__ = ["workload_app"]
 
@@ -29,6 +29,7 @@ _ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 _ReaderOption = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
 ]
+_SELECT = replace(SELECT, help=f"{SELECT.help} or window:START..END; START may be a date")
 _NUMBERS = "as 3 5-9, or unknown"
 
 
@@ -36,7 +37,7 @@ def _save(workload: Any, target: Path, force: bool) -> None:
     from bridge.cli.workload.files import save
 
     save(workload, target, force, say)
-    print(target)
+    put(target)
 
 
 @workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
@@ -52,6 +53,7 @@ def info_command(
         ),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     reader: _ReaderOption = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
@@ -63,6 +65,7 @@ def info_command(
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import describe
+    from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload.files import machine_of_log, read, rejects_lines
     from bridge.runs.fresh_file import check_file
@@ -77,7 +80,7 @@ def info_command(
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
-    fitting = fit(log, machine.n_cores, oversize)
+    fitting = cut(fit(log, machine.n_cores, oversize), select)
     described = describe(fitting, machine)
     for words in log_words(fitting):
         say(words)
@@ -90,9 +93,9 @@ def info_command(
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
         return
-    print(str(described).rstrip("\n"))
+    put_text(str(described).rstrip("\n"))
     if rejects:
-        print("", *rejects_lines(fitting), sep="\n")
+        put_text("\n".join(["", *rejects_lines(fitting)]))
 
 
 @workload_app.command(
@@ -105,12 +108,7 @@ def cut_command(
     *,
     workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
-    select: Annotated[
-        str,
-        replace(
-            SELECT, help="all, first:N, busiest:LENGTH, window:START+LENGTH or window:START..END; START may be a date"
-        ),
-    ] = SELECT.default,
+    select: Annotated[str, _SELECT] = SELECT.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
@@ -252,7 +250,7 @@ def export_command(
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
     export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
-    print(target)
+    put(target)
 
 
 @workload_app.command(
@@ -293,7 +291,7 @@ def generate_command(
     say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
-    print(likeness_text(source, made))
+    put_text(likeness_text(source, made))
     if wanted.plot is not None:
         say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
@@ -345,5 +343,6 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    say(told(brought))
-    print(brought.path)
+    for line in told(brought).splitlines():
+        say(line)
+    put(brought.path)

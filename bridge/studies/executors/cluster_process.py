@@ -1,21 +1,22 @@
-"""The process of a Dask cluster of this machine: its scheduler, and the nannies that start its workers.
+"""The processes of a Dask cluster of this machine: one that watches, and one with its scheduler and the nannies of its workers.
 
-It leads a process group of its own, so that an interrupt at the terminal does not reach it, and so that whoever started it ends
-all of it at once. It writes one line of JSON to stdout: the addresses, or why there is no cluster. When its stdin ends, whoever
-started it is gone: it removes the cluster's folder and kills its group, itself included.
+The first is in a session of its own, so that an interrupt at the terminal does not reach it. When its stdin ends, whoever
+started it is done or gone: it kills the process group of the second, with all workers, and removes the cluster's folder. The
+second writes one line of JSON to stdout: the addresses, or why there is no cluster.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import shutil
 import signal
-import sys
-import threading
 import warnings
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import die_with_parent
@@ -48,7 +49,7 @@ _ROLES: Final = ("client", "scheduler", "worker")
 
 
 def main(workers: int, folder: str) -> None:
-    """Run the cluster until stdin ends.
+    """Watch over a cluster until stdin ends.
 
     Parameters
     ----------
@@ -57,15 +58,45 @@ def main(workers: int, folder: str) -> None:
     folder : str
         Has the credentials; workers write there what they do not keep in memory.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is started here inherits that
     keep_standard_streams()
-    answers, parent = os.dup(1), os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    die_with_parent(os.getppid(), signal.SIGCONT)  # even one that was stopped is to find that its stdin has ended
+    _start_tracker()
+    ended, lives = os.pipe()
+    watching = os.getpid()
+    cluster = os.fork()
+    if cluster == 0:
+        os.setpgid(0, 0)
+        os.close(ended)
+        _be_cluster(workers, folder, watching)
+    with contextlib.suppress(OSError):  # it may have done so already
+        os.setpgid(cluster, cluster)
+    os.close(lives)
+    os.close(1)  # the answer is the other's; that it ends is to be seen
+    select.select([0, ended], [], [])
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(cluster, signal.SIGKILL)
+    _, status = os.waitpid(cluster, 0)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(max(0, os.waitstatus_to_exitcode(status)))
+
+
+def _start_tracker() -> None:
+    # It removes the semaphores of processes that were killed, and so is not to be killed with them; it would complain of each.
+    nothing, stderr = os.open(os.devnull, os.O_WRONLY), os.dup(2)
+    os.dup2(nothing, 2)
+    resource_tracker.ensure_running()
+    os.dup2(stderr, 2)
+    os.close(nothing)
+    os.close(stderr)
+
+
+def _be_cluster(workers: int, folder: str, watching: int) -> NoReturn:
+    die_with_parent(watching)
+    answers, nothing = os.dup(1), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # what a plug-in prints is no answer
     os.close(nothing)
-    die_with_parent(os.getppid(), signal.SIGCONT)  # even one that was stopped is to find that its stdin has ended
-    threading.Thread(target=_watch, args=(parent, folder), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # workers inherit that
     try:
         cluster = _cluster(workers, Path(folder))
     except (OSError, RuntimeError, TimeoutError) as error:
@@ -74,13 +105,8 @@ def main(workers: int, folder: str) -> None:
         said = {"address": cluster.scheduler_address, "dashboard": cluster.dashboard_link}
     os.write(answers, (json.dumps(said) + "\n").encode())
     os.close(answers)
-    threading.Event().wait()
-
-
-def _watch(parent: int, folder: str) -> None:
-    os.read(parent, 1)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.killpg(os.getpgid(0), signal.SIGKILL)
+    while True:
+        signal.pause()
 
 
 def _cluster(workers: int, folder: Path) -> Any:
@@ -107,7 +133,3 @@ def _cluster(workers: int, folder: Path) -> Any:
         local_directory=str(folder),
         silence_logs=50,
     )
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])

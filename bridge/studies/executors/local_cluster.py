@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -23,11 +22,15 @@ from bridge.studies.executors.dask_library import dask_library
 from bridge.workers.credentials import make_certificate
 from bridge.workers.process_names import how_ended
 from traces.base.errors import PeerError
+from traces.base.parsing import parse_json
 
 __all__ = ["checked_workers", "local_cluster"]
 
 #: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
 _START_S = 600.0
+
+#: How long it may take to kill its processes, s.
+_END_S = 10.0
 
 #: How long between two looks at whether it has started, s: an interrupt is noticed at once.
 _LOOK_S = 1.0
@@ -73,7 +76,7 @@ def local_cluster(workers: int) -> Iterator[Cluster]:
             if "error" in said:
                 raise PeerError(f"--cluster local: it could not be started: {said['error']}")
             say(f"cluster local: {workers} worker processes; its dashboard: {said['dashboard']}")
-            yield Cluster(said["address"], "local", security_of(folder), patience_s=_START_S, withdraw_s=0.0)
+            yield Cluster(said["address"], "local", security_of(folder), connect_s=_START_S, withdraw_s=0.0)
 
 
 @contextlib.contextmanager
@@ -94,12 +97,15 @@ def _process(workers: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     # All that is worth keeping is here by now.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # its number is its own until it is waited for
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:  # somebody has stopped it; what it has started dies with it
+        process.kill()
+        process.wait()
+    process.stdout.close()
 
 
 def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
@@ -113,5 +119,5 @@ def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
             if not more:
                 raise PeerError(f"--cluster local: it could not be started: its process {how_ended(process.wait())}")
             text += more
-    found: dict[str, str] = json.loads(text)
+    found: dict[str, str] = parse_json(text, "--cluster local")
     return found

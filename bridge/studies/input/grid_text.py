@@ -14,6 +14,7 @@ from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
 from bridge.scenarios.scenario import RECORDED
+from bridge.studies.replicates import REPLICATION, given_replicates
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real, parse_whole
@@ -22,13 +23,21 @@ __all__ = ["grid_text"]
 
 
 def grid_text(
-    workload: str, bls: str, als: str, variation: str | None, seeds: str | None, shared: ScenarioOptions
+    workload: str,
+    bls: str,
+    als: str,
+    variation: str | None,
+    seeds: str | None,
+    shared: ScenarioOptions,
+    replicate: str | None = None,
+    warmup: str | None = None,
+    shake: str | None = None,
 ) -> str:
     """The text of a study of one workload, every combination, with the jobs of each cell kept.
 
     Parameters
     ----------
-    workload, bls, als, variation, seeds : str or None
+    workload, bls, als, variation, seeds, replicate, warmup, shake : str or None
         As on the command line: names and numbers separated by commas.
     shared : ScenarioOptions
         Of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
@@ -62,10 +71,12 @@ def grid_text(
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
     if shared.conservative is not None and "conservative" not in axes["backfill"]:
         raise InputError(f"--conservative {shared.conservative}: needs --backfill conservative")
+    given_replicates(replicate, warmup, shake, "--{}".format)
     chosen = [shared.seed] if seeds is None else _seeds(seeds)
     lines = [
         "[study]",
-        f"seeds = {_toml(list(chosen))}",
+        *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
+        *(f"{key} = {_toml(text)}" for key, text in zip(REPLICATION, (replicate, warmup, shake), strict=True) if text),
         'keep = ["jobs"]',
         "",
         "[[workload]]",

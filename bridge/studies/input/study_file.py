@@ -3,7 +3,7 @@
 ::
 
     [study]
-    seeds = 10
+    seeds = 10                                  # or replicate = "7d": every week of the log
     metrics = ["makespan_ns", "mean_wait_ns"]   # without it, all
 
     [[workload]]
@@ -40,6 +40,7 @@ from typing import Any
 from bls.machine.switches import printable_name
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, Value, checked_value
+from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, Comparison, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import read_text
@@ -51,7 +52,7 @@ __all__ = ["COMPARED", "load_study", "parse_study"]
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
 _TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster")
-_STUDY = ("name", "description", "seeds", "metrics", "keep")
+_STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
 _DRAWN = ("ratio", "difference")
@@ -103,12 +104,12 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
     workloads = [_workload(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
     if not workloads:
         raise InputError("[[workload]]: none; allowed: one or more, each with a file")
-    metrics = _metrics(head.get("metrics", "all"))
+    metrics, replicates = _metrics(head.get("metrics", "all")), _replicates(head)
     return Study(
         name=_text(head.get("name", name), "[study] name"),
         description=_text(head.get("description", ""), "[study] description"),
         cells=tuple(Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given)),
-        seeds=seeds_of(head.get("seeds", 1), "[study] seeds"),
+        seeds=() if replicates.length_ns and "seeds" not in head else seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
         comparisons=tuple(
@@ -117,7 +118,22 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
         folders=tuple(folders),
         cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
+        replicates=replicates,
     )
+
+
+def _replicates(head: Table) -> Replicates:
+    def where(key: str) -> str:
+        return f"[study] {key}"
+
+    length, warm_up, shake = (_duration(head[key], where(key)) if key in head else None for key in REPLICATION)
+    return given_replicates(length, warm_up, shake, where)
+
+
+def _duration(given: object, where: str) -> str:
+    # A number alone is seconds.
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    return str(given) if number else _text(given, where)
 
 
 def _clusters(given: Table) -> dict[str, Table]:

@@ -15,7 +15,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.figures.drawing.styles import FEW, STYLES, Style, style
 from traces.metric_units import Shown, more_is_better, shown_as
-from traces.statistics.comparisons import finished, metric_values, option_columns
+from traces.statistics.comparisons import WINDOW_BEGIN, finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
 from traces.statistics.pairs import Paired, paired
 
@@ -101,6 +101,8 @@ class Combinations:
         The metric in the unit of its name; NaN where no run finished.
     drawn : bool
         Whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept.
+    paired_by : str
+        What a seed is the number of: a seed, or a window of a log.
     """
 
     metric: str
@@ -110,6 +112,7 @@ class Combinations:
     seeds: tuple[int, ...]
     values: Array
     drawn: bool = True
+    paired_by: str = "seed"
 
     @classmethod
     def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
@@ -159,7 +162,10 @@ class Combinations:
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
         drawn = seeds_matter(rows)
-        return cls(metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn)
+        paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
+        return cls(
+            metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
+        )
 
     @property
     def replayed(self) -> bool:
@@ -229,7 +235,7 @@ class Combinations:
         drawn = self.values if places is None else self.values[:, :, list(places)]
         counts = (~np.isnan(drawn)).sum(axis=-1)
         few, most = int(counts[counts > 0].min()), int(counts.max())
-        seeds = f"{most} seed{'s' * (most > 1)}" if few == most else f"{few} to {most} seeds"
+        seeds = f"{most} {self.paired_by}{'s' * (most > 1)}" if few == most else f"{few} to {most} {self.paired_by}s"
         if most < MIN_SEEDS:
             return f"{seeds}: too few for an interval ({MIN_SEEDS})"
         said = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"

@@ -155,7 +155,10 @@ def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
     for b, row in enumerate(texts):
         for k in range(len(row)):
             found = cells.paired((i, j, variation), (b, k, variation))
-            if not np.isfinite(found.ratio_low):
+            if not np.isfinite(found.ratio):
+                continue
+            if not np.isfinite(found.ratio_low):  # nothing random, and so no interval
+                row[k] = f"{100 * (found.ratio - 1):+.2f} %".replace("-", "−") if found.ratio != 1 else word
                 continue
             percent = [100 * (one - 1) for one in (found.ratio, found.ratio_low, found.ratio_high)]
             row[k] = _percent_text(*percent) if any(percent) else word

@@ -1,0 +1,101 @@
+"""How many jobs of a log an estimator can predict: none without the columns that it groups jobs by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.estimates.contract import HistoryEstimator, alike_in, groups
+from bls.estimates.history import DATA_DRIVEN, LAST_TWO, PROFILE
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+
+if TYPE_CHECKING:
+    from bls.constraints.resource_requests import Requests
+
+__all__ = ["check_predicts", "predictable", "predictable_by_name", "recommended"]
+
+#: The estimators that predict from history, in the order in which they are recommended.
+_HISTORY = (LAST_TWO, PROFILE, DATA_DRIVEN)
+
+#: What a column is called in a message.
+_CALLED = {"estimate_ns": "request", "name_prefix": "name", "queues": "queue", "resources": "resource"}
+
+
+def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> int:
+    """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted.
+
+    In a simulation there may be fewer, as these jobs have to have ended.
+    """
+    told = np.zeros(len(workload), bool)
+    for group in groups(estimator, workload, asked)[0]:
+        # The jobs of a group follow one another here, in the order of their submits.
+        rows = np.argsort(group, kind="stable")
+        rows = rows[group[rows] >= 0]
+        place = np.arange(len(rows))
+        first = np.ones(len(rows), bool)
+        first[1:] = np.diff(group[rows]) > 0
+        told[rows[place - np.maximum.accumulate(np.where(first, place, 0)) >= estimator.least]] = True
+    return int(np.count_nonzero(told))
+
+
+def predictable_by_name(workload: Workload) -> dict[str, float]:
+    """The share of the jobs that each built-in estimator with a history can predict at most, by its name."""
+    return {one.name: predictable(one, workload) / len(workload) for one in _HISTORY}
+
+
+def recommended(workload: Workload) -> str:
+    """The advice to a user whose log has no time limits: the built-in estimator that can predict most of its jobs, with the
+    share of these; or why there is none."""
+    shares = predictable_by_name(workload)
+    name = max(shares, key=shares.__getitem__)
+    if not shares[name]:
+        reason = _unknown(LAST_TWO, workload, None) or "no job follows others like it"
+        return f"no built-in estimator can predict them, as {reason}"
+    return f"--estimates {name} predicts up to {100 * shares[name]:.3g} % of them"
+
+
+def check_predicts(
+    estimator: HistoryEstimator,
+    workload: Workload,
+    asked: Requests | None = None,
+    *,
+    where: str = "--estimates",
+    allowed: tuple[str, ...] = (),
+) -> None:
+    """See that a log has the columns that an estimator needs.
+
+    Parameters
+    ----------
+    estimator : HistoryEstimator
+    workload : Workload
+    asked : Requests, optional
+        What the jobs request besides cores.
+    where : str
+        The option it was given in.
+    allowed : tuple of str
+        Its other values that work; by default those of ``--estimates``.
+
+    Raises
+    ------
+    InputError
+        If it can predict none of the log's jobs: all would be planned with what an unpredicted one is planned with.
+    """
+    reason = _unknown(estimator, workload, asked)
+    if not reason:
+        return
+    others = [name for name, share in predictable_by_name(workload).items() if share]
+    working = ", ".join(allowed or [*others, "requested", "exact", "within:X%"])
+    raise InputError(f"{where} {estimator.name}: can predict no job, as {reason}; allowed: {working}")
+
+
+def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:
+    # Which columns the log does not have, where the estimator needs one of them at every level; else empty.
+    columns = dict.fromkeys(column for level in estimator.levels for column in level)
+    unknown = {column for column in columns if np.all(alike_in(column, workload, asked) < 0)}
+    if not all(unknown.intersection(level) for level in estimator.levels):
+        return ""
+    needed = unknown.intersection(*estimator.levels) or unknown
+    missing = dict.fromkeys(_CALLED.get(column, column) for column in columns if column in needed)
+    return f"{workload.source or 'the log'} records no {' and no '.join(missing)} of its jobs"

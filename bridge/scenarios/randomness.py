@@ -1,0 +1,60 @@
+"""Whether a run draws anything at random, so that another seed may give another result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from als.lengths import takes_variation
+from als.techniques import TECHNIQUES
+from bls.allocators import ALLOCATORS
+from bls.estimates import ESTIMATORS
+from bls.policies import POLICIES
+from bls.workloads.seeded import is_seeded
+from bridge.scenarios.scenario import RECORDED
+
+__all__ = ["draws"]
+
+
+def _unset(value: object) -> bool:
+    return value in (None, False, "", "none", []) or value == ()
+
+
+def _kind(value: object) -> str:
+    return str(value).partition(":")[0]
+
+
+#: The options of a run's record with which a run may draw at random, and when it does not: built-in policies, allocators and
+#: estimators are known; a plug-in may draw whatever it wants.
+_FIXED: Mapping[str, Callable[[object], bool]] = {
+    "workload": lambda name: not is_seeded(str(name)),
+    "bls": lambda name: _kind(name) in (*POLICIES, "expr"),
+    "bls_command": _unset,
+    "allocator": lambda name: name in ALLOCATORS and name != "random",
+    "estimates": lambda name: _kind(name) in ESTIMATORS,
+    "failures": lambda text: _unset(text) or ":" not in str(text),
+    "malleable": _unset,
+    "charge_decisions": _unset,
+    "job_power": _unset,
+    "allowed": lambda text: text in (None, "all"),
+}
+
+#: The same of runs that simulate applications, besides that all tasks of a job are equally long.
+_FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
+    "als": lambda name: _kind(name) in TECHNIQUES and name != "rnd",
+    "lengths": lambda text: takes_variation(str(text or "")),
+    "variation": lambda value: value == 0,
+    "applications": _unset,
+    "speeds": _unset,
+}
+
+
+def draws(options: Mapping[str, object]) -> bool:
+    """Whether a run with these options may draw something at random; without an option, its default counts.
+
+    Parameters
+    ----------
+    options : mapping
+        As in ``arguments`` of run.json, or of :meth:`bridge.scenarios.scenario.Options.names`.
+    """
+    fixed = dict(_FIXED) if options.get("als") == RECORDED else {**_FIXED, **_FIXED_APPLICATIONS}
+    return not all(holds(options[name]) for name, holds in fixed.items() if name in options)

@@ -1,0 +1,157 @@
+"""What the seeds of a study stand for: windows of a log, a log with shaken submits, or nothing where nothing is random."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bls.workloads import read_workload
+from bls.workloads.replications import replication, shaken, window_begins
+from bls.workloads.seeded import is_seeded
+from bls.workloads.workload import Workload
+from bridge.scenarios.randomness import draws
+from traces.base.errors import InputError, TwolevelError
+from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
+
+if TYPE_CHECKING:
+    from bls.machine.platform import Platform
+    from bridge.studies.study import Cell, Study, WorkloadSource
+
+__all__ = [
+    "REPLICATION",
+    "Replicates",
+    "given_replicates",
+    "nothing_drawn",
+    "replicate",
+    "replicates_words",
+    "with_windows",
+]
+
+#: The keys of a study, and options of a grid, that say what its seeds stand for.
+REPLICATION = ("replicate", "warmup", "shake")
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """What is simulated for each seed, besides the draws from it.
+
+    Attributes
+    ----------
+    length_ns : int
+        Each seed is the number of a window of the log, this long; 0: all seeds have the same jobs.
+    warm_up_ns : int
+        For this time before the window jobs are simulated and not counted.
+    shake_ns : int
+        Each seed but 0 has every job less than this later; 0: none is.
+    """
+
+    length_ns: int = 0
+    warm_up_ns: int = 0
+    shake_ns: int = 0
+
+    @property
+    def by_seed(self) -> bool:
+        """Whether each seed has jobs of its own."""
+        return bool(self.length_ns or self.shake_ns)
+
+    @property
+    def unit(self) -> str:
+        """What a seed is the number of: a window, a sample, or just a seed."""
+        return "window" if self.length_ns else "sample" if self.shake_ns else "seed"
+
+    def jobs(self, fitting: Workload, whole: Workload, n_cores: int, *, begin_ns: int, preset: bool | None) -> Workload:
+        """The jobs of the window that begins at an instant of the log."""
+        window = begin_ns, self.length_ns, self.warm_up_ns
+        return replication(fitting, *window, preset=preset, n_cores=n_cores, whole=whole)
+
+
+def given_replicates(
+    length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
+) -> Replicates:
+    """The replications that a user asks for, as ``7d``, ``1d`` and ``1min``.
+
+    Raises
+    ------
+    InputError
+        If one is no time, or they cannot be together.
+    """
+    if warm_up is not None and length is None:
+        raise InputError(f"{where('warmup')}: needs {where('replicate')}, the length of the windows")
+    if shake is not None and length is not None:
+        raise InputError(f"{where('shake')}: not with {where('replicate')}, by which each window is a replication")
+    return Replicates(
+        0 if length is None else parse_duration_ns(length, where("replicate")),
+        0 if warm_up is None else parse_instant_ns(warm_up, where("warmup")),
+        0 if shake is None else parse_duration_ns(shake, where("shake")),
+    )
+
+
+def replicate(
+    fitting: Workload, whole: Workload, platform: Platform, given: Replicates, begins: tuple[int, ...], seed: int,
+    preset: bool | None = None,
+) -> Workload:  # fmt: skip
+    """The jobs of a seed: those of its window, or all with shaken submits."""
+    if given.length_ns:
+        return given.jobs(fitting, whole, platform.n_cores, begin_ns=begins[seed], preset=preset)
+    return shaken(fitting, seed, given.shake_ns)
+
+
+def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path]) -> Study:
+    """The study with the begins of its logs' windows, and, where it names no seeds, a seed for each.
+
+    Raises
+    ------
+    InputError
+        If a log has no such window, or not as many as there are seeds; or its jobs are made by a function of the seed.
+    """
+    given = study.replicates
+    for source in study.workloads:
+        if given.by_seed and is_seeded(source.file):
+            raise InputError(
+                f"[study] {'replicate' if given.length_ns else 'shake'}: {source.file} makes jobs of each seed"
+            )
+    if not given.length_ns or study.windows:
+        return study
+    begins: dict[str, tuple[int, ...]] = {}
+    with contextlib.chdir(study.folders[0]):
+        for source in study.workloads:
+            log = read_workload(path_of(source, study))
+            begins[source.name] = window_begins(log, given.length_ns, given.warm_up_ns, where="[study] replicate")
+    counts = {name: len(found) for name, found in begins.items()}
+    said = " and ".join(f"{name} has {n} windows" for name, n in counts.items())
+    if not study.seeds and len(set(counts.values())) > 1:
+        raise InputError(f"[study] replicate: {said}; say with seeds how many are taken")
+    seeds = study.seeds or tuple(range(min(counts.values())))
+    if max(seeds) >= min(counts.values()):
+        raise InputError(f"[study] seeds: there is no window {max(seeds)}: {said}, numbered from 0")
+    return replace(study, seeds=seeds, windows=begins)
+
+
+def nothing_drawn(study: Study, options_of: Callable[[Cell], dict[str, object]]) -> bool:
+    """Whether no cell of a study draws anything at random, so that all seeds give the same."""
+    if study.replicates.by_seed or study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
+        return False
+    try:
+        return not any(draws(options_of(cell)) for cell in study.cells)
+    except TwolevelError:
+        return False  # a cell that cannot be run: whoever checks it says which, and where
+
+
+def replicates_words(given: Replicates, prepared: list[Workload]) -> str:
+    """What the windows of a log are and how they begin, one line; empty without windows."""
+    if not given.length_ns or not prepared:
+        return ""
+    counted = sum(len(one) if one.uncounted is None else int((~one.uncounted).sum()) for one in prepared)
+    empty = [one.window.empty for one in prepared if one.window is not None and one.window.empty]
+    warm_up = f", each after a warm-up of {format_ns(given.warm_up_ns)}" if given.warm_up_ns else ""
+    n = len(prepared)
+    begins = f"{n - len(empty)} start with the jobs that the log records"
+    if empty:
+        begins += f", {len(empty)} with an empty machine: {empty[0]}"
+    return (
+        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; {counted:,} jobs are "
+        "counted, those submitted before their window are not"
+    )
