@@ -73,7 +73,7 @@ def _take_profile(items: list[pytest.Item], profile: str) -> None:
 
 #: The folders of tests that start the command or other processes, read real logs, run the pages' examples, write figures and
 #: traces or look at thousands of cases; and of the other folders, the files that do so. ``make check`` leaves them out.
-WHOLE_FOLDERS = ("cli", "docs", "real")
+WHOLE_FOLDERS = ("cli", "docs", "real", "real_world")
 WHOLE_FILES = (
     "bls/test_fair_start.py",
     "bls/test_reference_vectors.py",
@@ -92,6 +92,7 @@ WHOLE_FILES = (
     "bridge/test_scheduler_features.py",
     "bridge/test_scheduler_runs.py",
     "bridge/test_simgrid.py",
+    "bridge/test_slurm_keys.py",
     "bridge/test_slurm_studies.py",
     "bridge/test_simgrid_search.py",
     "bridge/test_strangers.py",

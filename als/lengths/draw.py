@@ -278,11 +278,13 @@ def drawn(
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     size, n = room(model, n), model.tasks(n)
     stream, of_model = (keys, cursor, words, memo), (entry, params, model.pattern)
-    in_ns = n_cores, core_ns, speed_gflops
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)
-        stop = draw_loop(lengths, *stream, *of_model, model.mode, n, mean_gflop, total_gflop, *in_ns)
+        stop = draw_loop(
+            *(lengths, *stream, *of_model, model.mode),
+            n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops,
+        )  # fmt: skip
         if stop >= 0:
             return lengths[:stop]
         if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:

@@ -293,8 +293,8 @@ def drawn_program(
     while True:
         edges = new_drawing_room(n_edges, programs.most_parts, memo=memo, has_graph=has_graph)
         lengths, key = np.empty(size), (place, np.uint64(seed), job)
-        work = n_cores, core_gflop, speed_gflops, bytes_per_gflop
-        n = draw_program(lengths, part_first, programs.table, *key, edges, *work)
+        room = lengths, part_first, programs.table
+        n = draw_program(*room, *key, edges, n_cores, core_gflop, speed_gflops, bytes_per_gflop)
         if n >= 0:
             first, stop, steps, _ = (int(number) for number in programs.table.programs[place])
             parts = steps * (stop - first)

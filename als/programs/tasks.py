@@ -137,5 +137,9 @@ def drawn_lengths(
     n_cores, core_ns, speed_gflops
         As for :func:`als.lengths.draw.draw_loop`; without them, durations are not rounded to ns.
     """
-    in_ns = {"n_cores": n_cores, "core_ns": core_ns, "speed_gflops": speed_gflops}
-    return drawn(_normal(variation), seed, job, n, mean_gflop, total_gflop, **in_ns)
+    return drawn(
+        *(_normal(variation), seed, job, n, mean_gflop, total_gflop),
+        n_cores=n_cores,
+        core_ns=core_ns,
+        speed_gflops=speed_gflops,
+    )

@@ -326,7 +326,7 @@ class Controller:
             self._slurmctld.wait(within_s)
         code = self._slurmctld.returncode
         if code is not None and code < 0:
-            what = f"was killed by {signal.Signals(-code).name}{_WHO_KILLS.get(-code, '')}"
+            what = f"was killed by {signal.Signals(-code).name}{_WHO_KILLS.get(signal.Signals(-code), '')}"
         elif code is not None:
             what = f"has ended with code {code}"
         else:

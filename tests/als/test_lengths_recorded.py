@@ -56,7 +56,6 @@ def test_lengths_that_keep_the_work_are_what_they_were(
 
 
 def test_a_model_without_a_distribution_is_normal() -> None:
-    given = {"n_cores": 16, "core_ns": 8e9, "speed_gflops": 1.0}
-    expected = drawn_lengths(1, 9, 64, 2.0, 0.25, 128.0, **given).tolist()
+    expected = drawn_lengths(1, 9, 64, 2.0, 0.25, 128.0, n_cores=16, core_ns=8e9, speed_gflops=1.0).tolist()
     for spec in ("", "normal", "normal:draw=work", "normal:cov=0.25"):
         assert TaskModel(0.25, 4, 1, spec).lengths(9, 16, 8.0, 1.0).tolist() == expected

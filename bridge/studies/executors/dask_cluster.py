@@ -92,13 +92,36 @@ class DaskCells:
         """See ``bridge.studies.executors.executor.Executor``."""
         dask_library("distributed")  # by the main thread, as some of its modules must be
         with contextlib.ExitStack() as stack:
-            talk = _Talk(self._needs, self._waits, units, prepared)
-            stack.callback(
-                talk.end
-            )  # behind the cluster: where that is ours, nothing that the talk waits for comes any more
+            talk = _Talk(self._needs, self._check, self._waits, units, prepared)
+            # Called after the cluster has ended: if it was ours, nothing that the talk waits for comes any more.
+            stack.callback(talk.end)
             cluster = stack.enter_context(self._cluster())
             stack.callback(talk.stop)
             yield from talk.outcomes(cluster)
+
+    def _check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
+        # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
+        if not self._waits:
+            try:
+                client.wait_for_workers(1, timeout=cluster.patience_s)
+            except TimeoutError:
+                raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
+        try:
+            found = client.run(unfit, terms)
+        except Exception as error:  # what it cannot load says more than anything of ours could
+            raise InputError(
+                f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
+                "it needs twolevel installed, as here"
+            ) from None
+        for worker, why in sorted(found.items()):
+            if why:
+                raise InputError(f"--cluster {cluster.name}: worker {worker}: {why}")
+        threads = client.nthreads()
+        if idle := sum(threads.values()) - len(threads):
+            say(
+                f"cluster {cluster.name}: {len(threads)} worker processes with {sum(threads.values())} threads; each process "
+                f"runs one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
+            )
 
 
 class _Talk:
@@ -108,8 +131,15 @@ class _Talk:
     main thread does nothing but wait for outcomes.
     """
 
-    def __init__(self, needs: Needs, waits: bool, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
-        self._needs, self._waits, self._units, self._prepared = needs, waits, units, prepared
+    def __init__(
+        self,
+        needs: Needs,
+        check: Callable[[Any, Terms, Cluster], None],
+        waits: bool,
+        units: Iterable[Unit],
+        prepared: Mapping[int, Prepared],
+    ) -> None:
+        self._needs, self._check, self._waits, self._units, self._prepared = needs, check, waits, units, prepared
         self._said: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
         self._stopped = threading.Event()
         self._begun = False  # whether there may be tasks
@@ -180,30 +210,6 @@ class _Talk:
                 raise PeerError(
                     f"--cluster {cluster.name}: the scheduler has gone; what is finished is kept, and the same command goes on"
                 ) from None
-
-    def _check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
-        # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
-        if not self._waits:
-            try:
-                client.wait_for_workers(1, timeout=cluster.patience_s)
-            except TimeoutError:
-                raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
-        try:
-            found = client.run(unfit, terms)
-        except Exception as error:  # what it cannot load says more than anything of ours could
-            raise InputError(
-                f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
-                "it needs twolevel installed, as here"
-            ) from None
-        for worker, why in sorted(found.items()):
-            if why:
-                raise InputError(f"--cluster {cluster.name}: worker {worker}: {why}")
-        threads = client.nthreads()
-        if idle := sum(threads.values()) - len(threads):
-            say(
-                f"cluster {cluster.name}: {len(threads)} worker processes with {sum(threads.values())} threads; each process "
-                f"runs one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
-            )
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetE
 from traces.exporters.otf2.messages import CoreMessages
 from traces.kernels.signatures import Ints
 
-__all__ = ["CoreEvents", "write_cores"]
+__all__ = ["BarTimes", "CoreEvents", "write_cores"]
 
 # Messages have tags below this, and no more bytes than that.
 _TAGS = 2**31
@@ -21,9 +21,30 @@ _MOST_BYTES = 2.0**62
 _EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
+#: Bars whose times are fetched at once.
+_BLOCK = 1024
+
+
+class BarTimes(State):
+    """The times and chunks of the next bars of a core: scratch.
+
+    Tasks lie in memory by job, so that each of a core's is a miss of the cache. Fetched together these overlap; fetched between
+    calls of OTF2, each is waited for.
+    """
+
+    start: Ints
+    end: Ints
+    chunk: Ints
+
+    @classmethod
+    def empty(cls) -> BarTimes:
+        """Return one to be filled."""
+        return cls(*(np.zeros(_BLOCK, np.int64) for _ in range(3)))
+
+
 class CoreEvents(State):
     """What cores did, sent and received; ``number`` are the cores that have a location, in ascending order, and ``wait_bar``
-    and ``wait_from`` are ``traces.waits.bar_waits``'s."""
+    and ``wait_from`` are ``traces.waits.bar_waits``'s; ``block`` is scratch."""
 
     number: Ints
     bars: CoreBars
@@ -32,6 +53,7 @@ class CoreEvents(State):
     messages: CoreMessages
     wait_bar: Ints
     wait_from: Ints
+    block: BarTimes
 
 
 @compiled(inner=True)
@@ -71,6 +93,21 @@ def _write_messages(
             return code, next_send, next_receive, 0
 
 
+@compiled(inner=True)
+def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: JobTimes, tasks: TaskTimes, block: BarTimes) -> None:
+    """Fetch the times and chunks of the bars ``first:stop``."""
+    for bar in range(first, stop):
+        job, task = bars.job[bar], bars.task[bar]
+        if task >= 0:
+            row = tasks.first[job] + task
+            block.start[bar - first] = tasks.start[row]
+            block.end[bar - first] = tasks.end[row]
+            block.chunk[bar - first] = tasks.chunk[row]
+        else:
+            block.start[bar - first] = jobs.start[job]
+            block.end[bar - first] = jobs.end[job]
+
+
 @compiled(merged=True)
 def _enter_task(
     writer: int, attributes: int, start: int, job: int, task: int, chunk: int, add_uint64: CFunction, enter: CFunction
@@ -107,8 +144,7 @@ def write_cores(
     # In variables: OTF2's functions may have changed any state, for all that the compiler knows.
     messages, wait_bar, wait_from, waiting = run.messages, run.wait_bar, run.wait_from, len(run.jobs.start)
     bar_first, bar_job, bar_task = run.bars.first, run.bars.job, run.bars.task
-    job_start, job_end = run.jobs.start, run.jobs.end
-    rows_first, task_start, task_end, task_chunk = run.tasks.first, run.tasks.start, run.tasks.end, run.tasks.chunk
+    starts, ends, chunks = run.block.start, run.block.end, run.block.chunk
     wait = 0
     code: int = 0
     number = run.number
@@ -124,11 +160,10 @@ def write_cores(
         # that is done only where the next one is due.
         code, s, r, due_ns = _write_messages(writer, _EARLIEST, _EARLIEST, s, s_stop, r, r_stop, *how)
         for bar in range(bar_first[core], bar_first[core + 1]):
-            job, task = bar_job[bar], bar_task[bar]
-            row, start, end = 0, job_start[job], job_end[job]
-            if task >= 0:
-                row = rows_first[job] + task
-                start, end = task_start[row], task_end[row]
+            at = (bar - bar_first[core]) % _BLOCK
+            if at == 0:
+                _fetch_bars(bar, min(bar + _BLOCK, bar_first[core + 1]), run.bars, run.jobs, run.tasks, run.block)
+            job, task, start, end = bar_job[bar], bar_task[bar], starts[at], ends[at]
             if wait < len(wait_bar) and wait_bar[wait] == bar:
                 since = wait_from[wait]
                 wait += 1
@@ -153,7 +188,7 @@ def write_cores(
                 if code != 0:
                     return code
             if task >= 0:
-                code = _enter_task(writer, attributes, start, job, task, task_chunk[row], add_uint64, enter)
+                code = _enter_task(writer, attributes, start, job, task, chunks[at], add_uint64, enter)
             else:
                 code = enter(writer, 0, start, job)
             if code != 0:

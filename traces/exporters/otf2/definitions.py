@@ -188,10 +188,12 @@ def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
 def _describe(strings: _Strings, ledger: Ledger) -> Array:
     """The string of each job row that says how its attempt went; every text is defined once."""
     jobs = ledger.jobs
-    ways, way = np.unique(
-        np.column_stack([jobs.attempt, jobs.why, jobs.state]).astype(np.int64), axis=0, return_inverse=True
-    )
-    texts = [f"attempt {attempt}, {WHY[why]}, {STATES[state]}" for attempt, why, state in ways.tolist()]
+    ways, way = np.unique((jobs.attempt * len(WHY) + jobs.why) * len(STATES) + jobs.state, return_inverse=True)
+    texts = []
+    for key in ways.tolist():
+        attempt_and_why, state = divmod(key, len(STATES))
+        attempt, why = divmod(attempt_and_why, len(WHY))
+        texts.append(f"attempt {attempt}, {WHY[why]}, {STATES[state]}")
     return np.asarray(strings.add(texts) + way.reshape(-1), np.int64)
 
 

@@ -56,7 +56,7 @@ from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
 from traces.checks.transfers import check_transfers
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
-from traces.exporters.otf2.cores import CoreEvents, write_cores
+from traces.exporters.otf2.cores import BarTimes, CoreEvents, write_cores
 from traces.exporters.otf2.definitions import CoreLocations, longest_definition, write_definitions
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
@@ -161,7 +161,7 @@ def _write_events(
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
-        run = CoreEvents(number, bars, jobs, tasks, ranked(messages, number), wait_bar, wait_from)
+        run = CoreEvents(number, bars, jobs, tasks, ranked(messages, number), wait_bar, wait_from, BarTimes.empty())
         call(write_cores, call.archive, address_of(attributes), run)
         first_region = len(ledger.jobs) + (len(transfers) > 0)
         further = write_batch(call, attributes, batch, ledger, first_region, all_hosts=few)

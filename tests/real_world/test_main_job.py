@@ -1,0 +1,193 @@
+"""The main job on a whole log: a run with its trace, a study, a stream, a report, a conversion, the replay of a day.
+
+The log is CEA-Curie's if the folder of real logs is there, and otherwise a generated one of 300,000 jobs: no test is ever
+skipped. Each command has its own process, as users start it; each test asserts counts of what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import SHARED
+
+from traces.exporters.otf2.definitions import GROUP_MEMBERS
+
+CURIE = SHARED / "traces" / "CEA-Curie-2011-2.1-cln.swf.gz"
+
+
+class Log(NamedTuple):
+    """A log, and what is known of it.
+
+    Attributes
+    ----------
+    path : Path
+    lines, jobs : int
+        Its lines that are no comments, and the jobs of these.
+    cores, hosts : int
+        The machine that it names.
+    narrow, narrow_cores : int
+        Jobs of at most 256 cores, which is the machine of applications, and the sum of their cores.
+    day : str
+        The selection of a day, and how many jobs of at most 256 cores are in it.
+    day_jobs : int
+    """
+
+    path: Path
+    lines: int
+    jobs: int
+    cores: int
+    hosts: int
+    narrow: int
+    narrow_cores: int
+    day: str
+    day_jobs: int
+
+
+def _generated(folder: Path) -> Log:
+    """300,000 jobs of 1 to 512 cores, one in two minutes, on a machine of 512 hosts of 16 cores."""
+    n, cores, hosts = 300_000, 8192, 512
+    place = np.arange(n)
+    wanted = np.array([1, 2, 4, 8, 1, 2, 1, 16, 1, 512])[place % 10]
+    run = 60 + place * 7919 % 3600
+    path = folder / "generated.swf"
+    with path.open("w", encoding="ascii") as file:
+        file.write(
+            f"; Version: 2.2\n; Computer: generated\n; MaxNodes: {hosts}\n; MaxProcs: {cores}\n; UnixStartTime: 0\n"
+        )
+        for job, (at, took, procs) in enumerate(
+            zip((120 * place).tolist(), run.tolist(), wanted.tolist(), strict=True), 1
+        ):
+            file.write(f"{job} {at} 0 {took} {procs} -1 -1 {procs} {2 * took} -1 1 {job % 97} 1 -1 1 -1 -1 -1\n")
+    narrow = wanted <= 256
+    day = (120 * place >= 86_400) & (120 * place < 2 * 86_400)
+    return Log(
+        path,
+        n,
+        n,
+        cores,
+        hosts,
+        int(narrow.sum()),
+        int(wanted[narrow].sum()),
+        "window:1d+24h",
+        int((day & narrow).sum()),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def log(folder: Path) -> Log:
+    if CURIE.is_file():
+        return Log(CURIE, 312_826, 295_540, 93_312, 5_544, 241_794, 0, "window:400d+24h", 88)
+    return _generated(folder)
+
+
+class Ended(NamedTuple):
+    """What a command said, and the most memory that it had."""
+
+    err: str
+    peak_bytes: int
+
+
+def perform(folder: Path, *words: object) -> Ended:
+    """Run ``twolevel WORDS…``, which is to succeed."""
+    command = [Path(sys.executable).parent / "twolevel", *map(str, words)]
+    with (folder / "err").open("wb") as err, subprocess.Popen(command, cwd=folder, stdout=err, stderr=err) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    said = (folder / "err").read_text()
+    assert process.returncode == 0, said
+    return Ended(said, 1024 * usage.ru_maxrss)
+
+
+def record_of(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def recorded(folder: Path, log: Log) -> Path:
+    """A run of the jobs as the log has them."""
+    perform(folder, "run", log.path, "--als", "recorded", "--backfill", "easy", "--no-trace", "--out", "recorded")
+    return folder / "recorded"
+
+
+def test_every_task_of_a_run_is_in_its_trace(folder: Path, log: Log) -> None:
+    words = ("--bls", "fcfs", "--als", "gss", "--variation", 0.25, "--seed", 1, "--out", "run")
+    perform(folder, "run", log.path, *words)
+    record, jobs = record_of(folder / "run"), pd.read_parquet(folder / "run" / "jobs.parquet")
+    assert (record["workload"]["lines"], len(jobs)) == (log.lines, log.narrow)
+    assert jobs["tasks"].sum() >= jobs["cores"].sum()
+    assert log.narrow_cores in (0, jobs["cores"].sum())
+    trace = folder / "run" / "trace"
+    described = json.loads(
+        subprocess.run(
+            [Path(sys.executable).parent / "twolevel", "trace", "info", trace, "--json"],
+            capture_output=True,
+            check=True,
+        ).stdout
+    )
+    assert described["region_groups"] == {"gss": log.narrow}
+    assert log.narrow > GROUP_MEMBERS
+    files = list((trace / "traces").iterdir())
+    assert len(files) == 2 * described["locations"]
+    # On cores two events a task; on lanes and at submits at least two each of a job.
+    assert described["events"] >= 2 * int(jobs["tasks"].sum()) + 4 * log.narrow
+    assert described["regions"] >= log.narrow
+
+
+def test_every_job_of_a_report(folder: Path, log: Log, recorded: Path) -> None:
+    assert record_of(recorded)["metrics"]["jobs"] == log.jobs == len(pd.read_parquet(recorded / "jobs.parquet"))
+    ended = perform(folder, "report", recorded, "-o", "page.html")
+    assert ended.peak_bytes <= 1 << 30  # of intervals of cores, not of cores
+    assert f"{log.jobs:,}" in (folder / "page.html").read_text()
+
+
+def test_every_job_of_a_stream(folder: Path, log: Log, recorded: Path) -> None:
+    words = ("--als", "recorded", "--backfill", "easy", "--no-trace", "--stream", "--out", "stream")
+    perform(folder, "run", log.path, *words)
+    streamed, whole = record_of(folder / "stream"), record_of(recorded)
+    assert streamed["metrics"]["jobs"] == log.jobs
+    for name in ("makespan_ns", "mean_wait_ns"):
+        assert streamed["metrics"][name] == pytest.approx(whole["metrics"][name], rel=1e-12)
+
+
+def test_every_job_of_a_conversion(folder: Path, log: Log, recorded: Path) -> None:
+    ended = perform(folder, "trace", "convert", recorded, "--format", "otf2,swf,text", "--out", "converted")
+    assert f"not for {log.cores:,} cores" in ended.err
+    kept = [line for line in (folder / "converted" / "jobs.swf").read_text().splitlines() if not line.startswith(";")]
+    assert len(kept) == log.jobs
+    text = (folder / "converted" / "text" / "batch.txt").read_bytes()
+    for event in (b" submit ", b" eligible ", b" start ", b" end "):
+        assert text.count(event) == log.jobs, event
+    # Rows for jobs, and for hosts if there are no more than a viewer opens; not for cores.
+    locations = len(list((folder / "converted" / "traces").glob("*.evt")))
+    assert locations < log.cores / 4
+
+
+def test_every_cell_of_a_study(folder: Path, log: Log) -> None:
+    (folder / "study.toml").write_text(
+        f'[study]\nseeds = 1\n[[workload]]\nfile = "{log.path}"\n[run]\nals = "recorded"\n[grid]\nbackfill = ["none", "easy"]\n'
+    )
+    perform(folder, "study", "study.toml", "--out", "study")
+    rows = pd.read_parquet(folder / "study" / "results.parquet")
+    assert rows["jobs"].tolist() == [log.jobs] * 2
+    waits = dict(zip(rows["backfill"], rows["mean_wait_ns"], strict=True))
+    assert waits["easy"] <= waits["none"]
+
+
+def test_every_job_of_a_replayed_day(folder: Path, log: Log) -> None:
+    perform(folder, "replay", log.path, "--select", log.day, "--platform", "paper", "--out", "replay")
+    record, jobs = record_of(folder / "replay"), pd.read_parquet(folder / "replay" / "jobs.parquet")
+    assert len(jobs) == record["metrics"]["jobs"] == log.day_jobs
+    assert (jobs["start_ns"] >= jobs["submit_ns"]).all()
