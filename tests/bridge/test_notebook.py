@@ -14,6 +14,7 @@ import bls
 import bridge
 import traces
 from bls.power.options import PowerOptions
+from bls.scheduler_options import Rules
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
@@ -26,7 +27,9 @@ from traces.base.errors import InputError
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:
     machine = {"platform": "demand-response", "power": PowerOptions()}
-    return bridge.simulate("sample", als="gss", variation=0.25, select="first:20", **machine)
+    return bridge.simulate(
+        "sample", als="gss", variation=0.25, select="first:20", rules=Rules(keep_decisions=True), **machine
+    )
 
 
 def test_every_figure_of_a_run_is_a_method() -> None:

@@ -22,6 +22,7 @@ from bls.analysis.description import describe
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import PowerOptions
+from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
@@ -288,6 +289,7 @@ def run() -> Any:
         tasks_per_core=4,
         seed=1,
         power=PowerOptions(limits=[(3600 * 10**9, 8 * 3600 * 10**9, 700)]),
+        rules=Rules(keep_decisions=True),
     )
 
 
@@ -343,6 +345,12 @@ def _steps_kw(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
     return rows["power_mw"].sum() / 1e6, float(figure.axes[0].patches[0].get_data().values.sum())
 
 
+def _decisions(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    (line,) = figure.axes[0].get_lines()
+    below_ten = rows.loc[rows["waiting"] < 10, "waiting"].unique()
+    return len(below_ten), float(np.count_nonzero(line.get_xdata() < 10))
+
+
 MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]]] = {
     "utilisation": _busy,
     "waits": _waits,
@@ -353,6 +361,7 @@ MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]
     "chunks": _chunks,
     "lengths": _lengths,
     "power": _steps_kw,
+    "decisions": _decisions,
 }
 
 

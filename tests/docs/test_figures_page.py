@@ -27,7 +27,7 @@ def test_the_page_names_every_figure_of_a_run() -> None:
 
 def test_the_functions_are_there_with_the_parameters_that_are_said() -> None:
     said = re.findall(r"^\| `(\w+)\((.*?)\)` \| `(traces\.[\w.]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(said) == 8 + 8 + 5
+    assert len(said) == 9 + 8 + 5
     for name, parameters, module in said:
         function = getattr(importlib.import_module(module), name)
         real = list(inspect.signature(function).parameters)

@@ -159,8 +159,8 @@ def read_perfetto(path: Path) -> Shown:
             if where[-1] == "utilisation":
                 continue
             host = where[1] if where[1] != "batch scheduler" else ""
-            said = event.double_counter_value if where[-1] == "computing cores" else event.counter_value
-            shown.counters[host, where[-1]].append((at, counted(where[-1], said)))
+            now = event.double_counter_value if where[-1] == "computing cores" else event.counter_value
+            shown.counters[host, where[-1]].append((at, counted(where[-1], now)))
             continue
         if event.type == kinds.TYPE_SLICE_BEGIN:
             assert not open_on[event.track_uuid], f"{where} does two things at {at}"

@@ -14,7 +14,15 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import COMPUTING, REGIONS, TOLD, WORDS, BatchLevel, attributes_of, power_counters
+from traces.exporters.shown.batch_level import (
+    COMPUTING,
+    REGIONS,
+    TOLD,
+    WORDS,
+    BatchLevel,
+    attributes_of,
+    power_counters,
+)
 from traces.ledger import STATES, WHY, Ledger, Machine
 
 __all__ = ["GROUP_MEMBERS", "CoreLocations", "longest_definition", "write_definitions"]
