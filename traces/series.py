@@ -136,7 +136,7 @@ def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
     milli = np.zeros(1 + len(edges), np.int64)  # the first is that of rows before any core is busy
     if len(edges) > 1:
         milli[1:-1] = np.rint(1000 * (np.cumsum(steps)[:-1] + part_ns[:-1] / np.diff(edges)))
-    return milli[np.cumsum(changes)]
+    return np.asarray(milli[np.cumsum(changes)])
 
 
 class HostSeries(State):

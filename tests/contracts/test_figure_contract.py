@@ -103,6 +103,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     text = f"""
         [study]
         seeds = 5
+        keep = ["jobs", "decisions"]
         metrics = ["makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance"]
         [[workload]]
         file = "sample"
@@ -180,6 +181,22 @@ def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
     return len(frame), len(points(figure))
 
 
+def _boxes(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == frame["label"].tolist()
+    assert [x for x, _ in points(figure)] == pytest.approx(frame["mean"].tolist())
+    return frame["label"].nunique(), len(axes.containers)
+
+
+def _lines_of_decisions(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    assert len(figure.axes[0].get_lines()) == frame["label"].nunique()
+    return len(frame), len(points(figure))
+
+
+def _costs_of_decisions(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    return 2 * frame["label"].nunique(), sum(len(container) for container in figure.axes[0].containers)
+
+
 #: How many marks there should be, and how many there are, by the figure's name: a new figure says it here, too.
 MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]] = {
     **{name: _means(metric) for name, metric in MEASURES.items()},
@@ -188,6 +205,10 @@ MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]
     "imbalance": _imbalance,
     "cost": _costs,
     "comparison": _comparisons,
+    "slowdown-boxes": _boxes,
+    "queue-boxes": _boxes,
+    "decisions": _lines_of_decisions,
+    "decision-cost": _costs_of_decisions,
 }
 
 
@@ -236,7 +257,7 @@ def test_the_words_of_a_study_are_whole_and_apart(drawn: Drawn) -> None:
         _check_words(name, figure)
         if name != "cost":
             title = figure.get_suptitle() or figure.legends[0].get_title().get_text()
-            assert title.endswith("batch policy × technique") or name == "comparison"
+            assert title.endswith(("batch policy × technique", "all combinations")) or name == "comparison"
 
 
 def _rows(run: Any, name: str) -> pd.DataFrame:

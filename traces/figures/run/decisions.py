@@ -70,4 +70,5 @@ def _band(waiting: Array, decision_ns: Array) -> Array:
     place = class_of(waiting)
     order = np.argsort(place, kind="stable")
     groups = np.split(decision_ns[order], np.flatnonzero(np.diff(place[order])) + 1)
-    return np.maximum(np.array([np.quantile(one, (0.05, 0.95)) for one in groups]).T, 1)
+    found = np.array([np.quantile(one, (0.05, 0.95)) for one in groups]).T
+    return np.asarray(np.maximum(found, 1))

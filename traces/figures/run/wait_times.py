@@ -113,7 +113,7 @@ def _measured(jobs: pd.DataFrame) -> list[_Run]:
 
 
 def _bounded(submit: Array, start: Array, end: Array) -> Array:
-    return np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS))
+    return np.asarray(np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS)))
 
 
 def bounded_slowdowns(jobs: pd.DataFrame) -> Array:
