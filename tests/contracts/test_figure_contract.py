@@ -169,6 +169,7 @@ def _costs(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
 
 
 def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    frame = frame[np.isfinite(frame["difference_low"])]  # what nothing random changes has no interval
     for axes, (_, rows) in zip(figure.axes, frame.groupby("metric", sort=False), strict=True):
         lines = [
             line for line in axes.get_lines() if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "_")
