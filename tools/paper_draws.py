@@ -87,7 +87,7 @@ def figure(results: pd.DataFrame) -> Figure:
     seeds, of the imbalance and of the whole.
     """
     found = list(parts(results))
-    workloads, per_cores = (list(dict.fromkeys(one[place] for one in found)) for place in (0, 1))
+    workloads, per_cores = dict.fromkeys(one[0] for one in found), dict.fromkeys(one[1] for one in found)
     with styled():
         drawn = new_figure(8.0, 5.6)
         axes = drawn.subplots(len(per_cores), len(workloads), squeeze=False)

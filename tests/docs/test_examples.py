@@ -282,7 +282,7 @@ def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
     assert demo
     ran = twolevel(*shlex.split(demo[1])[1:])
     assert ran.code == 0, ran.err
-    assert blocks(README, "text")[0] == ran.out.partition("\n\n")[0] + "\n"
+    assert blocks(README, "text")[1] == ran.out.partition("\n\n")[0] + "\n"
 
 
 def test_the_python_of_the_page_on_kernels(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

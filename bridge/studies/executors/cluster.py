@@ -18,7 +18,7 @@ class Cluster(NamedTuple):
         What the user calls it, for messages.
     security : distributed.Security or None
         What its processes are known by.
-    patience_s : float
+    connect_s : float
         How long it may take to answer.
     withdraw_s : float
         How long to wait for tasks to be withdrawn from it; 0: it ends with the study.
@@ -27,5 +27,5 @@ class Cluster(NamedTuple):
     address: str
     name: str
     security: Any = None
-    patience_s: float = 30.0
+    connect_s: float = 30.0
     withdraw_s: float = 5.0

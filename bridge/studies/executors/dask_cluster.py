@@ -67,7 +67,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
         raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
     if workers is not None:
         raise InputError(f"--workers {workers}: the cluster at {where} has its own workers")
-    there = Cluster(where, where, patience_s=_TIMEOUT_S)
+    there = Cluster(where, where, connect_s=_TIMEOUT_S)
     return lambda needs: DaskCells(lambda: contextlib.nullcontext(there), needs, waits=False)
 
 
@@ -103,7 +103,7 @@ class DaskCells:
         # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
         if not self._waits:
             try:
-                client.wait_for_workers(1, timeout=cluster.patience_s)
+                client.wait_for_workers(1, timeout=cluster.connect_s)
             except TimeoutError:
                 raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
         try:
@@ -229,7 +229,7 @@ def _quiet() -> Iterator[None]:
 def _client(distributed: Any, cluster: Cluster) -> Any:
     try:
         return distributed.Client(
-            cluster.address, timeout=cluster.patience_s, set_as_default=False, security=cluster.security
+            cluster.address, timeout=cluster.connect_s, set_as_default=False, security=cluster.security
         )
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split())

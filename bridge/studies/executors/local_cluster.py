@@ -76,7 +76,7 @@ def local_cluster(workers: int) -> Iterator[Cluster]:
             if "error" in said:
                 raise PeerError(f"--cluster local: it could not be started: {said['error']}")
             say(f"cluster local: {workers} worker processes; its dashboard: {said['dashboard']}")
-            yield Cluster(said["address"], "local", security_of(folder), patience_s=_START_S, withdraw_s=0.0)
+            yield Cluster(said["address"], "local", security_of(folder), connect_s=_START_S, withdraw_s=0.0)
 
 
 @contextlib.contextmanager
