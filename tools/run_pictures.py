@@ -16,11 +16,13 @@ import pandas as pd
 
 import bridge
 from bls import sample_path
+from bls.scheduler_options import Rules
 from tools.plain_tool import only
 from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import Figure, save
 from traces.figures.run.core_heat import heat_figure
+from traces.figures.run.decisions import decisions_figure
 from traces.figures.run.gantt import core_gantt_figure
 from traces.figures.run.job_imbalance import imbalance_jobs_figure
 from traces.figures.run.utilisation import utilisation_figure
@@ -41,8 +43,13 @@ RUNS = {
 GANTT_JOBS, GANTT_CORES, MAP_CORES, MAP_COLUMNS = [(97, 105)], [(0, 32)], [(0, 64)], 250
 
 
-def pictures(jobs: Mapping[str, pd.DataFrame], tasks: Mapping[str, pd.DataFrame], machine: Any) -> dict[str, Figure]:
-    """The pictures by the names of their files: of tables of jobs and tasks by label, on a ``traces.ledger.Machine``."""
+def pictures(
+    jobs: Mapping[str, pd.DataFrame],
+    tasks: Mapping[str, pd.DataFrame],
+    decisions: Mapping[str, pd.DataFrame],
+    machine: Any,
+) -> dict[str, Figure]:
+    """The pictures by the names of their files: of tables by label, of runs on a ``traces.ledger.Machine``."""
     first, second, third = jobs
     hosts = {"first_core": machine.first_core, "host_names": machine.host_names}
     cores = int(machine.first_core[-1])
@@ -63,6 +70,7 @@ def pictures(jobs: Mapping[str, pd.DataFrame], tasks: Mapping[str, pd.DataFrame]
         ),
         "run-chunks.png": chunks_figure(tasks[second], title=title.format(second)),
         "run-lengths.png": task_lengths_figure(tasks[third], title=title.format(third)),
+        "run-decisions.png": decisions_figure(decisions[third], title=title.format(third)),
     }
 
 
@@ -70,14 +78,21 @@ def main() -> int:
     """Simulate, and write the pictures."""
     found = {
         label: bridge.simulate(
-            sample_path(), bls=bls, backfill=backfill, als=als, variation=0.25, tasks_per_core=8, seed=1
+            sample_path(),
+            bls=bls,
+            als=als,
+            variation=0.25,
+            tasks_per_core=8,
+            seed=1,
+            rules=Rules(backfill=backfill, keep_decisions=True),
         )
         for label, (bls, backfill, als) in RUNS.items()
     }
     machine = next(iter(found.values())).ledger.machine
     jobs = {label: result.jobs for label, result in found.items()}
     tasks = {label: result.tasks for label, result in found.items()}
-    for name, figure in pictures(jobs, tasks, machine).items():
+    decisions = {label: result.decisions for label, result in found.items()}
+    for name, figure in pictures(jobs, tasks, decisions, machine).items():
         sys.stdout.write(f"{save(figure, IMAGES / name)}\n")
     return 0
 

@@ -414,7 +414,8 @@ class Ledger:
     gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
     tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``shows`` is what has rows
     in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone. ``ids`` has, by job number, the
-    texts that the log has as ids of jobs.
+    texts that the log has as ids of jobs. ``computes`` is False where the rows of ``tasks`` show which cores jobs held, not
+    tasks.
     """
 
     machine: Machine
@@ -434,3 +435,4 @@ class Ledger:
     window_ns: tuple[int, int] | None = None
     ids: Mapping[int, str] = field(default_factory=dict)
     shows: str = "cores"
+    computes: bool = True

@@ -1,4 +1,4 @@
-"""How many jobs wait and how many cores are busy, over time: on the whole machine, and on each host."""
+"""How many jobs wait, and how many cores are busy or compute, over time: on the whole machine, and on each host."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from traces.compiled import Array, State, compiled
 from traces.holdings import holdings
-from traces.kernels.signatures import Ints
+from traces.kernels.signatures import Floats, Ints
 from traces.ledger import WHY, Ledger
 
-__all__ = ["HostSeries", "LoadSeries", "host_series", "load_series"]
+__all__ = ["HostSeries", "LoadSeries", "computing_cores", "host_series", "load_series"]
 
 _NEVER = WHY.index("never")
 
@@ -72,6 +72,71 @@ def load_series(ledger: Ledger) -> LoadSeries:
     instants, queue, busy = instants[last_of_instant], queue[last_of_instant], busy[last_of_instant]
     changed = (np.diff(queue, prepend=0) != 0) | (np.diff(busy, prepend=0) != 0)
     return LoadSeries(instants[changed], queue[changed], busy[changed])
+
+
+@compiled(inner=True)
+def _interval_of(edges: Ints, instant: int) -> int:
+    """Return the last edge that is not after the instant; -1 if there is none."""
+    low, high = 0, len(edges)
+    while low < high:
+        middle = (low + high) // 2
+        if edges[middle] <= instant:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@compiled()
+def _add_overlaps(edges: Ints, start: Ints, end: Ints, steps: Ints, part_ns: Floats) -> None:
+    """Add each task's overlap with the intervals between edges.
+
+    An interval that a task covers is counted in ``steps``, whose running sum is the number of such tasks; of the intervals
+    in which it starts or ends, ``part_ns`` gets the time in it.
+    """
+    for k in range(len(start)):
+        if start[k] < 0 or end[k] <= start[k]:
+            continue
+        first, last = _interval_of(edges, start[k]), _interval_of(edges, end[k])
+        if first == last:
+            if first >= 0:
+                part_ns[first] += end[k] - start[k]
+            continue
+        if first >= 0:
+            part_ns[first] += edges[first + 1] - start[k]
+        part_ns[last] += end[k] - edges[last]
+        steps[first + 1] += 1
+        steps[last] -= 1
+
+
+def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
+    """Return the mean number of cores that are inside tasks, until the number of busy cores changes next.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    load : LoadSeries
+        Of this ledger.
+
+    Returns
+    -------
+    ndarray of int64, or None
+        One per row of ``load``, in thousandths of a core. Rows between two changes of the busy cores have the same value;
+        it is 0 from the last change on. None where no tasks are known.
+    """
+    tasks = ledger.tasks
+    if tasks is None or not ledger.computes:
+        return None
+    changes = np.diff(load.busy_cores, prepend=0) != 0
+    edges = np.ascontiguousarray(load.instant_ns[changes], np.int64)
+    steps, part_ns = np.zeros(len(edges), np.int64), np.zeros(len(edges))
+    start, end = (np.ascontiguousarray(column, np.int64) for column in (tasks.start_ns, tasks.end_ns))
+    if len(edges):
+        _add_overlaps(edges, start, end, steps, part_ns)
+    milli = np.zeros(1 + len(edges), np.int64)  # the first is that of rows before any core is busy
+    if len(edges) > 1:
+        milli[1:-1] = np.rint(1000 * (np.cumsum(steps)[:-1] + part_ns[:-1] / np.diff(edges)))
+    return np.asarray(milli[np.cumsum(changes)])
 
 
 class HostSeries(State):

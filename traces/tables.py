@@ -44,6 +44,7 @@ __all__ = [
     "joined_frames",
     "job_names",
     "jobs_frame",
+    "read_columns",
     "read_frame",
     "read_jobs",
     "read_power",
@@ -467,14 +468,16 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(partial, index=False, compression="zstd")
 
 
-def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+def _read(path: Path, columns: tuple[str, ...], alone: tuple[str, ...] = ()) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; is {path.parent} a result of twolevel run?")
     try:
-        frame = pd.read_parquet(path)
+        wanted = [name for name in alone if name in pq.read_schema(path).names] if alone else None
+        frame = pd.read_parquet(path, columns=wanted)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
     missing = [name for name in columns if name not in frame.columns]
@@ -525,6 +528,17 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         If there is none, or it has not.
     """
     return _read(path, columns)
+
+
+def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read only these columns of a table, and the ``optional`` ones that it has.
+
+    Raises
+    ------
+    InputError
+        If there is no such table, or it lacks one of ``columns``.
+    """
+    return _read(path, columns, (*columns, *optional))
 
 
 def table_rows(path: Path) -> int:

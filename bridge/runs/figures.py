@@ -14,7 +14,7 @@ from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import read_jobs, read_power, read_power_domains
+from traces.tables import read_columns, read_jobs, read_power, read_power_domains
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,13 +65,13 @@ class RunFigure:
 
     Attributes
     ----------
-    needs : "jobs", "tasks" or "power"
+    needs : "jobs", "tasks", "power" or "decisions"
         The table that it is drawn from.
     draw : callable
         Takes that table and a :class:`RunView`, and gives the figure.
     """
 
-    needs: Literal["jobs", "tasks", "power"]
+    needs: Literal["jobs", "tasks", "power", "decisions"]
     draw: Callable[[pd.DataFrame, RunView], Figure]
 
 
@@ -135,6 +135,13 @@ def _power(power: pd.DataFrame, view: RunView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
+def _decisions(decisions: pd.DataFrame, view: RunView) -> Figure:
+    # Of all passes, whatever is chosen.
+    from traces.figures.run.decisions import decisions_figure
+
+    return decisions_figure(decisions, title=view.title)
+
+
 #: The figures of a run by name; the file of each is called so, too.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
@@ -146,13 +153,23 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "chunks": RunFigure("tasks", _chunks),
     "lengths": RunFigure("tasks", _lengths),
     "power": RunFigure("power", _power),
+    "decisions": RunFigure("decisions", _decisions),
 }
 
-_READERS = {"jobs": read_jobs, "tasks": TASKS.read, "power": read_power}
+
+def _read_decisions(path: Path) -> pd.DataFrame:
+    return read_columns(path, ("waiting", "decision_ns"))
+
+
+_READERS = {"jobs": read_jobs, "tasks": TASKS.read, "power": read_power, "decisions": _read_decisions}
+
+# Tables without jobs: their figures are drawn of all of the run, whatever is chosen.
+_OF_ALL = {"power", "decisions"}
 
 _HOW = {
     "jobs": "",
     "power": "; simulate again with --power",
+    "decisions": "; simulate again with --decisions",
 }
 
 
@@ -172,16 +189,16 @@ def draw_run_figures(
     folder : Path
         The result.
     names : sequence of str, optional
-        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs
-        and of power, if that is known, and none of which there is nothing to draw, as no imbalance where there was no
-        application level.
+        Which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet only those of jobs,
+        and of power and decisions if these are known, and none of which there is nothing to draw, as no imbalance where
+        there was no application level.
     target : Path
         The folder to write into; it is made if there is none. Files that have these names are replaced.
     formats : sequence of str
         Of ``png``, ``svg`` and ``pdf``.
     jobs, cores : str, optional
         Job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
-        jobs for every figure but ``utilisation`` and ``power``, which are always of all.
+        jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which are always of all.
 
     Returns
     -------
@@ -219,7 +236,9 @@ def draw_run_figures(
     if "power" in tables:
         domains = read_power_domains(folder / "power_domains.parquet")
         view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")), domains=domains)
-    if view.jobs is not None and all(_chosen(table, view).empty for name, table in tables.items() if name != "power"):
+    if view.jobs is not None and all(
+        _chosen(table, view).empty for name, table in tables.items() if name not in _OF_ALL
+    ):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []
     refused: InputError | None = None
@@ -251,7 +270,7 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame
         elif names is not None:
             how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
             raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{how}")
-    if not tables.keys() - {"power"} and names is None:
+    if not tables.keys() - _OF_ALL and names is None:
         raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
     return tables
 

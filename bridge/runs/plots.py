@@ -64,6 +64,10 @@ class Plots:
         """What the machine draws over time, and its limit; below it the level, or how many hosts are not in service."""
         return self._drawn("power", None, None, title)
 
+    def decisions(self, *, title: str = "") -> Figure:
+        """What scheduling passes cost, by the number of waiting jobs (needs ``keep_decisions``)."""
+        return self._drawn("decisions", None, None, title)
+
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
         from bls.workloads.job_words import JobWords
         from bridge.runs.figures import RUN_FIGURES, RunView
@@ -85,5 +89,5 @@ class Plots:
             None if result.power is None or not result.power.plan.domains else result.power_of_domains,
         )
         chosen_cores(view.first_core, view.cores)
-        table = {"jobs": "jobs", "tasks": "tasks", "power": "power_over_time"}[kind.needs]
+        table = {"power": "power_over_time"}.get(kind.needs, kind.needs)
         return kind.draw(getattr(result, table), view)

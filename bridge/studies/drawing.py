@@ -14,12 +14,14 @@ from bridge.runs.ownership import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
 from bridge.studies.input.run_options import column_name
+from bridge.studies.kept import KEPT_FIGURES, kept_frames
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.study import Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from bridge.studies.subsets import Subset, subsets
 from traces.base.errors import InputError, one_of
 from traces.figures.study.combinations import FEW
+from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
 from traces.tables import read_rows
 
@@ -67,6 +69,10 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     "imbalance": _drawn_by("application.imbalance", "imbalance_figure"),
     "cost": _drawn_by("study.cost", "cost_figure"),
     "comparison": _drawn_by("study.comparison", "comparison_figure"),
+    "slowdown-boxes": _drawn_by("study.distributions", "distributions_figure", of="slowdown"),
+    "queue-boxes": _drawn_by("study.distributions", "distributions_figure", of="queue"),
+    "decisions": _drawn_by("study.decisions", "decision_lines_figure"),
+    "decision-cost": _drawn_by("study.decisions", "decision_cost_figure"),
 }
 
 #: Those that are drawn of each part of the results.
@@ -105,6 +111,8 @@ class Part(NamedTuple):
 
 def missing(name: str, frame: pd.DataFrame) -> str:
     """What a figure needs and some results do not have; empty: nothing."""
+    if name == "decisions" and frame["label"].nunique() > MOST_LINES:
+        return f"more than {MOST_LINES} combinations"
     metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
     if metric is not None and not _has(frame, metric):
         return f"no {metric}"
@@ -134,6 +142,12 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     """
     if name in OF_RESULTS:
         return [Part(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
+    if name in KEPT_FIGURES:
+        several = len(study.workloads) > 1
+        return [
+            Part(short_word(workload) * several, f"{short_word(workload)}: all combinations", frame)
+            for workload, frame in kept_frames(study, folder, name, read_results(folder))
+        ]
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
@@ -258,7 +272,10 @@ def planned_figures(
             raise one_of("figure", name, STUDY_FIGURES)
         parts = parts_of(study, folder, name, anew=False)
         if names and not parts:
-            raise InputError(f"{name}: {folder} has nothing to draw it of")
+            why = ""
+            if (word := KEPT_FIGURES.get(name)) is not None and word not in study.keep:
+                why = f'; it needs keep = ["{word}"] in [study]'
+            raise InputError(f"{name}: {folder} has nothing to draw it of{why}")
         if not names and len(parts) > _MOST_PARTS:
             continue
         for part, words, frame in parts:

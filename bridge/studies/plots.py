@@ -68,6 +68,22 @@ class StudyPlots:
         """Each value of an option against one of them; a part is an option and a base."""
         return self._drawn("comparison", part, title)
 
+    def slowdown_boxes(self, *, part: str | None = None, title: str = "") -> Figure:
+        """Distributions of bounded slowdowns, one box per combination; from kept ``jobs``."""
+        return self._drawn("slowdown-boxes", part, title)
+
+    def queue_boxes(self, *, part: str | None = None, title: str = "") -> Figure:
+        """Distributions of the number of waiting jobs, one box per combination; from kept ``decisions``."""
+        return self._drawn("queue-boxes", part, title)
+
+    def decisions(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The mean time of a scheduling pass by the number of waiting jobs; from kept ``decisions``."""
+        return self._drawn("decisions", part, title)
+
+    def decision_cost(self, *, part: str | None = None, title: str = "") -> Figure:
+        """The mean time of a simulation step, deciding and the rest; from kept ``decisions``."""
+        return self._drawn("decision-cost", part, title)
+
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:
         from bridge.studies.drawing import STUDY_FIGURES, fresh, missing
         from traces.base.errors import InputError, one_of

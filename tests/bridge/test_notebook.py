@@ -14,11 +14,13 @@ import bls
 import bridge
 import traces
 from bls.power.options import PowerOptions
+from bls.scheduler_options import Rules
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import parse_study
+from bridge.studies.kept import KEPT_FIGURES
 from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
 
@@ -26,7 +28,9 @@ from traces.base.errors import InputError
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:
     machine = {"platform": "demand-response", "power": PowerOptions()}
-    return bridge.simulate("sample", als="gss", variation=0.25, select="first:20", **machine)
+    return bridge.simulate(
+        "sample", als="gss", variation=0.25, select="first:20", rules=Rules(keep_decisions=True), **machine
+    )
 
 
 def test_every_figure_of_a_run_is_a_method() -> None:
@@ -84,13 +88,14 @@ def test_objects_show_themselves(result: bridge.Result) -> None:
 
 def test_every_figure_of_a_study_is_a_method() -> None:
     methods = {name: signature(getattr(StudyPlots, name)).parameters for name in dir(StudyPlots) if name[0] != "_"}
-    assert set(methods) == set(STUDY_FIGURES)
+    assert set(methods) == {name.replace("-", "_") for name in STUDY_FIGURES}
     assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title")}
 
 
 STUDY = """
 [study]
 seeds = 5
+keep = ["jobs", "decisions"]
 [[workload]]
 file = "sample"
 [grid]
@@ -113,15 +118,14 @@ def said(figure: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", STUDY_FIGURES)
 def test_a_figure_of_a_study_shows_itself(report: bridge.Report, name: str, tmp_path: Path) -> None:
-    part = {"cost": None, "comparison": "als"}.get(name, "select=first:16")
-    figure = getattr(report.plot, name)(part=part, title="what was run")
+    part = {"cost": None, "comparison": "als"}.get(name, None if name in KEPT_FIGURES else "select=first:16")
+    draw = getattr(report.plot, name.replace("-", "_"))
+    figure = draw(part=part, title="what was run")
     assert figure._repr_png_().startswith(b"\x89PNG")
     figure.savefig(tmp_path / "figure.svg")
     assert "what was run" in said(figure)
     if name in OF_RESULTS:
-        assert any(
-            "select first:16: batch policy × technique" in text for text in said(getattr(report.plot, name)(part=part))
-        )
+        assert any("select first:16: batch policy × technique" in text for text in said(draw(part=part)))
 
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
@@ -162,7 +166,7 @@ def test_rows_of_a_grid_show_and_draw_themselves() -> None:
     assert rows.frame.to_dict("records")[3]["makespan_ns"] == rows[3]["makespan_ns"]
     assert "<table" in rows._repr_html_()
     for name in OF_RESULTS:
-        assert getattr(rows.plot, name)()._repr_png_().startswith(b"\x89PNG")
+        assert getattr(rows.plot, name.replace("-", "_"))()._repr_png_().startswith(b"\x89PNG")
     assert any("batch policy × technique" in text for text in said(rows.plot.makespan()))
     with pytest.raises(InputError, match=r"^cost: the results have nothing to draw it of$"):
         rows.plot.cost()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from run_frames import jobs_of, tasks_of
 
@@ -67,7 +68,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
 
 
 def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
-    assert list(RUN_FIGURES) == [*OF_JOBS, *OF_TASKS, "power"]
+    assert list(RUN_FIGURES) == [*OF_JOBS, *OF_TASKS, "power", "decisions"]
     target = tmp_path / "new" / "figures"
     written = draw_run_figures(run, None, target)
     assert written == [target / f"{name}.{form}" for name in OF_JOBS + OF_TASKS for form in ("svg", "png")]
@@ -115,6 +116,25 @@ def test_of_which_there_is_nothing_is_left_out_unless_it_is_named(run: Path, tmp
     JOBS[2:].to_parquet(run / "jobs.parquet")
     with pytest.raises(InputError, match="nothing to draw: no job started"):
         draw_run_figures(run, None, tmp_path)
+
+
+def test_what_decisions_cost_is_of_all_passes_whatever_is_chosen(
+    run: Path, tmp_path: Path, drawn: dict[str, Any]
+) -> None:
+    with pytest.raises(
+        InputError, match=r"no decisions.parquet, of which the figure decisions is .* with --decisions$"
+    ):
+        draw_run_figures(run, ["decisions"], tmp_path)
+    passes = pd.DataFrame({"now_ns": [0, 4], "waiting": [1, 2], "started": [1, 1], "decision_ns": [700, 900]})
+    passes.to_parquet(run / "decisions.parquet")
+    draw_run_figures(run, None, tmp_path, ["png"], jobs="2")
+    frame, _ = drawn["decisions"]
+    assert frame.to_dict("list") == {"waiting": [1, 2], "decision_ns": [700, 900]}
+    with pytest.raises(InputError, match="there is no such job"):
+        draw_run_figures(run, ["waits", "decisions"], tmp_path, jobs="9")
+    passes.drop(columns="waiting").to_parquet(run / "decisions.parquet")
+    with pytest.raises(InputError, match=r"decisions.parquet: no column waiting; this is not a table of twolevel$"):
+        draw_run_figures(run, ["decisions"], tmp_path)
 
 
 def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from bls.analysis.description import describe
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import PowerOptions
+from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
@@ -102,6 +103,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     text = f"""
         [study]
         seeds = 5
+        keep = ["jobs", "decisions"]
         metrics = ["makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "utilisation", "mean_imbalance"]
         [[workload]]
         file = "sample"
@@ -167,6 +169,7 @@ def _costs(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
 
 
 def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    frame = frame[np.isfinite(frame["difference_low"])]  # what nothing random changes has no interval
     for axes, (_, rows) in zip(figure.axes, frame.groupby("metric", sort=False), strict=True):
         lines = [
             line for line in axes.get_lines() if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "_")
@@ -179,6 +182,22 @@ def _comparisons(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
     return len(frame), len(points(figure))
 
 
+def _boxes(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == frame["label"].tolist()
+    assert [x for x, _ in points(figure)] == pytest.approx(frame["mean"].tolist())
+    return frame["label"].nunique(), len(axes.containers)
+
+
+def _lines_of_decisions(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    assert len(figure.axes[0].get_lines()) == frame["label"].nunique()
+    return len(frame), len(points(figure))
+
+
+def _costs_of_decisions(frame: pd.DataFrame, figure: Figure) -> tuple[int, int]:
+    return 2 * frame["label"].nunique(), sum(len(container) for container in figure.axes[0].containers)
+
+
 #: How many marks there should be, and how many there are, by the figure's name: a new figure says it here, too.
 MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]] = {
     **{name: _means(metric) for name, metric in MEASURES.items()},
@@ -187,6 +206,10 @@ MARKS_OF_STUDIES: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[int, int]]
     "imbalance": _imbalance,
     "cost": _costs,
     "comparison": _comparisons,
+    "slowdown-boxes": _boxes,
+    "queue-boxes": _boxes,
+    "decisions": _lines_of_decisions,
+    "decision-cost": _costs_of_decisions,
 }
 
 
@@ -235,7 +258,7 @@ def test_the_words_of_a_study_are_whole_and_apart(drawn: Drawn) -> None:
         _check_words(name, figure)
         if name != "cost":
             title = figure.get_suptitle() or figure.legends[0].get_title().get_text()
-            assert title.endswith("batch policy × technique") or name == "comparison"
+            assert title.endswith(("batch policy × technique", "all combinations")) or name == "comparison"
 
 
 def _rows(run: Any, name: str) -> pd.DataFrame:
@@ -288,6 +311,7 @@ def run() -> Any:
         tasks_per_core=4,
         seed=1,
         power=PowerOptions(limits=[(3600 * 10**9, 8 * 3600 * 10**9, 700)]),
+        rules=Rules(keep_decisions=True),
     )
 
 
@@ -343,6 +367,12 @@ def _steps_kw(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
     return rows["power_mw"].sum() / 1e6, float(figure.axes[0].patches[0].get_data().values.sum())
 
 
+def _decisions(rows: pd.DataFrame, figure: Figure) -> tuple[float, float]:
+    (line,) = figure.axes[0].get_lines()
+    below_ten = rows.loc[rows["waiting"] < 10, "waiting"].unique()
+    return len(below_ten), float(np.count_nonzero(line.get_xdata() < 10))
+
+
 MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]]] = {
     "utilisation": _busy,
     "waits": _waits,
@@ -353,6 +383,7 @@ MARKS_OF_RUNS: Mapping[str, Callable[[pd.DataFrame, Figure], tuple[float, float]
     "chunks": _chunks,
     "lengths": _lengths,
     "power": _steps_kw,
+    "decisions": _decisions,
 }
 
 

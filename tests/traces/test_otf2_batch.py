@@ -21,6 +21,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.library import reading
+from traces.exporters.shown.detail import with_detail
 from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 
@@ -38,7 +39,8 @@ def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path)
     assert ran.stderr == ""
     assert "METRIC_INSTANCE" not in ran.stdout
     classes = re.findall(r"^METRIC_CLASS +(\d+) .*, (\d) Members?: (.*)$", ran.stdout, re.MULTILINE)
-    assert classes == [("0", "2", '"queue length" <0>, "busy cores" <1>'), ("1", "1", '"busy cores" <1>')]
+    of_machine = '"queue length" <0>, "busy cores" <1>, "computing cores" <2>'
+    assert classes == [("0", "3", of_machine), ("1", "1", '"busy cores" <1>')]
     ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
     recorded = set(re.findall(r"^METRIC +(\d+) +\d+ +Metric: (\d+),", ran.stdout, re.MULTILINE))
     assert recorded == {("3", "0"), ("5", "1"), ("6", "1")}
@@ -123,6 +125,37 @@ def test_otf2_print_reads_why_an_attempt_was_cut(tmp_path: Path) -> None:
     assert ran.stderr == ""
     found = re.findall(r'\("cut because" <12>; STRING; "([^"]*)" <\d+>\)', ran.stdout)
     assert found == ["all its cores were lost, core 1 last"]
+
+
+#: Busy cores change at 0, 10, 14 and 20; one task spans all of it, others begin and end within and at the changes.
+COMPUTES = [
+    Job(1, 0, 0, 20, [(0, 1)], [(0, 0, 0, 20)]),
+    Job(2, 0, 0, 10, [(1, 3)], [(1, 0, 0, 3), (1, 1, 4, 10), (2, 2, 2, 7)]),
+    Job(3, 5, 14, 20, [(1, 2)], [(1, 0, 15, 16)]),
+]
+
+
+@pytest.mark.parametrize(
+    ("detail", "tasks", "thousandths"),
+    [
+        ("task", True, [2400, 2400, 1000, 1167, 0]),  # (10 + 3 + 6 + 5) / 10, 4 / 4, (6 + 1) / 6
+        ("chunk", True, [2400, 2400, 1000, 1167, 0]),
+        ("job", True, None),
+        ("lane", True, None),
+        ("task", False, None),
+    ],
+)
+def test_computing_cores(detail: str, tasks: bool, thousandths: list[int] | None, tmp_path: Path) -> None:
+    """The mean of cores inside tasks until the busy cores change next; no counter where no tasks are traced."""
+    of = ledger(machine(2, 1), COMPUTES)
+    path = write_otf2(with_detail(of if tasks else replace(of, tasks=None), detail), tmp_path)
+    with reading(path) as trace:
+        events = [event for at, event in trace.events if at.name == "batch scheduler"]
+        shown = [(one.name, one.unit, one.exponent) for one in events[0].metric.members]
+    assert [event.time for event in events] == [0, 5, 10, 14, 20]
+    assert [event.values[1] for event in events] == [3, 3, 1, 2, 0]
+    assert shown[2:] == ([] if thousandths is None else [("computing cores", "cores", -3)])
+    assert [event.values[2:] for event in events] == [(one,) for one in thousandths or ()] or [()] * 5
 
 
 INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])

@@ -65,7 +65,7 @@ def expected(of: Ledger) -> Shown:
 
 
 def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
-    """Queue length and busy cores, at each instant at which one of them changes."""
+    """Queue length and busy cores, at each instant at which one of them changes; and, in thousandths, cores inside tasks."""
     jobs, steps = of.jobs, defaultdict(lambda: [0, 0])
     for row in np.flatnonzero(jobs.started).tolist():
         held = sum(hi - lo for lo, hi in jobs.allocation(row))
@@ -80,7 +80,31 @@ def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
             queue, busy = queue + steps[at][0], busy + steps[at][1]
             found["queue length"].append((at, queue))
             found["busy cores"].append((at, busy))
+    if of.tasks is not None:
+        found["computing cores"] = naive_computing(of, found["busy cores"])
     return found
+
+
+def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cores inside tasks until the busy cores change next, in thousandths, task by task at each of their instants."""
+    assert of.tasks is not None
+    tasks = list(zip(of.tasks.start_ns.tolist(), of.tasks.end_ns.tolist(), strict=True))
+    changes = [at for (at, now), before in zip(busy, [0, *(cores for _, cores in busy)], strict=False) if now != before]
+    found = []
+    for at, _ in busy:
+        since = max((one for one in changes if one <= at), default=0)
+        until = min((one for one in changes if one > at), default=0)
+        if not since <= at < until or at < changes[0]:
+            found.append((at, 0))
+            continue
+        inside = sum(max(0, min(end, until) - max(start, since)) for start, end in tasks if start >= 0)
+        found.append((at, round(1000 * inside / (until - since))))
+    return found
+
+
+def counted(name: str, value: float) -> int:
+    """What a counter says, in the units of ``naive_counters``."""
+    return round(1000 * value) if name == "computing cores" else round(value)
 
 
 def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
@@ -135,7 +159,8 @@ def read_perfetto(path: Path) -> Shown:
             if where[-1] == "utilisation":
                 continue
             host = where[1] if where[1] != "batch scheduler" else ""
-            shown.counters[host, where[-1]].append((at, event.counter_value))
+            now = event.double_counter_value if where[-1] == "computing cores" else event.counter_value
+            shown.counters[host, where[-1]].append((at, counted(where[-1], now)))
             continue
         if event.type == kinds.TYPE_SLICE_BEGIN:
             assert not open_on[event.track_uuid], f"{where} does two things at {at}"
@@ -197,7 +222,7 @@ def read_chrome(path: Path) -> Shown:
                 shown.cores.append((where, one["name"], *when, *numbers))
         elif kind == "C":
             host = hosts[one["pid"]] if one["pid"] > 1 else ""
-            shown.counters[host, one["name"]].append((ns(one["ts"]), next(iter(told.values()))))
+            shown.counters[host, one["name"]].append((ns(one["ts"]), counted(one["name"], next(iter(told.values())))))
         elif kind == "i" and one["name"] == "submit":
             shown.submits.append((ns(one["ts"]), told["job"]))
         elif kind == "s":
@@ -287,7 +312,7 @@ def _paje_variables(path: Path, shown: Shown) -> None:
         if words[0] == "13":
             _, at, where, kind, value = line.split()
             host = "" if where == "b" else names[where]
-            shown.counters[host, names[kind]].append((round(1e9 * float(at)), round(float(value))))
+            shown.counters[host, names[kind]].append((round(1e9 * float(at)), counted(names[kind], float(value))))
 
 
 def _sorted(shown: Shown) -> Shown:

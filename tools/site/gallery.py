@@ -52,7 +52,7 @@ def _alike(command: str, *names: str) -> dict[str, str]:
 PICTURES = (
     Section(
         "A run",
-        "`twolevel run … --tasks --out DIR` writes what they are drawn from. In Python: `result.plot.gantt()` and so on.",
+        "`twolevel run … --tasks --decisions --out DIR` writes their tables. In Python: `result.plot.gantt()` and so on.",
         {
             "run-utilisation.png": _DRAWN.format("utilisation"),
             "run-waits.png": _DRAWN.format("waits"),
@@ -62,6 +62,7 @@ PICTURES = (
             "run-gantt.png": _DRAWN.format("gantt"),
             "run-chunks.png": _DRAWN.format("chunks"),
             "run-lengths.png": _DRAWN.format("lengths"),
+            "run-decisions.png": _DRAWN.format("decisions"),
         },
         "python -m tools.run_pictures",
     ),
@@ -96,6 +97,10 @@ PICTURES = (
             "study-imbalance.png": _DRAWN.format("imbalance"),
             "study-cost.png": _DRAWN.format("cost"),
             "study-comparison.png": _DRAWN.format("comparison"),
+            "study-slowdown-boxes.png": _DRAWN.format("slowdown-boxes"),
+            "study-queue-boxes.png": _DRAWN.format("queue-boxes"),
+            "study-decisions.png": _DRAWN.format("decisions"),
+            "study-decision-cost.png": _DRAWN.format("decision-cost"),
         },
         "python -m tools.study_pictures",
     ),

@@ -118,8 +118,9 @@ def write_batch(
     def spans(one: Spans) -> None:
         call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
 
-    both = np.column_stack([load.queue_length, load.busy_cores]).astype(np.int64)
-    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, both)
+    counted = [load.queue_length, load.busy_cores, *([] if batch.computing is None else [batch.computing])]
+    values = np.column_stack(counted).astype(np.int64)
+    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, values)
     found += [Location("batch scheduler", metric, len(load), scheduler)]
     spans(batch.submits)
     found += [Location("submits", thread, 2 * len(batch.submits.start), scheduler)]

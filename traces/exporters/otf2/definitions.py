@@ -14,7 +14,15 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import REGIONS, TOLD, WORDS, BatchLevel, Counter, attributes_of, power_counters
+from traces.exporters.shown.batch_level import (
+    COMPUTING,
+    REGIONS,
+    TOLD,
+    WORDS,
+    BatchLevel,
+    attributes_of,
+    power_counters,
+)
 from traces.ledger import STATES, WHY, Ledger, Machine
 
 __all__ = ["GROUP_MEMBERS", "CoreLocations", "longest_definition", "write_definitions"]
@@ -111,7 +119,7 @@ def write_definitions(
         binding.LocationType.CPU_THREAD.value,
     )
     _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
-    _write_metrics(writer, strings, [] if batch.power is None else power_counters(batch.power))
+    _write_metrics(writer, strings, batch)
     names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
@@ -246,7 +254,7 @@ def _write_further(writer: Any, strings: _Strings, machine: Machine, further: li
         )
 
 
-def _write_metrics(writer: Any, strings: _Strings, power: list[Counter]) -> None:
+def _write_metrics(writer: Any, strings: _Strings, batch: BatchLevel) -> None:
     """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
 
     The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
@@ -255,11 +263,13 @@ def _write_metrics(writer: Any, strings: _Strings, power: list[Counter]) -> None
     members = [
         ("queue length", "jobs that wait for their start", "jobs", 0),
         ("busy cores", "cores allocated to jobs", "cores", 0),
-        *(one[:4] for one in power),
+        *([] if batch.computing is None else [COMPUTING]),
     ]
-    classes = [(SCHEDULER_METRICS, [0, 1]), (HOST_METRICS, [1])]
-    if power:
-        classes.append((POWER_METRICS, list(range(2, len(members)))))
+    classes = [(SCHEDULER_METRICS, list(range(len(members)))), (HOST_METRICS, [1])]
+    if batch.power is not None:
+        drawn = [one[:4] for one in power_counters(batch.power)]
+        classes.append((POWER_METRICS, list(range(len(members), len(members) + len(drawn)))))
+        members += drawn
     for member, (name, description, unit, exponent) in enumerate(members):
         first = strings.add([name, description, unit])
         binding.GlobalDefWriter_WriteMetricMember(

@@ -21,8 +21,9 @@ What one task made and another needed that ran on another core
 A core that waits for data
     Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
 The batch scheduler
-    Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs) and ``busy cores`` (cores)
-    at every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
+    Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs), ``busy cores`` (cores)
+    and, where tasks are known, ``computing cores`` (cores inside tasks, the mean until the busy cores change next), at every
+    change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
     location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
     ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes;
     location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``; location

@@ -9,7 +9,8 @@ On a lane
     States ``held``, ``queued`` and ``running``, with ``Job``, ``Attempt``, ``Why`` and ``State``.
 Of the batch scheduler
     Events ``submit`` and, where they are known, ``scheduling pass`` and others, with ``Job`` (-1 of a pass); variables
-    ``queue length``, ``busy cores``, and those of power. Of each host the variable ``busy cores``.
+    ``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and those of power. Of each host the variable
+    ``busy cores``.
 Links
     ``transfer`` between cores, with ``Bytes``; ``cause`` between lanes: a job that waited started on cores that another left
     at that instant.

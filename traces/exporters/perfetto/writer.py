@@ -11,9 +11,9 @@ What one task made and another needed that ran on another core
 A core that waits for data
     A slice ``wait for data``.
 The batch scheduler
-    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``utilisation`` (busy cores over cores, a
-    fraction) and those of power; within it tracks of instants: ``submits``, and what else there is of
-    ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
+    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``computing cores`` where tasks are known,
+    ``utilisation`` (busy cores over cores, a fraction) and those of power; within it tracks of instants: ``submits``, and
+    what else there is of ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
 What became of the jobs
     Track ``jobs`` with tracks ``lane <n>``: slices ``held``, ``queued``, ``running``, as in OTF2, with its attributes as
     annotations, and the job's name as one of them.

@@ -11,10 +11,11 @@ from traces.algorithms.lanes import pack_lanes
 from traces.compiled import Array, State
 from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.series import HostSeries, LoadSeries, host_series, load_series
+from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
 
 __all__ = [
     "ATTRIBUTES",
+    "COMPUTING",
     "CUT",
     "HELD",
     "INT64",
@@ -177,6 +178,8 @@ class BatchLevel(NamedTuple):
         What attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`.
     window_ns : (int, int) or None
         The part of the run that is shown; None if it is all.
+    computing : ndarray of int64, or None
+        Cores inside tasks, in thousandths, by the rows of ``load`` (:func:`traces.series.computing_cores`); None without tasks.
     """
 
     load: LoadSeries
@@ -189,6 +192,7 @@ class BatchLevel(NamedTuple):
     power: PowerRecords | None
     cut_because: tuple[str, ...]
     window_ns: tuple[int, int] | None = None
+    computing: Array | None = None
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -222,6 +226,10 @@ class Counter(NamedTuple):
     unit: str
     exponent: int
     values: Array
+
+
+#: Of the cores inside tasks: name, description, unit, exponent.
+COMPUTING = ("computing cores", "cores inside tasks, the mean until busy cores change next", "cores", -3)
 
 
 def power_counters(power: PowerRecords) -> list[Counter]:
@@ -264,7 +272,8 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
     shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
-    return BatchLevel(load_series(ledger), *shown, because, ledger.window_ns)
+    load = load_series(ledger)
+    return BatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load))
 
 
 def _hosts(ledger: Ledger) -> HostSeries:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import BatchLevel, power_counters
+from traces.exporters.shown.batch_level import COMPUTING, BatchLevel, power_counters
 from traces.ledger import Machine
 
 __all__ = ["Series", "machine_series", "series_of_hosts"]
@@ -26,12 +26,15 @@ class Series(NamedTuple):
 
 
 def machine_series(batch: BatchLevel) -> list[Series]:
-    """``queue length``, ``busy cores``, and what is known of power."""
+    """``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and what is known of power."""
     load = batch.load
     found = [
         Series("queue length", "jobs", 0, load.instant_ns, load.queue_length.astype(np.int64)),
         Series("busy cores", "cores", 0, load.instant_ns, load.busy_cores.astype(np.int64)),
     ]
+    if batch.computing is not None:
+        name, _, unit, exponent = COMPUTING
+        found.append(Series(name, unit, exponent, load.instant_ns, batch.computing))
     if (power := batch.power) is not None:
         found += [
             Series(one.name, one.unit, one.exponent, power.instant_ns, one.values.astype(np.int64))

@@ -98,7 +98,8 @@ def with_detail(ledger: Ledger, detail: str) -> Ledger:
         return ledger
     if detail == "chunk":
         return replace(ledger, tasks=_chunks(ledger, tasks), transfers=None)
-    return replace(ledger, tasks=_held(ledger) if ledger.releases is not None else None, transfers=None)
+    held = _held(ledger) if ledger.releases is not None else None
+    return replace(ledger, tasks=held, transfers=None, computes=False)
 
 
 def _chunks(ledger: Ledger, tasks: TaskRecords) -> TaskRecords:

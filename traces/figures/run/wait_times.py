@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["BOUND_NS", "waits_figure"]
+__all__ = ["BOUND_NS", "bounded_slowdowns", "waits_figure"]
 
 #: τ of the bounded slowdown: a job counts as if it ran at least so long.
 BOUND_NS = 10 * 10**9
@@ -105,12 +105,22 @@ def _measured(jobs: pd.DataFrame) -> list[_Run]:
     for label, rows in runs(jobs):
         mine = rows[final[rows]]
         if len(mine):
-            response = (end[mine] - submit[mine]).astype(np.float64)
-            slowdown = np.maximum(1.0, response / np.maximum(end[mine] - start[mine], BOUND_NS))
+            slowdown = _bounded(submit[mine], start[mine], end[mine])
             found.append(_Run(label, (start[mine] - submit[mine]).astype(np.float64), slowdown))
     if not found:
         raise InputError("nothing to draw: no job ran that has a wait")
     return found
+
+
+def _bounded(submit: Array, start: Array, end: Array) -> Array:
+    return np.asarray(np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS)))
+
+
+def bounded_slowdowns(jobs: pd.DataFrame) -> Array:
+    """Return the bounded slowdown of each measured job, float64; the columns are those of :func:`waits_figure`."""
+    since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
+    final = final_rows(jobs)
+    return _bounded(*(column[final] for column in arrays(jobs, (since, "start_ns", "end_ns"), "jobs")))
 
 
 def _said(wait_ns: Array) -> str:

@@ -1,0 +1,66 @@
+"""Distributions of every combination of a study, as boxes: the AccaSim paper's Figures 10 and 11.
+
+Source: doi:10.1007/s10586-019-02905-5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from traces.base.errors import InputError
+from traces.figures.drawing import canvas
+from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.panels import counted, name_rows, short, title_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["distributions_figure"]
+
+_NUMBERS = tuple(Box.__dataclass_fields__)
+
+
+def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", title: str = "") -> Figure:
+    """Draw a box per combination: quartiles, median and mean, and whiskers at 5 % and 95 %.
+
+    Parameters
+    ----------
+    boxes : DataFrame
+        One row per combination: ``label``, ``batch`` (rows of one batch policy have one colour), ``low``, ``first``,
+        ``median``, ``third``, ``high`` and ``mean``, which are means over the seeds, and ``seeds``, their number.
+    of : {"slowdown", "queue"}
+        Bounded slowdowns of jobs, on a logarithmic axis; or waiting jobs before scheduling passes, on an axis that is linear
+        up to 1.
+    title : str
+        Shown above.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there is no row.
+    """
+    label, batch, seeds, *numbers = arrays(boxes, ("label", "batch", "seeds", *_NUMBERS), "boxes")
+    if not len(label):
+        raise InputError("nothing to draw: there is no combination")
+    batches = list(dict.fromkeys(batch.tolist()))
+    colours = [canvas.PALETTE[batches.index(one) % len(canvas.PALETTE)] for one in batch]
+    with canvas.styled():
+        figure = canvas.new_figure(7.6, 0.3 * len(label) + 1.5)
+        axes = figure.add_subplot()
+        draw_boxes(axes, [Box(*map(float, row)) for row in zip(*numbers, strict=True)], colours)
+        name_rows(axes, [short(str(one), 48) for one in label])
+        if of == "slowdown":
+            axes.set_xscale("log")
+            axes.set_xlim(left=0.85)  # so that a median of 1 is seen
+            axes.set_xlabel("bounded slowdown of jobs (logarithmic)")
+        else:
+            axes.set_xscale("symlog", linthresh=1.0)
+            axes.set_xlim(left=0)
+            axes.set_xlabel("jobs that wait before a scheduling pass (logarithmic from 1 on)")
+        most = int(seeds.max())
+        said = LEGEND if most == 1 else f"{LEGEND}; means over {counted(most, 'seed')}"
+        figure.supxlabel(said, fontsize=7.5, color=canvas.GREY)
+        title_figure(figure, title)
+    return figure
