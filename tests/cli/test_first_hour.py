@@ -55,7 +55,7 @@ def test_the_readme_from_its_first_command_to_its_last(tmp_path: Path, surroundi
     two_levels = [
         line for line in blocks(README, "text")[0].splitlines() if line and line.split()[0] not in _OF_MACHINE
     ]
-    assert len(two_levels) == 5
+    assert len(two_levels) == 3
     assert set(two_levels) <= set(printed_by[0].splitlines())
     run(tmp_path, surroundings, "twolevel", "story", "first", "100")
     (script,) = blocks(README, "python")
