@@ -78,7 +78,9 @@ def pictures(results: pd.DataFrame, costs: pd.DataFrame, kept: Mapping[str, pd.D
         "study-cost.png": cost_figure(costs),
         "study-slowdown-boxes.png": distributions_figure(kept["slowdown-boxes"], of="slowdown"),
         "study-queue-boxes.png": distributions_figure(kept["queue-boxes"], of="queue"),
-        "study-decisions.png": decision_lines_figure(kept["decisions"]),
+        "study-decisions.png": decision_lines_figure(
+            kept["decisions"][kept["decisions"]["label"].str.endswith("first-fit")]
+        ),
         "study-decision-cost.png": decision_cost_figure(kept["decision-cost"]),
     }
 

@@ -18,7 +18,7 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing.queue_sizes import sums_by_class
 from traces.figures.drawing.styles import UPSILON
-from traces.tables import BEGIN, read_columns, read_rows
+from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,6 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
 
     Every table has one or more rows per combination, whose ``label`` says what varies; ``batch`` is its batch policy.
     """
-    import pandas as pd
-
     from traces.statistics.comparisons import finished
 
     word = KEPT_FIGURES[name]
@@ -59,7 +57,7 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
             named = _named(study, of_cell.iloc[0], rows)
             found += [{**named, **row} for row in _rows(name, there)]
         if found:
-            yield str(workload), pd.DataFrame(found)
+            yield str(workload), rows_frame(found)
 
 
 def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:

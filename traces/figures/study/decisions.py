@@ -42,9 +42,9 @@ def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure
     labels = list(dict.fromkeys(label.tolist()))
     if not 1 <= len(labels) <= MOST_LINES:
         raise InputError(f"{len(labels)} combinations to draw in one figure; allowed: 1 to {MOST_LINES}")
-    columns = 4 if max(map(len, labels)) < 24 else 2
+    columns = 3 if max(map(len, labels)) < 24 else 2
     with canvas.styled():
-        figure = canvas.new_figure(7.2, 3.4 + 0.17 * -(-len(labels) // columns))
+        figure = canvas.new_figure(6.2, 3.1 + 0.17 * -(-len(labels) // columns))
         axes = figure.add_subplot()
         for k, one in enumerate(labels):
             rows, look = label == one, style(k)
