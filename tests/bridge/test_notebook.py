@@ -52,7 +52,7 @@ def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
     number = int(result.jobs.job_id[3])
     one, every = result.plot.gantt(jobs=str(number), cores="0-255"), result.plot.gantt()
     assert one._repr_png_() != every._repr_png_()
-    with pytest.raises(InputError, match=r"^jobs='999999': there is no such job"):
+    with pytest.raises(InputError, match=r"^jobs=: '999999': there is no such job"):
         result.plot.gantt(jobs="999999")
     with pytest.raises(InputError, match=r"^jobs=: "):
         result.plot.waits(jobs="x")
