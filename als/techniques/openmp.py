@@ -30,6 +30,9 @@ _LEFT_OPEN = {
     "runtime": "takes the schedule from OMP_SCHEDULE; give the value of that variable",
 }
 
+#: LLVM's further kinds, which only ``OMP_SCHEDULE`` may name.
+_OF_LLVM = {"static_steal": "static-steal", "trapezoidal": "tss"}
+
 _SCHEDULE = re.compile(
     r"(?:(monotonic|nonmonotonic)\s*:\s*)?(static|dynamic|guided|auto|runtime)\s*(?:,(.*))?", re.DOTALL
 )
@@ -58,9 +61,12 @@ def from_openmp(name: str, where: str) -> str:
     >>> from_openmp("gss:min=2", "--als")
     'gss:min=2'
     """
-    match = _SCHEDULE.fullmatch(name.strip().lower())
+    text = name.strip().lower()
+    if text.startswith("schedule(") and text.endswith(")"):
+        text = text.removeprefix("schedule(").removesuffix(")").strip()
+    match = _SCHEDULE.fullmatch(text)
     if match is None:
-        return name
+        return _OF_LLVM.get(text, name)
     modifier, kind, chunk = match[1] or "monotonic", match[2], match[3]
     if kind in _LEFT_OPEN:
         raise InputError(f"{where}: {shown(name)}: OpenMP's {kind} {_LEFT_OPEN[kind]}")

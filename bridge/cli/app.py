@@ -129,7 +129,8 @@ def _run(words: list[str], debug: bool) -> Any:
         return code
     except usage_error as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # a command that has commands, without one
-            say(error.format_message())
+            for line in error.format_message().splitlines():
+                say(line)
             return 2
         return _fault(error.format_message(), 2)
     except typer.Abort:

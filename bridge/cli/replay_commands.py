@@ -218,7 +218,7 @@ def replay_command(
     _say(done, shared, slurm, replayed=recorded)
     print(lined_up(replay_rows(done)))
     if trace is not None and (
-        line := trace.note(scenario.platform.machine(), "twolevel trace convert --detail task has those")
+        line := trace.note(scenario.platform.machine(), "add them with twolevel trace convert --detail task")
     ):
         say(line)
     say(f"results: {target}" if failed is None else f"results: {target}, without a report")

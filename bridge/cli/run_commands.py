@@ -222,7 +222,7 @@ def _say_run(result: Any, platform: str | None, same: list[tuple[str, str]], *, 
         if words:
             say(words)
     if missing := result.notes.missing_dependencies:
-        say(f"jobs that follow one that is not simulated, and so wait for nobody: {missing}")
+        say(f"jobs that name a preceding job that is not simulated, and do not wait for it: {missing}")
     print(lined_up(result.summary() + same))
 
 
@@ -405,7 +405,7 @@ def run_command(
         same = None if checks.other is None else note_same(folder, checks.other)
     _say_run(result, shared.platform, [] if same is None else same.rows(), replayed=replayed)
     if trace and (
-        line := trace.note(result.ledger.machine, "--trace-detail task has those, --trace-cores some of them")
+        line := trace.note(result.ledger.machine, "add --trace-detail task for all cores, --trace-cores for some")
     ):
         say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))

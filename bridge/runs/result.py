@@ -53,7 +53,7 @@ class BatchNotes:
     downtime : Downtime
         When hosts were down, up to the last end.
     missing_dependencies : int
-        Jobs whose preceding job is not simulated, and which wait for nobody.
+        Jobs that name a preceding job that is not simulated; they do not wait for it.
     fair_start_ns : int64 (rows,) or None
         Fair start times (``bls.fair_start``), -1 where there is none; None where they were not asked for.
     planned_ns : int64 (rows,) or None

@@ -41,7 +41,7 @@ def write_part(folder: Path, out: str, formats: str, detail: str, part: Part, sa
     first_core, names = hosts(folder)
     machine = Machine("", tuple(names), first_core)
     ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
-    if line := request.note(machine, "--detail task has those, trace cut --cores some of them"):
+    if line := request.note(machine, "add --detail task for all cores, trace cut --cores for some"):
         say(line)
     last_ns = int(ledger.jobs.end_ns.max(initial=0))
     if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:

@@ -45,7 +45,7 @@ class TraceRequest:
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
             return None
         rows = "jobs and hosts" if "host" in details else "jobs"
-        return f"trace: rows for {rows}, not for {machine.n_cores:,} cores, which few viewers can open; {instead}"
+        return f"trace: shows {rows} only, since few viewers open {machine.n_cores:,} rows of cores; {instead}"
 
     def _detail(self, name: str, machine: Machine) -> str:
         """Return the detail of this format for a trace of this machine."""

@@ -32,7 +32,7 @@ def balance_words(options: Iterable[Options]) -> str:
                 f"which cores compute these, and balances nothing else; {TASKS_PER_CORE.name} 8 gives it a choice"
             )
         return (
-            f"{which}, a job lasts as long as its longest task: no technique can balance tasks of different lengths, and "
-            f"all give the same schedule; {TASKS_PER_CORE.name} 8 gives them a choice"
+            f"{which}, no technique can balance tasks of different lengths: a job lasts at least as long as its longest task; "
+            f"{TASKS_PER_CORE.name} 8 gives techniques a choice"
         )
     return ""

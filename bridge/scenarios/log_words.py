@@ -40,21 +40,23 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
     if with_gpus and not (has_gpus and options and all(one.around.requests is not None for one in options)):
         yield (
-            f"{_jobs(with_gpus)} asked for GPUs, which no run counts unless {REQUESTS.name} says them and hosts have them: "
-            "more may run at once than the machine has GPUs for"
+            f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
+            f"with {REQUESTS.name} and in the platform's hosts"
         )
     if any(one.around.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
-        yield f"{MEMORY.name} swf: the log says of no job how much memory it asks for, so that none is counted"
+        yield f"{MEMORY.name} swf: the log records no memory requests, so memory limits no job"
 
 
 def held_words(jobs: int) -> str:
-    """That some jobs were held after their submit; empty if there are none."""
+    """A line about jobs that were held after their submit; empty if there are none."""
     if not jobs:
         return ""
-    rest = (
-        "it starts from then on, and its wait counts" if jobs == 1 else "they start from then on, and their waits count"
+    was, rest = (
+        ("was", "it starts at that time at the earliest, and its wait counts")
+        if jobs == 1
+        else ("were", "they start at that time at the earliest, and their waits count")
     )
-    return f"{_jobs(jobs)} became eligible after the submit (begin, Eligible): {rest} from there"
+    return f"{_jobs(jobs)} {was} held after the submit (begin, Eligible): {rest} from then"
 
 
 def _jobs(n: int) -> str:

@@ -127,6 +127,9 @@ VECTORS = [
     (10, "monotonic:dynamic,4", "4x2 2"),
     (10, "NonMonotonic : Dynamic , 2", "2x5"),
     (100, "GUIDED,8", "12 11 9 8x8 4"),
+    (10, "schedule(dynamic, 4)", "4x2 2"),
+    (10, "static_steal", "1x10"),
+    (10, "trapezoidal", "1x10"),
 ]
 
 

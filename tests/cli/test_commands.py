@@ -371,3 +371,13 @@ def test_a_bundle_of_options_stands_for_its_fields() -> None:
     assert found["left"].annotation == Annotated[int, "the left one"]
     flat(first="f", left=2, right="s", last=True)
     assert given == [("f", Pair(2, "s"), True)]
+
+
+@pytest.mark.parametrize("words", [(), ("workload",), ("trace",)])
+def test_a_group_of_commands_alone_prints_its_help(words: tuple[str, ...]) -> None:
+    ran = twolevel(*words)
+    assert (ran.code, ran.out) == (2, "")
+    lines = ran.err.splitlines()
+    assert lines[0].startswith(" ".join(["Usage: twolevel", *words]))
+    assert "Commands:" in lines
+    assert len(lines) > 8

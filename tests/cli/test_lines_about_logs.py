@@ -15,9 +15,9 @@ BARE = "4|eve|cpu=4|1700000000|1700000000|1700000000|60|10|COMPLETED\n"
 
 MACHINE = "[[hosts]]\ncount = 2\ncores = 8\nspeed_gflops = 1.0\nresources = { memory_gb = 64, gpu = 4 }\n"
 
-ONE_HELD = "1 job of the log became eligible after the submit (begin, Eligible): it starts from then on"
-ONE_GPU = "1 job of the log asked for GPUs, which no run counts unless --requests says them"
-NO_MEMORY = "--memory swf: the log says of no job how much memory it asks for, so that none is counted"
+ONE_HELD = "1 job of the log was held after the submit (begin, Eligible): it starts at that time at the earliest"
+ONE_GPU = "1 job of the log requested GPUs. They are not simulated"
+NO_MEMORY = "--memory swf: the log records no memory requests, so memory limits no job"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("jobs", "options", "said"),
     [
         (PLAIN + HELD, (), [ONE_HELD]),
-        (PLAIN + HELD + HELD.replace("2|", "5|", 1), (), ["2 jobs of the log became eligible after the submit"]),
+        (PLAIN + HELD + HELD.replace("2|", "5|", 1), (), ["2 jobs of the log were held after the submit"]),
         (PLAIN + GPUS, (), [ONE_GPU]),
         (PLAIN + GPUS, ("--requests", "r.csv"), []),
         (PLAIN + GPUS + HELD, (), [ONE_HELD, ONE_GPU]),

@@ -190,14 +190,14 @@ def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
     (here / "wide.toml").write_text('name = "wide"\n[[hosts]]\ncount = 1001\ncores = 5\nspeed_gflops = 1.0\n')
     words = ("run", "sample", "--select", "first:5", "--als", "gss", "--platform", "wide.toml")
-    rows_for = "trace: rows for jobs, not for 5,005 cores, which few viewers can open; "
+    rows_for = "trace: shows jobs only, since few viewers open 5,005 rows of cores; "
     ran = twolevel(*words, "--tasks", "--out", "r")
-    line = f"{rows_for}--trace-detail task has those, --trace-cores some of them"
+    line = f"{rows_for}add --trace-detail task for all cores, --trace-cores for some"
     assert (ran.code, line in ran.err.splitlines()) == (0, True), ran.err
     ran = twolevel(*words, "--trace-detail", "task", "--out", "all")
     assert (ran.code, "rows" in ran.err) == (0, False), ran.err
     ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
-    line = f"{rows_for}--detail task has those, trace cut --cores some of them"
+    line = f"{rows_for}add --detail task for all cores, trace cut --cores for some"
     assert (ran.code, ran.err.splitlines()) == (0, [line])
     ran = twolevel("trace", "convert", "all", "--format", "csv", "--out", "d")
     assert (ran.code, ran.err) == (0, "")

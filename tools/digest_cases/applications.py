@@ -133,7 +133,7 @@ def _loops() -> Iterator[Case]:
         **{**_LEVEL, "workload": "few"},
         als="fac",
         variation=0.25,
-        exports=["otf2", "perfetto", "chrome", "paje", "csv"],
+        exports=["otf2", "perfetto", "chrome", "paje", "csv", "text"],
     )
 
 
