@@ -72,7 +72,8 @@ def merge(
     ----------
     workloads : sequence of Workload
         One or more. The first keeps its numbers. Another of which any job number is taken is renumbered as a whole, its
-        lowest number following the highest so far. A preceding job that its log does not have is none.
+        lowest number following the highest so far. A preceding job that its log does not have is none; of a list, the
+        first one that the log has comes first.
     align : {"calendar", "start"}
         Whether the logs lie on each other as their ``UnixStartTime`` says, the earliest being time 0, or each begins at
         time 0.
@@ -116,6 +117,7 @@ def merge(
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
     shifts = [int(part["job_id"][0] - workload.job_id[0]) for workload, part in zip(workloads, parts, strict=True)]
+    also_preceding = _also_preceding(workloads, shifts, parts)
     further = [dict(workload.extras) for workload in workloads]
     labels: dict[str, _Labels] = {}
     for name in (
@@ -158,7 +160,7 @@ def merge(
             for workload, shift in zip(workloads, shifts, strict=True)
             for number, name in workload.ids.items()
         },
-        also_preceding=_also_preceding(workloads, shifts),
+        also_preceding=also_preceding,
         rejected=first_rejects(rejected),
         remarks=tuple(_disagreements(workloads)),
         labels={name: known for name, known in labels.items() if known},
@@ -247,12 +249,19 @@ def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
             yield f"the headers do not agree on {name}, so that the merged log does not state it: {every}"
 
 
-def _also_preceding(workloads: Sequence[Workload], shifts: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _also_preceding(
+    workloads: Sequence[Workload], shifts: Sequence[int], parts: Sequence[Mapping[str, Array]]
+) -> dict[int, tuple[int, ...]]:
+    """The further preceding jobs that the logs have, without those that became the first ones."""
     found = {}
-    for workload, shift in zip(workloads, shifts, strict=True):
-        there = set(workload.job_id.tolist()) if workload.also_preceding else set()
+    for workload, shift, part in zip(workloads, shifts, parts, strict=True):
+        if not workload.also_preceding:
+            continue
+        first = dict(zip(part["job_id"].tolist(), part["preceding"].tolist(), strict=True))
         for number, others in workload.also_preceding.items():
-            found[number + shift] = tuple(other + shift for other in others if other in there)
+            there = tuple(other + shift for other in others if other + shift in first)
+            if there := tuple(other for other in there if other != first.get(number + shift)):
+                found[number + shift] = there
     return found
 
 
@@ -286,9 +295,23 @@ def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]
         raise InputError(f"{workload.source}: its job numbers {_NO_ROOM}")
     part["job_id"] = workload.job_id + shift
     if int(workload.preceding.max()) >= 0:
-        there = np.isin(workload.preceding, workload.job_id)
-        part["preceding"] = np.where(there, workload.preceding + np.where(there, shift, 0), -1)
+        preceding = _first_there(workload)
+        there = np.isin(preceding, workload.job_id)
+        part["preceding"] = np.where(there, preceding + np.where(there, shift, 0), -1)
     return part
+
+
+def _first_there(workload: Workload) -> Array:
+    """The preceding jobs; of a list, the first one that the log has."""
+    if not workload.also_preceding:
+        return workload.preceding
+    row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
+    preceding = np.array(workload.preceding)
+    for number, others in workload.also_preceding.items():
+        row = row_of.get(number)
+        if row is not None and preceding[row] >= 0 and int(preceding[row]) not in row_of:
+            preceding[row] = next((other for other in others if other in row_of), -1)
+    return preceding
 
 
 def _shift(numbers: Array, taken: Sequence[Array]) -> int:

@@ -343,6 +343,19 @@ def test_ids_and_lists_of_preceding_jobs_follow_their_jobs() -> None:
     assert made.also_preceding == {3: (2,), 6: (5,)}
 
 
+@pytest.mark.parametrize(
+    ("preceding", "others", "first", "further"),
+    [(1, (9,), 1, {}), (9, (2, 1), 2, {3: (1,)}), (9, (1,), 1, {}), (9, (8,), -1, {}), (9, (8, 1, 7, 2), 1, {3: (2,)})],
+)
+def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
+    preceding: int, others: tuple[int, ...], first: int, further: dict[int, tuple[int, ...]]
+) -> None:
+    one = log({"job_id": 1}, {"job_id": 2}, {"job_id": 3, "preceding": preceding})
+    made = merge([replace(one, also_preceding={3: others})])
+    assert int(made.preceding[2]) == first
+    assert made.also_preceding == further
+
+
 # ---- scale
 
 
