@@ -294,7 +294,10 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     # What is written as SWF, and read again, has the names of partitions; of users only the numbers.
     write_swf(made, tmp_path / "made.swf")
     again = read_workload(tmp_path / "made.swf")
-    with pytest.raises(InputError, match="both have user 1, and do not name it; allowed: --numbers user=same, or"):
+    with pytest.raises(
+        InputError,
+        match=r"^user 1 of .*made.swf has no name; .*made.swf has user 1, too; allowed: --numbers same\|apart$",
+    ):
         merge([again, again], align="start")
     both = merge([again, again], align="start", numbers="user=same,group=same")
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
@@ -305,13 +308,51 @@ def test_names_of_headers_decide_and_others_are_asked_for() -> None:
     two = replace(log({"queue": 1}, {"queue": 3}), header=("; Queue: 1 long", "; Queue: 3 test"))
     assert merge([one, two], align="start").queue.tolist() == [1, 2, 2, 3]
     bare = replace(two, header=())
-    with pytest.raises(InputError, match="both have queue 1, and do not name it; allowed: --numbers queue=same, or"):
+    with pytest.raises(
+        InputError, match=r"^queue 1 of a.swf has no name; a.swf has queue 1, too; allowed: --numbers same\|apart$"
+    ):
         merge([one, bare], align="start")
     assert merge([one, bare], align="start", numbers="same").queue.tolist() == [1, 1, 2, 3]
     assert merge([one, bare], align="start", numbers="queue=apart").queue.tolist() == [1, 3, 2, 5]
     twice = replace(two, header=("; Queue: 1 long", "; Queue: 3 long"))
-    with pytest.raises(InputError, match="both have queue 1"):
+    with pytest.raises(InputError, match=r"^queue 1 of a\.swf has no name of its own; "):
         merge([one, twice], align="start")
+
+
+@pytest.mark.parametrize(
+    ("logs", "numbers", "expected", "names"),
+    [
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "same", [1, 2, 3, 2], {1: "batch", 2: "gpu", 3: "long"}),
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "apart", [1, 2, 3, 4], {1: "batch", 3: "long", 4: "gpu"}),
+        ([("1 2", "1 batch"), ("1 3", "1 long")], None, [1, 2, 4, 3], {1: "batch", 4: "long"}),
+        ([("1 2", "1 batch"), ("3 4", "3 batch")], "same", [1, 2, 1, 4], {1: "batch"}),
+        ([("1 2", "1 batch"), ("2 3", "3 batch")], "apart", [1, 2, 3, 1], {1: "batch"}),
+        ([("1", ""), ("1", "1 long"), ("5", "5 long")], "same", [1, 1, 1], {1: "long"}),
+        ([("5", "5 long"), ("1", ""), ("1", "1 long")], "same", [5, 5, 5], {5: "long"}),
+        ([("1", "1 a"), ("2", "2 b"), ("3", "")], None, [1, 4, 3], {1: "a", 4: "b"}),
+        ([("1", "1 a"), ("9", "9 b")], None, [1, 2], {1: "a", 2: "b"}),
+        ([("1 2", "1 a"), ("1", "1 b"), ("1", "")], "same", "is 'a' in a.swf, 'b' in a.swf; allowed: --numbers queue=", {}),
+        ([("1 2", "1 a, 2 a"), ("1", "1 b")], "same", "queue 1 of a.swf has no name of its own, and is 'a'", {}),
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], None, "queue 2 of a.swf has no name; a.swf has queue 2, too", {}),
+    ],
+)  # fmt: skip
+def test_numbers_with_names_are_merged_by_them_beside_others(
+    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[int, str]
+) -> None:
+    made = [
+        log(
+            *({"queue": int(queue)} for queue in queues.split()),
+            header=tuple(f"; Queue: {name}" for name in named.split(", ") if name),
+        )
+        for queues, named in logs
+    ]
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            merge(made, align="start", numbers=numbers)
+        return
+    merged = merge(made, align="start", numbers=numbers)
+    assert merged.queue[np.argsort(merged.line)].tolist() == expected
+    assert dict(merged.labels["queue"]) == names
 
 
 def test_numbers_that_no_two_logs_share_are_no_question() -> None:
@@ -351,7 +392,7 @@ def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
     preceding: int, others: tuple[int, ...], first: int, further: dict[int, tuple[int, ...]]
 ) -> None:
     one = log({"job_id": 1}, {"job_id": 2}, {"job_id": 3, "preceding": preceding})
-    made = merge([replace(one, also_preceding={3: others})])
+    made = merge([replace(one, also_preceding={3: others})], align="start")
     assert int(made.preceding[2]) == first
     assert made.also_preceding == further
 
