@@ -106,7 +106,7 @@ def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch
     with_qos = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "qos": 3}])
     monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "cut", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 # ---- files
@@ -275,7 +275,7 @@ def test_what_a_run_s_log_says_and_swf_cannot_is_said(
     with_qos = sample.take(np.arange(len(sample)), qos=3)
     monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
