@@ -113,7 +113,7 @@ def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
         ("window:2003-13-01+1d", "'2003-13-01' is no date; allowed: as 2003-01-31"),
         ("window:2003-01-02..2003-01-01", "ends before it begins"),
         ("window:2d..2d", "ends before it begins"),
-        ("window:2d", "selects nothing; allowed: as window:2003-01-01"),
+        ("window:2d", "is not a selection; allowed: as window:2003-01-01"),
         (
             "window:2004-01-01+1d",
             r"no job is submitted in 'window:2004-01-01\+1d'; the jobs of a.swf are submitted from",
@@ -121,7 +121,7 @@ def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
         ("window:1999-01-01+1d", r"from 0 s \(2002-12-30T06:00\) to 4 d 18 h \(2003-01-04T00:00\)"),
         ("window:2003-01-01+soon", "'soon' is not a duration"),
         ("window:9000000000..9100000000", "is too long; allowed: up to 7625w"),
-        ("last:3", "'last:3' selects nothing"),
+        ("last:3", "'last:3' is not a selection"),
         (7, "7 is not a text"),
     ],
 )
