@@ -290,10 +290,10 @@ def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
             if (match := FACT.fullmatch(line)) and match[1] in _OF_ALL:
                 found.setdefault(match[1], match[2].strip())
     for name in _OF_ALL:
-        said = [found.get(name, "nothing") for found in facts]
+        said = [found.get(name, "none") for found in facts]
         if len(set(said)) > 1:
             every = ", ".join(f"{log_name(workload)} {value}" for workload, value in zip(workloads, said, strict=True))
-            yield f"the headers do not agree on {name}, so that the merged log does not state it: {every}"
+            yield f"{name} is left out of the merged log, as the headers differ: {every}"
 
 
 def _also_preceding(
