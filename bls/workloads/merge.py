@@ -195,7 +195,7 @@ def _by_name(
     """
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]
-    named = [_of_one_number(known) for known in labels]
+    named: list[_Labels] = [_of_one_number(known) for known in labels]
     how = rules.get(name, rules.get(""))
     if how is None:
         _refuse_shared(name, used, labels, named, workloads)
