@@ -44,7 +44,7 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
     assert ran.err == "twolevel: JOB: '99': there is no such job; allowed: 1-9\n"
     assert twolevel("story", "nowhere", "1").code == 2
     assert twolevel("story", "r", "abc").err == (
-        "twolevel: JOB: 'abc' is no job; allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0\n"
+        "twolevel: JOB: 'abc' is no job; allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0\n"
     )
     ran = twolevel("story", "r/jobs.parquet", "1")
     assert ran.err == "twolevel: r/jobs.parquet is a file; allowed: the folder that twolevel run has written\n"
@@ -53,6 +53,11 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
         result.story(0)
     assert "scheduling pass" not in result.story(9)
 
+
+NAMES = """JobID|JobName|QOS|NCPUS|Submit|Start|End|ElapsedRaw|State
+7|relax|high|8|1700000000|1700000000|1700003600|3600|COMPLETED
+8||high|8|1700000000|1700003600|1700007200|3600|COMPLETED
+"""
 
 SACCT = """JobID|User|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State
 900_1|ann|8|1700000000|1700000000|1700003600|3600|02:00:00|COMPLETED
@@ -80,6 +85,18 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
     held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
     assert "9000000000001" in held
     assert ",9002," not in held
+
+
+@pytest.mark.parametrize(
+    ("log", "words", "lost"),
+    [(NAMES, (), "names of jobs"), (NAMES, ("--workload", "log.sacct"), "QOS, names of jobs"), (SACCT, (), None)],
+)
+def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str, ...], lost: str | None) -> None:
+    Path("log.sacct").write_text(log, encoding="utf-8")
+    assert twolevel("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    ran = twolevel("workload", "export", "r", *words, "-o", "x.swf")
+    said = [line.partition(": ")[2] for line in ran.err.splitlines() if line.startswith("not written, as SWF")]
+    assert (ran.code, said) == (0, [lost] if lost else [])
 
 
 def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
