@@ -65,7 +65,7 @@ def dependencies(workload: Workload) -> Dependencies:
     Raises
     ------
     InputError
-        If jobs wait for each other in a circle; the message names them.
+        If jobs wait for each other in a circle, or a job for itself; the message names them.
     """
     n = len(workload)
     by_number = np.argsort(workload.job_id)
@@ -117,6 +117,8 @@ def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, 
     circle = _circle_of_lists(len(workload), child, parent) if depends_on is None else _circle(depends_on)
     if not circle:
         return
+    if len(circle) == 1:
+        raise InputError(f"{workload.source}: job {workload.job_id[circle[0]]} names itself as its preceding job")
     names = [str(workload.job_id[row]) for row in (*circle[:_SHOWN], circle[0])]
     if len(circle) > _SHOWN:
         names.insert(_SHOWN, f"… ({len(circle) - _SHOWN} more)")

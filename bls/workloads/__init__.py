@@ -58,7 +58,7 @@ READERS: dict[str, Reader] = {
 ENDINGS = {"json": "batsim"}
 
 #: What is said of a file in a format that no reader reads.
-_READ = f"read are {', '.join(READERS)}; bls.Workload.from_jobs takes jobs of any other (docs/reference/workloads.md)"
+_READ = f"Formats that are read: {', '.join(READERS)}. For others, use bls.Workload.from_jobs"
 
 
 def read_workload(
@@ -105,9 +105,9 @@ def read_workload(
             workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     except InputError as error:
         if name in READERS and (other := other_format(path)) is not None:
-            raise InputError(f"{path}: is {other}, which is not read; {_READ}") from None
+            raise InputError(f"{path}: looks like {other}, a format without a reader. {_READ}") from None
         if str(error).endswith(OTHER_FORMAT):
-            raise InputError(f"{error}: {_READ}") from None
+            raise InputError(f"{error}. {_READ}") from None
         raise
     if not isinstance(workload, Workload):
         raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")

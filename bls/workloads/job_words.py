@@ -36,6 +36,7 @@ _TASKS = re.compile(r"([0-9]{1,18})_\[([0-9]{1,18}(?:-[0-9]{1,18})?(?:,[0-9]{1,1
 _LONGEST_LIST = 120
 
 _ALLOWED = "allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0"
+_ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +71,7 @@ class JobWords:
         InputError
             If a word names no job; the message begins with ``where``.
         """
-        if text in self.named or text.removeprefix("name:") in self.named:
-            words = [text]  # a name may have blanks and commas
-        elif _WORD.sub("", text).strip(", \t\r\n"):
-            raise InputError(f"{where}: {shown(text)} names no job; {self._allowed}")
-        else:
-            words = _WORD.findall(text)
-        parts = [part for word in words for part in self._numbers(word, where)]
-        found = parse_intervals(" ".join(parts), where)
-        if not found:
-            raise InputError(f"{where}: {shown(text)} names no job; {self._allowed}")
-        return found
+        return self._intervals(text, where, _ALLOWED + (", or a name of the log" if self.named else ""))
 
     def one(self, text: str, where: str) -> int:
         """Return the number of the one job that a word names.
@@ -90,17 +81,27 @@ class JobWords:
         InputError
             If the word names no job, or several.
         """
-        found = self.intervals(text, where)
+        allowed = _ALLOWED_OF_ONE + (", or a name of the log" if self.named else "")
+        found = self._intervals(text, where, allowed)
         if len(found) != 1 or found[0][1] - found[0][0] != 1:
-            some = " ".join(str(lo) for lo, _ in found[:5])
-            raise InputError(f"{where}: {shown(text)} is no single job{some and f', as {some} …'}; {self._allowed}")
+            jobs = intervals_text(found[:5]) + (" …" if len(found) > 5 else "")
+            raise InputError(f"{where}: {shown(text)} names several jobs: {jobs}; {allowed}")
         return found[0][0]
 
-    @property
-    def _allowed(self) -> str:
-        return _ALLOWED + (", or a name of the log" if self.named else "")
+    def _intervals(self, text: str, where: str, allowed: str) -> list[tuple[int, int]]:
+        if text in self.named or text.removeprefix("name:") in self.named:
+            words = [text]  # a name may have blanks and commas
+        elif _WORD.sub("", text).strip(", \t\r\n"):
+            raise InputError(f"{where}: {shown(text)} names no job; {allowed}")
+        else:
+            words = _WORD.findall(text)
+        parts = [part for word in words for part in self._numbers(word, where, allowed)]
+        found = parse_intervals(" ".join(parts), where)
+        if not found:
+            raise InputError(f"{where}: {shown(text)} names no job; {allowed}")
+        return found
 
-    def _numbers(self, word: str, where: str) -> list[str]:
+    def _numbers(self, word: str, where: str, allowed: str) -> list[str]:
         kind, colon, rest = word.partition(":")
         if colon and kind == "number":
             return self._there(rest, word, where)
@@ -123,7 +124,7 @@ class JobWords:
         number = job_number(word)
         if number is None:
             near = did_you_mean(word, list(self.named)[:1000]) if self.named else ""
-            raise InputError(f"{where}: {shown(word)} is no job{near}; {self._allowed}")
+            raise InputError(f"{where}: {shown(word)} is no job{near}; {allowed}")
         return self._there(f"{number}", word, where)
 
     def _has(self, word: str) -> bool:

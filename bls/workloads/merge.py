@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -72,14 +73,16 @@ def merge(
     ----------
     workloads : sequence of Workload
         One or more. The first keeps its numbers. Another of which any job number is taken is renumbered as a whole, its
-        lowest number following the highest so far. A preceding job that its log does not have is none.
+        lowest number following the highest so far. A preceding job that its log does not have is none; of a list, the
+        first one that the log has comes first.
     align : {"calendar", "start"}
         Whether the logs lie on each other as their ``UnixStartTime`` says, the earliest being time 0, or each begins at
         time 0.
     numbers : str, optional
         Users, groups, applications, queues, partitions and QOS are merged by their names where the logs have names, and
         keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or by column,
-        as ``user=apart,queue=same``. By default such logs are refused.
+        as ``user=apart,queue=same``. By default such logs are refused. With ``same``, such a number has the name that
+        another log has for it; logs with two names for it are refused.
     where : str
         The option ``align`` was given in, for messages.
 
@@ -116,6 +119,7 @@ def merge(
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
     shifts = [int(part["job_id"][0] - workload.job_id[0]) for workload, part in zip(workloads, parts, strict=True)]
+    also_preceding = _also_preceding(workloads, shifts, parts)
     further = [dict(workload.extras) for workload in workloads]
     labels: dict[str, _Labels] = {}
     for name in (
@@ -158,7 +162,7 @@ def merge(
             for workload, shift in zip(workloads, shifts, strict=True)
             for number, name in workload.ids.items()
         },
-        also_preceding=_also_preceding(workloads, shifts),
+        also_preceding=also_preceding,
         rejected=first_rejects(rejected),
         remarks=tuple(_disagreements(workloads)),
         labels={name: known for name, known in labels.items() if known},
@@ -181,51 +185,96 @@ def _by_name(
 ) -> tuple[list[Array | None], _Labels]:
     """A column of each log, with the same number for the same name, and all names.
 
-    What has no name is left as it is, or moved apart, as the rules say.
+    A number without a name stays, or is moved apart, as the rules say; where it is the same in all logs, it has the name
+    that another log has for it.
 
     Raises
     ------
     InputError
-        If they say nothing, and two logs share numbers.
+        If they say nothing, and two logs share such a number; or it is the same, and two logs have two names for it.
     """
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]
-    made = list(columns)
-    if all(_all_named(numbers, known) for numbers, known in zip(used, labels, strict=True)):
-        numbers = {label: number for number, label in labels[0].items()}  # the first log keeps its numbers
-        free = max(numbers.values(), default=0) + 1
-        for place, (column, known) in enumerate(zip(columns, labels, strict=True)):
-            for label in known.values():
-                free += numbers.setdefault(label, free) == free
-            if column is not None and place:
-                made[place] = _renumbered(column, {number: numbers[label] for number, label in known.items()})
-        return made, {number: label for label, number in numbers.items()}
+    named: list[_Labels] = [_of_one_number(known) for known in labels]
     how = rules.get(name, rules.get(""))
+    if how is None:
+        _refuse_shared(name, used, labels, named, workloads)
+    elif how == SAME:
+        named = [_completed(name, place, used[place], labels, named[place], workloads) for place in range(len(used))]
+    bare = [[n for n in own.tolist() if n not in known] for own, known in zip(used, named, strict=True)]
+    made = list(columns)
+    number_of: dict[str, int] = {}
     found: dict[int, str] = {}
-    taken = np.zeros(0, np.int64)
-    for place, (column, own, known) in enumerate(zip(columns, used, labels, strict=True)):
-        shift = 0
-        if len(shared := np.intersect1d(own, taken)) and how != SAME:
-            if how is None:
-                other = next(k for k in range(place) if np.isin(shared[0], used[k]))
-                raise InputError(
-                    f"{workloads[other].source} and {workloads[place].source} both have {name} {shared[0]}, and do not name "
-                    f"it; allowed: {NUMBERS.name} {name}={SAME}, or {name}={APART}"
-                )
-            shift = int(taken.max()) + 1 - int(own[0])
-            if int(own[-1]) + shift > MAX_NS:
-                raise InputError(f"{workloads[place].source}: its {name} numbers {_NO_ROOM}")
-            assert column is not None
-            made[place] = np.where(column < 0, -1, column + shift)
-        taken = np.union1d(taken, own + shift)
+    taken: set[int] = set()
+    highest = max((numbers[-1] for numbers in bare if numbers), default=0)
+    for place, (column, own, known) in enumerate(zip(columns, used, named, strict=True)):
+        moved = how == APART and not taken.isdisjoint(bare[place])
+        shift = max(taken) + 1 - bare[place][0] if moved else 0
+        new = {number: number + shift for number in bare[place]}
+        highest = max(highest, *new.values(), *(() if place else known), 0)
         for number, label in known.items():
-            found.setdefault(number + shift, label)
+            if label not in number_of:
+                highest += place > 0
+                number_of[label] = highest if place else number  # the first log keeps its numbers
+            new[number] = number_of[label]
+            found[new[number]] = label
+        if highest > MAX_NS:
+            raise InputError(f"{workloads[place].source}: its {name} numbers {_NO_ROOM}")
+        taken.update(new.values())
+        for number, label in labels[place].items():
+            if number in new:
+                found.setdefault(new[number], label)
+        if column is not None and any(new[number] != number for number in own.tolist()):
+            made[place] = _renumbered(column, new)
     return made, found
 
 
-def _all_named(used: Array, known: _Labels) -> bool:
+def _of_one_number(known: _Labels) -> dict[int, str]:
     # Two numbers of one name are two things, of which the name does not say which.
-    return set(used.tolist()) <= known.keys() and len(set(known.values())) == len(known)
+    count = Counter(known.values())
+    return {number: label for number, label in known.items() if count[label] == 1}
+
+
+def _refuse_shared(
+    name: str,
+    used: Sequence[Array],
+    labels: Sequence[_Labels],
+    named: Sequence[_Labels],
+    workloads: Sequence[Workload],
+) -> None:
+    """Refuse two logs that both have a number, and at least one of them no name for it."""
+    have = [{*own.tolist(), *known} for own, known in zip(used, labels, strict=True)]
+    bare = [set(own.tolist()) - known.keys() for own, known in zip(used, named, strict=True)]
+    for later in range(len(used)):
+        for one, other in ((k, j) for j in range(later) for k, j in ((later, j), (j, later))):
+            if shared := bare[one] & have[other]:
+                number = min(shared)
+                own = " of its own" if number in labels[one] else ""
+                raise InputError(
+                    f"{name} {number} of {workloads[one].source} has no name{own}; {workloads[other].source} has {name} "
+                    f"{number}, too; allowed: {NUMBERS.name} {SAME}|{APART}"
+                )
+
+
+def _completed(
+    name: str, place: int, used: Array, labels: Sequence[_Labels], named: _Labels, workloads: Sequence[Workload]
+) -> _Labels:
+    """The names of a log, with those that other logs have for its numbers without names."""
+    completed = dict(named)
+    for number in used.tolist():
+        if number in named:
+            continue
+        said = {known[number]: k for k, known in enumerate(labels) if number in known}
+        if len(said) > 1:
+            both = ", ".join(f"{shown(label)} in {workloads[k].source}" for label, k in said.items())
+            raise InputError(
+                f"{name} {number} of {workloads[place].source} has no name of its own, and is {both}; "
+                f"allowed: {NUMBERS.name} {name}={APART}"
+            )
+        for label in said:
+            if number not in labels[place] and label not in completed.values():
+                completed[number] = label
+    return completed
 
 
 def _renumbered(column: Array, new: Mapping[int, int]) -> Array:
@@ -241,18 +290,25 @@ def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
             if (match := FACT.fullmatch(line)) and match[1] in _OF_ALL:
                 found.setdefault(match[1], match[2].strip())
     for name in _OF_ALL:
-        said = [found.get(name, "nothing") for found in facts]
+        said = [found.get(name, "none") for found in facts]
         if len(set(said)) > 1:
             every = ", ".join(f"{log_name(workload)} {value}" for workload, value in zip(workloads, said, strict=True))
-            yield f"the headers do not agree on {name}, so that the merged log does not state it: {every}"
+            yield f"{name} is left out of the merged log, as the headers differ: {every}"
 
 
-def _also_preceding(workloads: Sequence[Workload], shifts: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _also_preceding(
+    workloads: Sequence[Workload], shifts: Sequence[int], parts: Sequence[Mapping[str, Array]]
+) -> dict[int, tuple[int, ...]]:
+    """The further preceding jobs that the logs have, without those that became the first ones."""
     found = {}
-    for workload, shift in zip(workloads, shifts, strict=True):
-        there = set(workload.job_id.tolist()) if workload.also_preceding else set()
+    for workload, shift, part in zip(workloads, shifts, parts, strict=True):
+        if not workload.also_preceding:
+            continue
+        first = dict(zip(part["job_id"].tolist(), part["preceding"].tolist(), strict=True))
         for number, others in workload.also_preceding.items():
-            found[number + shift] = tuple(other + shift for other in others if other in there)
+            there = tuple(other + shift for other in others if other + shift in first)
+            if there := tuple(other for other in there if other != first.get(number + shift)):
+                found[number + shift] = there
     return found
 
 
@@ -286,9 +342,23 @@ def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]
         raise InputError(f"{workload.source}: its job numbers {_NO_ROOM}")
     part["job_id"] = workload.job_id + shift
     if int(workload.preceding.max()) >= 0:
-        there = np.isin(workload.preceding, workload.job_id)
-        part["preceding"] = np.where(there, workload.preceding + np.where(there, shift, 0), -1)
+        preceding = _first_there(workload)
+        there = np.isin(preceding, workload.job_id)
+        part["preceding"] = np.where(there, preceding + np.where(there, shift, 0), -1)
     return part
+
+
+def _first_there(workload: Workload) -> Array:
+    """The preceding jobs; of a list, the first one that the log has."""
+    if not workload.also_preceding:
+        return workload.preceding
+    row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
+    preceding = np.array(workload.preceding)
+    for number, others in workload.also_preceding.items():
+        row = row_of.get(number)
+        if row is not None and preceding[row] >= 0 and int(preceding[row]) not in row_of:
+            preceding[row] = next((other for other in others if other in row_of), -1)
+    return preceding
 
 
 def _shift(numbers: Array, taken: Sequence[Array]) -> int:

@@ -105,8 +105,8 @@ def replication(
 def shaken(log: Workload, sample: int, within_ns: int) -> Workload:
     """A sample of a log: the log itself if its number is 0, else each job up to some time later.
 
-    Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. A user who cancels a job does
-    so after the same time.
+    Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. A job is cancelled, or
+    may start, after the same time since its submit.
 
     Parameters
     ----------
@@ -124,5 +124,6 @@ def shaken(log: Workload, sample: int, within_ns: int) -> Workload:
         later[log.submit_ns == 0] = 0
     submit_ns = log.submit_ns + later
     cancel_ns = np.where(log.cancel_ns < 0, -1, log.cancel_ns + later)
+    begin_ns = np.where(log.begin_ns < 0, -1, log.begin_ns + later)
     order = np.lexsort((log.line, submit_ns))
-    return log.take(order, submit_ns=submit_ns[order], cancel_ns=cancel_ns[order])
+    return log.take(order, submit_ns=submit_ns[order], cancel_ns=cancel_ns[order], begin_ns=begin_ns[order])

@@ -18,7 +18,7 @@ import numpy as np
 from bls.workloads.calendar import Calendar
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
-from bls.workloads.selection import select
+from bls.workloads.selection import running_and_queued, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, shown
 from traces.base.ranges import real
@@ -60,6 +60,12 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
     where : str
         The option it was given in, for messages.
 
+    Returns
+    -------
+    Workload
+        The jobs that are submitted in the part. ``remarks`` say how many jobs are left out that the log has running or queued
+        at the start of a window.
+
     Raises
     ------
     InputError
@@ -80,11 +86,15 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
         start = f"{start_ns}ns" if start_ns else "0"
         spec = f"window:{start}+{stop_ns - start_ns}ns"
     chosen = select(workload, spec, preset=False, where=where)
+    remarks = workload.remarks
     if chosen.window is not None:
         start_ns = chosen.window.begin_ns
+        running, queued = running_and_queued(workload, start_ns)
+        if running or queued:
+            remarks += (f"window: written without the {running} running and {queued} queued jobs of the log",)
     note = f"{'all jobs' if text == 'all' else f'the jobs {text}'} of {log_name(workload)}"
     header = moved_header(workload.header, len(chosen), start_ns, note)
-    return chosen.take(np.arange(len(chosen)), header=header, window=None)
+    return chosen.take(np.arange(len(chosen)), header=header, window=None, remarks=remarks)
 
 
 def filter_jobs(
@@ -222,7 +232,7 @@ def _window(workload: Workload, text: str, where: str) -> tuple[int, int]:
         return start_ns, min(end_ns, MAX_NS)
     start, plus, length = text.rpartition("+")
     if not plus:
-        raise InputError(f"{where}: {shown('window:' + text)} selects nothing; allowed: {_FORMS}")
+        raise InputError(f"{where}: {shown('window:' + text)} is not a selection; allowed: {_FORMS}")
     start_ns = _instant_ns(workload, start, where)
     return start_ns, min(start_ns + parse_duration_ns(length, where), MAX_NS)
 

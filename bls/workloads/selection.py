@@ -19,7 +19,7 @@ from traces.base.errors import InputError, shown
 from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 
-__all__ = ["WINDOWS", "busiest_window", "check_preset", "fit", "heaviest_window", "select"]
+__all__ = ["WINDOWS", "busiest_window", "check_preset", "fit", "heaviest_window", "running_and_queued", "select"]
 
 _FORMS = (
     "all, first:N, busiest:LENGTH, heaviest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h, heaviest:7d or "
@@ -141,7 +141,7 @@ def select(
         start, _, length = value.partition("+")
         start_ns, length_ns = parse_instant_ns(start, where), parse_duration_ns(length, where)
     else:
-        raise InputError(f"{where}: {shown(spec)} selects nothing; allowed: {_FORMS}")
+        raise InputError(f"{where}: {shown(spec)} is not a selection; allowed: {_FORMS}")
     # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
     stop_ns = min(start_ns + length_ns, 2**63 - 1)
     first, stop = np.searchsorted(workload.submit_ns, [start_ns, stop_ns]).tolist()
@@ -217,6 +217,12 @@ def check_preset(workload: Workload, n_cores: int) -> None:
             f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
             f"the platform has {n_cores}; allowed: --no-preset, which starts with an empty machine"
         )
+
+
+def running_and_queued(workload: Workload, start_ns: int) -> tuple[int, int]:
+    """How many of the jobs submitted before an instant run then, and how many are queued, as the log records."""
+    running, queued = _there(workload, start_ns).sum(axis=1).tolist()
+    return running, queued
 
 
 def _there(workload: Workload, start_ns: int) -> Array:

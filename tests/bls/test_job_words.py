@@ -54,8 +54,13 @@ def test_names_of_a_log(text: str, number: int) -> None:
         ("5", "JOB: '5': there is no such job; allowed: 3-4 7"),
         ("900_2", "JOB: '900_2': there is no such job; allowed: 3-4 7"),
         ("7-9", "JOB: '7-9' goes beyond the last job, 7"),
-        ("a!4", "JOB: 'a!4' is no job (did you mean a!3?); allowed: a number or a range"),
-        ("3-4", "JOB: '3-4' is no single job"),
+        ("a!4", "JOB: 'a!4' is no job (did you mean a!3?); allowed: one number, as 3, one of Slurm's names, as 900_2"),
+        (
+            "3-4",
+            "JOB: '3-4' names several jobs: 3-4; allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0, or a",
+        ),
+        ("3 7", "JOB: '3 7' names several jobs: 3 7; allowed"),
+        ("", "JOB: '' names no job; allowed: one number"),
     ],
 )
 def test_names_that_do_not_decide(text: str, message: str) -> None:
@@ -66,5 +71,5 @@ def test_names_that_do_not_decide(text: str, message: str) -> None:
 def test_a_name_of_several_jobs() -> None:
     words = JobWords.of(np.array([1, 2, 5]), ["relax", "other", "relax"])
     assert words.intervals("relax", "--jobs") == [(1, 2), (5, 6)]
-    with pytest.raises(InputError, match="is no single job, as 1 5"):
+    with pytest.raises(InputError, match="'relax' names several jobs: 1 5; allowed: one number"):
         words.one("relax", "JOB")

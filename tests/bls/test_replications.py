@@ -148,6 +148,15 @@ def test_shaken_submits() -> None:
         shaken(made, 1, 0)
 
 
+@pytest.mark.parametrize("column", ["cancel_ns", "begin_ns"])
+def test_instants_of_a_job_move_with_its_shaken_submit(column: str) -> None:
+    made = log(*((10 * k, 0, 5) for k in range(20)))
+    instants = np.where(np.arange(20) % 2, made.submit_ns + 7 * NS, -1)
+    one = shaken(made.take(np.arange(20), **{column: instants}), 1, 60 * NS)
+    expected = np.where(one.job_id % 2 == 0, one.submit_ns + 7 * NS, -1)
+    assert getattr(one, column).tolist() == expected.tolist()
+
+
 WEEKS = log(*((s, s % 3, 1 + s * 7 % 11) for s in range(0, 200, 2)))
 
 

@@ -113,7 +113,7 @@ def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
         ("window:2003-13-01+1d", "'2003-13-01' is no date; allowed: as 2003-01-31"),
         ("window:2003-01-02..2003-01-01", "ends before it begins"),
         ("window:2d..2d", "ends before it begins"),
-        ("window:2d", "selects nothing; allowed: as window:2003-01-01"),
+        ("window:2d", "is not a selection; allowed: as window:2003-01-01"),
         (
             "window:2004-01-01+1d",
             r"no job is submitted in 'window:2004-01-01\+1d'; the jobs of a.swf are submitted from",
@@ -121,7 +121,7 @@ def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
         ("window:1999-01-01+1d", r"from 0 s \(2002-12-30T06:00\) to 4 d 18 h \(2003-01-04T00:00\)"),
         ("window:2003-01-01+soon", "'soon' is not a duration"),
         ("window:9000000000..9100000000", "is too long; allowed: up to 7625w"),
-        ("last:3", "'last:3' selects nothing"),
+        ("last:3", "'last:3' is not a selection"),
         (7, "7 is not a text"),
     ],
 )
@@ -294,7 +294,10 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     # What is written as SWF, and read again, has the names of partitions; of users only the numbers.
     write_swf(made, tmp_path / "made.swf")
     again = read_workload(tmp_path / "made.swf")
-    with pytest.raises(InputError, match="both have user 1, and do not name it; allowed: --numbers user=same, or"):
+    with pytest.raises(
+        InputError,
+        match=r"^user 1 of .*made.swf has no name; .*made.swf has user 1, too; allowed: --numbers same\|apart$",
+    ):
         merge([again, again], align="start")
     both = merge([again, again], align="start", numbers="user=same,group=same")
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
@@ -305,13 +308,51 @@ def test_names_of_headers_decide_and_others_are_asked_for() -> None:
     two = replace(log({"queue": 1}, {"queue": 3}), header=("; Queue: 1 long", "; Queue: 3 test"))
     assert merge([one, two], align="start").queue.tolist() == [1, 2, 2, 3]
     bare = replace(two, header=())
-    with pytest.raises(InputError, match="both have queue 1, and do not name it; allowed: --numbers queue=same, or"):
+    with pytest.raises(
+        InputError, match=r"^queue 1 of a.swf has no name; a.swf has queue 1, too; allowed: --numbers same\|apart$"
+    ):
         merge([one, bare], align="start")
     assert merge([one, bare], align="start", numbers="same").queue.tolist() == [1, 1, 2, 3]
     assert merge([one, bare], align="start", numbers="queue=apart").queue.tolist() == [1, 3, 2, 5]
     twice = replace(two, header=("; Queue: 1 long", "; Queue: 3 long"))
-    with pytest.raises(InputError, match="both have queue 1"):
+    with pytest.raises(InputError, match=r"^queue 1 of a\.swf has no name of its own; "):
         merge([one, twice], align="start")
+
+
+@pytest.mark.parametrize(
+    ("logs", "numbers", "expected", "names"),
+    [
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "same", [1, 2, 3, 2], {1: "batch", 2: "gpu", 3: "long"}),
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], "apart", [1, 2, 3, 4], {1: "batch", 3: "long", 4: "gpu"}),
+        ([("1 2", "1 batch"), ("1 3", "1 long")], None, [1, 2, 4, 3], {1: "batch", 4: "long"}),
+        ([("1 2", "1 batch"), ("3 4", "3 batch")], "same", [1, 2, 1, 4], {1: "batch"}),
+        ([("1 2", "1 batch"), ("2 3", "3 batch")], "apart", [1, 2, 3, 1], {1: "batch"}),
+        ([("1", ""), ("1", "1 long"), ("5", "5 long")], "same", [1, 1, 1], {1: "long"}),
+        ([("5", "5 long"), ("1", ""), ("1", "1 long")], "same", [5, 5, 5], {5: "long"}),
+        ([("1", "1 a"), ("2", "2 b"), ("3", "")], None, [1, 4, 3], {1: "a", 4: "b"}),
+        ([("1", "1 a"), ("9", "9 b")], None, [1, 2], {1: "a", 2: "b"}),
+        ([("1 2", "1 a"), ("1", "1 b"), ("1", "")], "same", "is 'a' in a.swf, 'b' in a.swf; allowed: --numbers queue=", {}),
+        ([("1 2", "1 a, 2 a"), ("1", "1 b")], "same", "queue 1 of a.swf has no name of its own, and is 'a'", {}),
+        ([("1 2", "1 batch"), ("1 2", "1 long, 2 gpu")], None, "queue 2 of a.swf has no name; a.swf has queue 2, too", {}),
+    ],
+)  # fmt: skip
+def test_numbers_with_names_are_merged_by_them_beside_others(
+    logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[int, str]
+) -> None:
+    made = [
+        log(
+            *({"queue": int(queue)} for queue in queues.split()),
+            header=tuple(f"; Queue: {name}" for name in named.split(", ") if name),
+        )
+        for queues, named in logs
+    ]
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            merge(made, align="start", numbers=numbers)
+        return
+    merged = merge(made, align="start", numbers=numbers)
+    assert merged.queue[np.argsort(merged.line)].tolist() == expected
+    assert dict(merged.labels["queue"]) == names
 
 
 def test_numbers_that_no_two_logs_share_are_no_question() -> None:
@@ -328,11 +369,10 @@ def test_what_is_said_of_numbers_and_cannot_be(text: str) -> None:
 def test_headers_that_do_not_agree_get_a_remark() -> None:
     one, two = submits_of(0, header=("; MaxProcs: 8", "; TimeZone: 0")), submits_of(0, header=("; MaxProcs: 16",))
     made = merge([one, two], align="start", numbers="same")
-    assert [remark.partition(",")[0] for remark in made.remarks] == [
-        "the headers do not agree on MaxProcs",
-        "the headers do not agree on TimeZone",
-    ]
-    assert "a.swf 8, a.swf 16" in made.remarks[0]
+    assert made.remarks == (
+        "MaxProcs is left out of the merged log, as the headers differ: a.swf 8, a.swf 16",
+        "TimeZone is left out of the merged log, as the headers differ: a.swf 0, a.swf none",
+    )
 
 
 def test_ids_and_lists_of_preceding_jobs_follow_their_jobs() -> None:
@@ -341,6 +381,19 @@ def test_ids_and_lists_of_preceding_jobs_follow_their_jobs() -> None:
     made = merge([one, two], align="start")
     assert made.ids == {4: "a", 5: "b", 6: "c"}
     assert made.also_preceding == {3: (2,), 6: (5,)}
+
+
+@pytest.mark.parametrize(
+    ("preceding", "others", "first", "further"),
+    [(1, (9,), 1, {}), (9, (2, 1), 2, {3: (1,)}), (9, (1,), 1, {}), (9, (8,), -1, {}), (9, (8, 1, 7, 2), 1, {3: (2,)})],
+)
+def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
+    preceding: int, others: tuple[int, ...], first: int, further: dict[int, tuple[int, ...]]
+) -> None:
+    one = log({"job_id": 1}, {"job_id": 2}, {"job_id": 3, "preceding": preceding})
+    made = merge([replace(one, also_preceding={3: others})], align="start")
+    assert int(made.preceding[2]) == first
+    assert made.also_preceding == further
 
 
 # ---- scale

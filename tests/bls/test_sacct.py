@@ -126,6 +126,33 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) 
     assert found.submit_ns.tolist() == [10 * NS]
 
 
+@pytest.mark.parametrize(
+    ("header", "line", "place"),
+    [
+        ("AllocCPUS|ElapsedRaw|Timelimit|State", "0|10|5|COMPLETED", "AllocCPUS, '0'"),
+        ("alloccpus|NCPUS|ElapsedRaw|State", "|many|10|COMPLETED", "NCPUS, 'many'"),
+        ("AllocTRES|ElapsedRaw|State", "|10|COMPLETED", "AllocTRES is missing"),
+        ("ReqTRES|Elapsed|State", "|00:00:10|COMPLETED", "ReqTRES is missing"),
+        ("NCPUS|ELAPSEDRAW|State", "4|0|COMPLETED", "ELAPSEDRAW, '0'"),
+        ("NCPUS|Elapsed|State", "4|long|COMPLETED", "Elapsed, 'long'"),
+        ("NCPUS|Start|End|State", "4|60|60|COMPLETED", "End, '60'"),
+        ("NCPUS|Elapsed|Timelimit|State", "4|00:00:10|five|COMPLETED", "Timelimit, 'five'"),
+        ("NCPUS|Elapsed|State", "4|00:00:10|RUNNING", "State, 'RUNNING'"),
+    ],
+)
+def test_a_reject_names_the_column_of_the_dump(read: Read, header: str, line: str, place: str) -> None:
+    others = {"NCPUS": "4", "AllocTRES": "cpu=4", "ReqTRES": "cpu=4", "Elapsed": "00:00:10", "Start": "60", "End": "70"}
+    others |= {"AllocCPUS": "4", "alloccpus": "4", "ElapsedRaw": "10", "ELAPSEDRAW": "10"}
+    good = "|".join(others.get(name, "") for name in header.split("|"))
+    found = read(f"JobID|Submit|{header}", f"1|50|{line}", f"2|50|{good}")
+    assert [one.place for one in found.rejected] == [f"line 2: {place}"]
+
+
+def test_a_reject_of_waiting_tasks_names_the_column_of_their_job(read: Read) -> None:
+    found = read("JobID|NCPUS|Submit|Elapsed", "1|4|50|00:00:10", "2_[4-9]|4|50|00:00:00")
+    assert [one.place for one in found.rejected] == ["line 3: JobID, '2_[4-9]'"]
+
+
 def test_jobs_cancelled_before_their_start(read: Read) -> None:
     lines = (
         HEADER,

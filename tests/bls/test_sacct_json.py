@@ -167,6 +167,23 @@ def test_what_a_job_may_lack(tmp_path: Path, more: dict[str, Any], reason: str |
     assert found.job_id.tolist() == ([8] if reason else [7, 8])
 
 
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"job_id": "x"}, "job_id, 'x'"),
+        ({"time": None}, "time/submission is missing"),
+        ({"time": {"submission": 100, "elapsed": 0}}, "time/elapsed, '0'"),
+        ({"time": {"submission": 100, "elapsed": 60, "limit": "x"}}, "time/limit, 'x'"),
+        ({"required": {"CPUs": "many"}}, "required/CPUs, 'many'"),
+        ({"required": {}, "tres": {"allocated": [{"type": "cpu", "count": 0}]}}, "tres/allocated, 'cpu=0'"),
+        ({"state": {"current": ["RUNNING"]}}, "state/current, 'RUNNING'"),
+    ],
+)
+def test_a_reject_names_the_key_of_the_dump(tmp_path: Path, more: dict[str, Any], place: str) -> None:
+    found = read(tmp_path, json.dumps({"jobs": [job(**more), job(job_id=8)]}))
+    assert [one.place for one in found.rejected] == [f"line 1: {place}"]
+
+
 def test_only_the_name_of_a_job_may_have_line_breaks(tmp_path: Path) -> None:
     found = read(tmp_path, json.dumps({"jobs": [job(name="two\nlines", partition="a\nb", qos="c\td")]}))
     assert found.names == {1: "two\nlines"}

@@ -143,6 +143,12 @@ def test_fit_clamps_wide_jobs_and_counts_them() -> None:
     np.testing.assert_array_equal(found.run_ns, [10 * NS] * 3)
 
 
+@pytest.mark.parametrize("spec", ["first:0", "first:1_0", "heaviest", "heaviest:", "heavy:1h", "last:3"])
+def test_what_is_no_selection(spec: str) -> None:
+    with pytest.raises(InputError, match=f"^--select: '{spec}' is not a selection; allowed: all, first:N, "):
+        select(workload(1, 2), spec)
+
+
 def test_fit_refuses_a_platform_that_no_job_fits() -> None:
     with pytest.raises(InputError, match="none of 2 jobs fits a platform of 2 cores; the narrowest asks for 3"):
         fit(workload(1, 2, cores=(4, 3)), 2)

@@ -268,11 +268,28 @@ def test_a_run_of_another_log_is_refused(changes: dict[str, list[int]], message:
         result_as_workload(jobs, LOG)
 
 
+@pytest.mark.parametrize("further", [{}, {"field19": np.array([7, 8, 9])}])
+def test_lists_of_preceding_jobs_are_written(further: dict[str, np.ndarray]) -> None:
+    log = Workload.from_jobs([(1, 0, 1, 1, 1), (2, 0, 1, 1, 1), (33, 0, 1, 1, 1)], "a")
+    lists = {2: (9, 33), 33: (1,), 5: (4,), 1: (7,)}
+    log = replace(
+        log, preceding=np.array([-1, 1, 2]), think_ns=np.array([0, 5 * S, 0]), also_preceding=lists, extras=further
+    )
+    again = parse_swf(written(log), "x")
+    assert again.preceding.tolist() == [-1, 1, 2]
+    assert again.also_preceding == {2: (9, 33), 33: (1,)}
+    assert again.think_ns.tolist() == [0, 5 * S, 0]
+    assert {name: column.tolist() for name, column in again.extras.items()} == {
+        k: c.tolist() for k, c in further.items()
+    }
+    assert unwritten(log) == ()
+
+
 def test_every_column_is_written_or_said_to_be_lost() -> None:
     # A new column of workloads must be dealt with here, too.
     said = {*FIELDS, "begin_ns", "cores", "qos", "preset", "cancel_ns", "names", "ids", "also_preceding", "line"}
     not_columns = {"header", "rejects", "reordered", "clamped", "source", "n_lines", "extras", "waiting"}
-    not_columns |= {"labels", "rejected", "remarks"}
+    not_columns |= {"labels", "rejected", "remarks", "uncounted", "window"}
     assert {entry.name for entry in fields(Workload)} <= said | not_columns
 
 

@@ -300,7 +300,7 @@ def test_a_file_of_options_that_is_wrong(here: Path, text: str, said: str) -> No
         ("als-timeout = 0", (), "my.toml: als-timeout: 0"),
         # What the command line says is not the file's; nor is what only holds the letters of a value.
         ('bls = "sjf"', ("--bls", "sfj"), "--bls: unknown batch policy 'sfj'; known: sjf, "),
-        ('als = "ss"', ("--select", "first:0"), "--select: 'first:0' selects nothing"),
+        ('als = "ss"', ("--select", "first:0"), "--select: 'first:0' is not a selection"),
     ],
 )
 def test_a_value_of_a_file_of_options_that_cannot_be(here: Path, text: str, words: tuple[str, ...], said: str) -> None:

@@ -44,7 +44,7 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
     assert ran.err == "twolevel: JOB: '99': there is no such job; allowed: 1-9\n"
     assert twolevel("story", "nowhere", "1").code == 2
     assert twolevel("story", "r", "abc").err == (
-        "twolevel: JOB: 'abc' is no job; allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0\n"
+        "twolevel: JOB: 'abc' is no job; allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0\n"
     )
     ran = twolevel("story", "r/jobs.parquet", "1")
     assert ran.err == "twolevel: r/jobs.parquet is a file; allowed: the folder that twolevel run has written\n"
@@ -53,6 +53,11 @@ def test_a_job_that_is_not_there_and_results_that_are_none(here: Path) -> None:
         result.story(0)
     assert "scheduling pass" not in result.story(9)
 
+
+NAMES = """JobID|JobName|QOS|NCPUS|Submit|Start|End|ElapsedRaw|State
+7|relax|high|8|1700000000|1700000000|1700003600|3600|COMPLETED
+8||high|8|1700000000|1700003600|1700007200|3600|COMPLETED
+"""
 
 SACCT = """JobID|User|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State
 900_1|ann|8|1700000000|1700000000|1700003600|3600|02:00:00|COMPLETED
@@ -82,6 +87,18 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
     assert ",9002," not in held
 
 
+@pytest.mark.parametrize(
+    ("log", "words", "lost"),
+    [(NAMES, (), "names of jobs"), (NAMES, ("--workload", "log.sacct"), "QOS, names of jobs"), (SACCT, (), None)],
+)
+def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str, ...], lost: str | None) -> None:
+    Path("log.sacct").write_text(log, encoding="utf-8")
+    assert twolevel("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r").code == 0
+    ran = twolevel("workload", "export", "r", *words, "-o", "x.swf")
+    said = [line.partition(": ")[2] for line in ran.err.splitlines() if line.startswith("not written, as SWF")]
+    assert (ran.code, said) == (0, [lost] if lost else [])
+
+
 def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
     assert twolevel("run", "w.json", "--als", "recorded", "--no-trace", "--out", "r").code == 0
@@ -92,6 +109,7 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     assert twolevel("workload", "export", "r", "--format", "batsim", "-o", "jobs.csv").code == 0
     rows = [line.split(",")[:2] for line in Path("jobs.csv").read_text(encoding="utf-8").splitlines()[1:]]
     assert rows == [["7", "a"], ["7", "b"]]
-    ran = twolevel("workload", "export", "r", "--workload", "w.json", "-o", "x.swf")
-    assert (ran.code, ran.out) == (0, "x.swf\n"), ran.err
-    assert "not written, as SWF has no field for it: ids" in ran.err
+    for words in (("--workload", "w.json"), ()):
+        ran = twolevel("workload", "export", "r", *words, "-o", "x.swf", "--force")
+        assert (ran.code, ran.out) == (0, "x.swf\n"), ran.err
+        assert "ids of jobs" in ran.err.partition("not written, as SWF has no field for it: ")[2], words

@@ -102,11 +102,30 @@ def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     assert read_workload("b.swf", cancelled=True).run_unknown.tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("select", "left_out"),
+    [
+        ("window:50s+1h", "1 running and 2 queued"),
+        ("busiest:21s", "1 running and 2 queued"),
+        ("window:65s..90s", "1 running and 4 queued"),
+        ("window:0+1h", None),
+        ("first:2", None),
+    ],
+)
+def test_a_cut_says_which_jobs_are_left_out(here: Path, select: str, left_out: str | None) -> None:
+    jobs = ((0, 0, 60), (1, 59, 60), (2, 118, 9), (50, 100, 1), (51, 100, 1), (52, 100, 1), (70, 100, 1))
+    lines = (f"{n} {at} {wait} {run} 1 -1 -1 1 60 -1 1{' -1' * 7}\n" for n, (at, wait, run) in enumerate(jobs, 1))
+    (here / "log.swf").write_text("".join(lines))
+    ran = twolevel("workload", "cut", "log.swf", "--select", select, "-o", "a.swf")
+    words = f"window: written without the {left_out} jobs of the log"
+    assert ran.err.splitlines()[1:] == ([words] if left_out else [])
+
+
 def test_what_swf_cannot_say_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_qos = Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "qos": 3}])
     monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "cut", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 # ---- files
@@ -275,7 +294,7 @@ def test_what_a_run_s_log_says_and_swf_cannot_is_said(
     with_qos = sample.take(np.arange(len(sample)), qos=3)
     monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
     ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: qos"]
+    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:

@@ -19,11 +19,11 @@ _A_JOB = re.compile(r"[0-9]+(?:[_+.][^|]*)?\|(?:[^|]*\|){3}")
 
 #: Formats of others that no reader has, by their first line that is neither blank nor a comment.
 _OTHERS = {
-    "the accounting file of LSF (lsb.acct)": re.compile(r'"JOB_[A-Z]+"\s+"[0-9.]+"\s'),
+    "an accounting file of LSF (lsb.acct)": re.compile(r'"JOB_[A-Z]+"\s+"[0-9.]+"\s'),
     "an accounting log of PBS or Torque": re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8};[A-Za-z];"),
-    "the accounting file of Grid Engine": re.compile(r"(?:[^:]*:){40,}"),
+    "an accounting file of Grid Engine": re.compile(r"(?:[^:]*:){40,}"),
     "a history of HTCondor": re.compile(r"\*\*\* |[A-Z][A-Za-z]+ = \S"),
-    "a trace of Helios, or one like it": re.compile(r"job_id,(?:.*,)?gpu_num(?:,|$)"),
+    "a trace of Helios": re.compile(r"job_id,(?:.*,)?gpu_num(?:,|$)"),
     "a trace of Philly": re.compile(r'\[?\s*\{\s*"(?:status|vc|jobid)"\s*:|\[$'),
     "a table of Slurm's database": re.compile(r'(?:.*[,|;\t])?"?id_job"?(?:[,|;\t]|$)'),
     "a Parquet file": re.compile(r"PAR1"),

@@ -62,6 +62,7 @@ Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from bls.workloads.readers.job_rows import JobRows, Names, number, seconds_ns, whole
 from bls.workloads.readers.sacct_dump import Dump
@@ -119,6 +120,7 @@ class _Reader:
     def __init__(self, source: str, dump: Dump, cancelled: bool) -> None:
         self._cancelled = cancelled
         self._rows = JobRows(source, dump.further)
+        self._columns = dump.names
         self._earliest = MAX_NS
         self._names = {name: Names() for name in _NAMED}
         self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
@@ -126,7 +128,7 @@ class _Reader:
 
     def read(self, line: int, words: list[dict[str, str]]) -> None:
         reason = self._read(line, words)
-        self._rows.count(reason, line, *_decides(reason, words))
+        self._rows.count(reason, line, *_decides(reason, words, self._columns))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
         """Add the line's job, or say why there is none."""
@@ -199,23 +201,29 @@ class _Reader:
         return self._rows.workload(start_s * NS_PER_S, self._names["application"])
 
 
-def _decides(reason: str, words: list[dict[str, str]]) -> tuple[str, str]:
-    """What a job's word is used for that decides why its line is no job, and that word; nothing for other lines."""
+def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str]) -> tuple[str, str]:
+    """The dump's column that decides why a line is no job, and its word; nothing for other lines."""
     if len(words) != 1 or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
         return "", ""
     word = words[0]
     start, end = time_ns(word["start"]), time_ns(word["end"])
-    run = "elapsed_raw" if word["elapsed_raw"] else "elapsed"
-    cores = next((name for name in ("alloc_cores", "n_cores", "req_cores") if word[name]), "alloc_tres")
+
+    def given(*uses: str) -> str:
+        """The first of some uses that the line has a word for, or else that the dump has a column for."""
+        return next((use for use in uses if word[use]), next((use for use in uses if use in columns), uses[0]))
+
+    run, limit = given("elapsed_raw", "elapsed", "end"), given("limit_raw", "limit")
+    cores = given("alloc_cores", "n_cores", "req_cores", "alloc_tres", "req_tres")
     wrong = {
         "job_id": job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
         "submit": time_ns(word["submit"]) is None,
-        "limit": limit_ns(word["limit_raw"], word["limit"]) is None,
+        limit: limit_ns(word["limit_raw"], word["limit"]) is None,
         run: _run_ns(word, start, end) is None,
     }
-    others = {NOT_ENDED: "state", NO_RUN_TIME: run, NO_PROCESSORS: cores}
-    name = others.get(reason) or next((name for name, is_wrong in wrong.items() if is_wrong), cores)
-    return name, word[name]
+    no_run = "job_id" if is_waiting_tasks(word["job_id"]) else run
+    others = {NOT_ENDED: "state", NO_RUN_TIME: no_run, NO_PROCESSORS: cores}
+    use = others.get(reason) or next((use for use, is_wrong in wrong.items() if is_wrong), cores)
+    return columns[use], word[use]
 
 
 def _is_sound(word: dict[str, str]) -> bool:

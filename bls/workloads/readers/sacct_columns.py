@@ -84,6 +84,8 @@ class Columns:
         The columns of free text that the dump has.
     ends_free : bool
         Whether a line ends in one of them.
+    names : dict of str to str
+        The dump's own name of the column of each use, where it has one.
 
     Raises
     ------
@@ -113,6 +115,7 @@ class Columns:
             use: next((names.index(column.lower()) for column in columns if column.lower() in names), -1)
             for use, columns in USES.items()
         }
+        self.names = {use: named[place] for use, place in self._places.items() if place >= 0}
         for kind, uses in _NEEDED.items():
             if all(self._places[use] < 0 for use in uses) or (kind == "the run time" and not self._has_run_time()):
                 columns = [column for use in uses for column in USES[use]]

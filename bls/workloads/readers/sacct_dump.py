@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bls.workloads.readers.job_rows import text_lines
 from bls.workloads.readers.line_blocks import Readable
 from bls.workloads.readers.sacct_columns import USES, Columns, further_columns
-from bls.workloads.readers.sacct_json import json_jobs
+from bls.workloads.readers.sacct_json import KEYS, json_jobs
 from bls.workloads.readers.sacct_values import is_step, is_waiting_tasks, job_number, time_ns
 
 __all__ = ["Dump"]
@@ -40,6 +40,8 @@ class Dump:
         The columns of ``Workload.extras`` that can be read.
     free : tuple of str
         The columns of free text.
+    names : mapping of str to str
+        The column of each use as the dump names it, where it has one.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class Dump:
     def __init__(self, file: Readable, source: str) -> None:
         self.comments: list[str] = []
         self.free: tuple[str, ...] = ()
+        self.names: Mapping[str, str] = KEYS
         self._jobs: Iterator[Job]
         ahead = _Ahead(file)
         if ahead.begins_with(b"{"):
@@ -59,7 +62,7 @@ class Dump:
         lines = text_lines(ahead, source)
         line, header = next(((line, text) for line, text in lines if not self._is_comment(text)), (1, ""))
         self._columns = Columns(header, f"{source}: line {line}")
-        self.further, self.free = self._columns.further, self._columns.free
+        self.further, self.free, self.names = self._columns.further, self._columns.free, self._columns.names
         self._jobs = self._of_lines(lines)
 
     def __iter__(self) -> Iterator[Job]:

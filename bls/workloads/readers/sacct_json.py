@@ -16,7 +16,20 @@ from bls.workloads.readers.line_blocks import BLOCK_BYTES, LINE_BYTES, Readable
 from bls.workloads.readers.sacct_columns import USES
 from traces.base.errors import InputError, shown
 
-__all__ = ["json_jobs"]
+__all__ = ["KEYS", "json_jobs"]
+
+#: The keys of what decides whether a job is rejected, by its use.
+KEYS = {
+    "job_id": "job_id",
+    "submit": "time/submission",
+    "end": "time/end",
+    "elapsed_raw": "time/elapsed",
+    "req_cores": "required/CPUs",
+    "alloc_tres": "tres/allocated",
+    "req_tres": "tres/requested",
+    "limit_raw": "time/limit",
+    "state": "state/current",
+}
 
 _JOBS = "jobs"
 _ENDLESS = "UNLIMITED"

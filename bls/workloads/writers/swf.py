@@ -37,6 +37,7 @@ __all__ = ["result_as_workload", "unwritten", "write_swf"]
 MAX_EXTRAS = 3
 
 _FIRST_EXTRA = 19
+_PRECEDING = 17
 _BY_NUMBER = re.compile(r"field(19|20|21)")
 _ZLIB_LEVEL = 6
 
@@ -68,25 +69,25 @@ def write_swf(
     """
     further = _further(workload)
     lines = _comments(workload, header, list(further))
+    lists = _lists(workload)
     with _opened(target) as file:
         for line in lines:
             # "?" for what is no character: half of a pair in a JSON's text, a byte of a file's name.
             file.write(f"{line}\n".encode(errors="replace"))
         for block in swf_lines(_columns(workload), list(further.values())):
-            file.write(block)
+            file.write(_with_lists(block, lists) if lists else block)
     return unwritten(workload)
 
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
     """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``,
-    ``names``, ``ids``, ``also_preceding``, and the names of extra columns beyond the third."""
+    ``names``, ``ids``, and the names of extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
         "cancel_ns": (workload.cancel_ns >= 0) & ~workload.run_unknown,
         "names": len(workload.names) > 0,
         "ids": len(workload.ids) > 0,
-        "also_preceding": len(workload.also_preceding) > 0,
     }
     return (*(name for name, rows in lost.items() if np.any(rows)), *list(_all_further(workload))[MAX_EXTRAS:])
 
@@ -170,6 +171,29 @@ def _columns(workload: Workload) -> dict[str, Array]:
         "requested": workload.cores,
         "think_ns": np.where(alone, -1, workload.think_ns),
     }
+
+
+def _lists(workload: Workload) -> dict[bytes, bytes]:
+    """Field 17 of the jobs that have several preceding jobs, by field 1."""
+    if not workload.also_preceding:
+        return {}
+    first = dict(zip(workload.job_id.tolist(), workload.preceding.tolist(), strict=True))
+    return {
+        b"%d" % job: ",".join(map(str, (first[job], *others))).encode()
+        for job, others in workload.also_preceding.items()
+        if first.get(job, -1) >= 0
+    }
+
+
+def _with_lists(block: bytes, lists: Mapping[bytes, bytes]) -> bytes:
+    """A block of lines with the lists in their field 17."""
+    lines = block.splitlines(keepends=True)
+    for row, line in enumerate(lines):
+        if (text := lists.get(line[: line.index(b" ")])) is not None:
+            words = line.split(b" ")
+            words[_PRECEDING - 1] = text
+            lines[row] = b" ".join(words)
+    return b"".join(lines)
 
 
 def _all_further(workload: Workload) -> dict[str, Array]:

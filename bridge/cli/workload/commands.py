@@ -118,7 +118,11 @@ def cut_command(
     from bridge.cli.workload.files import checked_output, read
 
     target = checked_output(output, force)
-    _save(cut(read(workload, reader, cancelled=cancelled), select), target, force)
+    log = read(workload, reader, cancelled=cancelled)
+    part = cut(log, select)
+    _save(part, target, force)
+    for remark in part.remarks[len(log.remarks) :]:
+        say(remark)
 
 
 @workload_app.command(

@@ -41,6 +41,15 @@ __all__ = [
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
 
+#: What a log may lose as SWF, by its name in ``unwritten``; further columns are called as in the log.
+_LOST = {
+    "qos": "QOS",
+    "preset": "which jobs run at the start",
+    "cancel_ns": "when jobs are cancelled",
+    "names": "names of jobs",
+    "ids": "ids of jobs",
+}
+
 #: SWF's statuses by name.
 STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
 
@@ -133,7 +142,7 @@ def export_result(
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
     from traces.exporters.stored import stored_ledger
-    from traces.tables import read_jobs
+    from traces.tables import NAME, read_jobs
 
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
@@ -152,6 +161,8 @@ def export_result(
                 ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
                 raise InputError(f"{folder / 'jobs.parquet'}: {error}") from None
+            if form == "swf" and any(columns.get(NAME, ())):
+                lost = ("ids",) if ledger.ids else ("names",)
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:
                 _put(exporter(form)(ledger, Path(place)), partial)
     say(f"{len(frame)} rows of jobs.parquet exported")
@@ -160,7 +171,7 @@ def export_result(
 
 def _say_lost(lost: tuple[str, ...], say: Callable[[str], None]) -> None:
     if lost:
-        say(f"not written, as SWF has no field for it: {', '.join(lost)}")
+        say(f"not written, as SWF has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:
