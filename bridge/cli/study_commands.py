@@ -93,7 +93,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         with StudyProgress() as watch:
             report = run_study(study, target, executor, force=force, watch=watch, prepared=_say_prepared)
         results = read_results(target)
-        seeded = seeds_matter(results) or len(study.seeds) > 1
+        seeded = not study.exact and (seeds_matter(results) or len(study.seeds) > 1)
         _say_report(report, study, seeded=seeded)
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:

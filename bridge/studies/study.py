@@ -174,6 +174,8 @@ class Study:
         What is simulated for each seed: by default the same jobs. With windows of a log, no seeds are all windows.
     windows : mapping of str to tuple of int
         Of each workload, by its name, the begins of its windows, instants of the log (ns); empty while they are not known.
+    exact : bool
+        Whether nothing is drawn at random, so that one seed says all (``preparing.settled``).
 
     Raises
     ------
@@ -194,6 +196,7 @@ class Study:
     origins: Origins = field(default_factory=dict)
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if not self.cells:

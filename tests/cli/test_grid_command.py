@@ -451,14 +451,18 @@ def test_shaken_submits_differ_by_seed(here: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("words", [("--als", "recorded"), ("--als", "static,fac", "--variation", "0")])
+@pytest.mark.parametrize("words", [("--als", "recorded"), ("--als", "static,4,fac", "--variation", "0")])
 def test_seeds_that_change_nothing_are_run_once(here: Path, words: tuple[str, ...]) -> None:
     ran = twolevel(*GRID[:4], "--bls", "fcfs,sjf", *words, "--seeds", 10, "--workers", 1, "--out", "g")
     assert ran.code == 0, ran.err
     once = "nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed 0\n"
     assert ran.err.count(once) == 1
     assert set(pd.read_parquet(here / "g/results.parquet")["seed"]) == {0}
-    assert not (here / "g/comparisons.parquet").exists()
+    assert "too few" not in ran.err + ran.out
+    compared = pd.read_parquet(here / "g/comparisons.parquet")
+    assert (compared["difference"] == compared["mean_value"] - compared["mean_base"]).all()
+    assert compared["difference_low"].isna().all()
+    assert "too few" not in twolevel("repeat", "g").err
     assert not re.search(r"\d \[", ran.out), "no interval"
     assert twolevel("repeat", "g").out.startswith("the same")
 
