@@ -199,7 +199,7 @@ def grid_command(
     from bridge.studies.input.study_file import parse_study
 
     text = grid_text(workload, bls, als, variation, seeds, shared, replicate, warmup, shake)
-    study = parse_study(text, [Path.cwd()], "grid")
+    study = parse_study(text, [Path.cwd()], "grid", "--{}")
     _run(study, named_folder(out), workers, None, force=force, figures=True)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
 from bls.machine.platform import Platform
-from bls.workloads.replications import window_begins
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
@@ -22,7 +21,7 @@ from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
-from bridge.studies.replicates import given_replicates
+from bridge.studies.replicates import given_replicates, of_windows
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
@@ -221,10 +220,9 @@ def run_grid(
     given = given_replicates(replicate, warmup, shake)
     begins: tuple[int, ...] = ()
     if given.length_ns:
-        begins = window_begins(workload, given.length_ns, given.warm_up_ns)
-        grid = replace(grid, seeds=grid.seeds if len(grid.seeds) > 1 else tuple(range(len(begins))))
-        if max(grid.seeds) >= len(begins):
-            raise InputError(f"seeds: there is no window {max(grid.seeds)}; allowed: up to {len(begins) - 1}")
+        name = Path(workload.source).name
+        seeds, found = of_windows([(name, workload)], given, grid.seeds if len(grid.seeds) > 1 else ())
+        grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
     check_slack((run.slack, run.bls) for run in runs)
     prepared = {

@@ -124,8 +124,7 @@ def _function(source: WorkloadSource) -> str:
 
 
 def settled(study: Study) -> Study:
-    """The study with the seeds that it is run for: with those of its windows, and with one alone, and ``exact``, where nothing is
-    random.
+    """The study with the seeds that it is run for: those of its windows; where nothing is random one alone, and ``exact``.
 
     Raises
     ------

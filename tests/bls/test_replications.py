@@ -165,7 +165,7 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
     some = bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 3))
     few = bridge.run_grid(WEEKS, MACHINE, some, workers=1, replicate="40s", warmup="10s")
     assert [row["mean_wait_ns"] for row in few] == [rows[1]["mean_wait_ns"], rows[3]["mean_wait_ns"]]
-    with pytest.raises(InputError, match=r"^seeds: there is no window 9; allowed: up to 3"):
+    with pytest.raises(InputError, match=r"^seeds: there is no window 9: jobs has 4 windows, numbered from 0"):
         bridge.run_grid(
             WEEKS, MACHINE, bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 9)), replicate="40s"
         )

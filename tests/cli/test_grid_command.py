@@ -408,12 +408,12 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
         (("--replicate", "1min", "--warmup", "x"), "--warmup: 'x' is not a duration"),
         (
             ("--replicate", "9d"),
-            "[study] replicate: w.swf has submits for 3 min 16 s, too short for a window of 9 d 00 h",
+            "--replicate: w.swf has submits for 3 min 16 s, too short for a window of 9 d 00 h",
         ),
-        (("--replicate", "1min", "--select", "first:9"), "[study] replicate: not with select, as every window"),
+        (("--replicate", "1min", "--select", "first:9"), "--replicate: not with --select, as every window"),
         (
             ("--replicate", "1min", "--seeds", "9"),
-            "[study] seeds: there is no window 8: w has 3 windows, numbered from 0",
+            "--seeds: there is no window 8: w has 3 windows, numbered from 0",
         ),
     ],
 )
@@ -433,6 +433,10 @@ def test_logs_of_different_lengths_need_a_number_of_windows(here: Path) -> None:
     ran = twolevel("study", "s.toml", "--out", "s")
     assert ran.code == 2
     assert "[study] replicate: a has 4 windows and b has 6 windows; say with seeds how many are taken" in ran.err
+    (here / "s.toml").write_text(text.format("seeds = 5\n"))
+    assert "[study] seeds: there is no window 4: a has 4 windows and" in twolevel("study", "s.toml", "--out", "s").err
+    (here / "s.toml").write_text(text.format("") + 'select = "first:9"\n')
+    assert "[study] replicate: not with select, as every" in twolevel("study", "s.toml", "--out", "s").err
     (here / "s.toml").write_text(text.format("seeds = 3\n"))
     assert twolevel("study", "s.toml", "--workers", 1, "--out", "s").code == 0
     assert pd.read_parquet(here / "s/results.parquet")["seed"].tolist() == [0, 1, 2] * 2
