@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ __all__ = [
     "Replicates",
     "given_replicates",
     "nothing_drawn",
+    "same_for_all_seeds",
     "of_windows",
     "replicate",
     "replicates_words",
@@ -149,12 +150,17 @@ def of_windows(
     return seeds, begins
 
 
+def same_for_all_seeds(given: Replicates, options: Mapping[str, object]) -> bool:
+    """Whether a run with these options, as :func:`bridge.scenarios.randomness.draws` takes them, is the same for every seed."""
+    return not given.by_seed and not draws(options)
+
+
 def nothing_drawn(study: Study, options_of: Callable[[Cell], dict[str, object]]) -> bool:
     """Whether no cell of a study draws anything at random, so that all seeds give the same."""
-    if study.replicates.by_seed or study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
+    if study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
         return False
     try:
-        return not any(draws(options_of(cell)) for cell in study.cells)
+        return all(same_for_all_seeds(study.replicates, options_of(cell)) for cell in study.cells)
     except TwolevelError:
         return False  # a cell that cannot be run: whoever checks it says which, and where
 
