@@ -122,9 +122,9 @@ def _say_prepared(preparation: Preparation) -> None:
     from bridge.studies.replicates import replicates_words
 
     said: set[str] = set()
-    for name, replications in preparation.replications().items():
+    for replications in preparation.replications().values():
         if words := replicates_words(preparation.study.replicates, replications):
-            say(f"workload {name}: {words}")
+            say(f"workload {Path(replications[0].source).name}: {words}")
     for place, machine_words in preparation.words.items():
         ready = preparation.prepared[place]
         jobs = ready.workload

@@ -262,7 +262,7 @@ def run_grid(
             if run_as[place] != outcome.place:
                 break
             rows[place] = axes[place] | begin | outcome.metrics
-        watch(len(rows), -1)
+            watch(len(rows), -1)
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
 
 
