@@ -199,7 +199,7 @@ def run_grid(
     warmup : str, optional
         For this time before each window jobs are simulated and not counted, as ``"1d"``.
     shake : str, optional
-        Submit each job up to this time later, as ``"1min"``, drawn anew for each seed but 0.
+        Submit each job up to this time later, as ``"1min"``, drawn for each seed; seed 0 leaves the log as it is.
 
     Returns
     -------

@@ -177,6 +177,6 @@ def replicates_words(given: Replicates, prepared: list[Workload]) -> str:
     if empty:
         begins += f", {len(empty)} with an empty machine: {empty[0]}"
     return (
-        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; {counted:,} jobs are "
-        "counted, those submitted before their window are not"
+        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; metrics count the "
+        f"{counted:,} job{'s' * (counted != 1)} submitted within a window"
     )

@@ -371,8 +371,8 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
     _weeks(here / "w.swf", 140)
     ran = twolevel(*REPLICATED, "--out", "g")
     assert ran.code == 0, ran.err
-    said = "replications: 6 windows of 40 s, each after a warm-up of 10 s; 6 start with the jobs that the log records; 120 jobs"
-    assert f"workload w.swf: {said} are counted" in ran.err
+    said = "replications: 6 windows of 40 s, each after a warm-up of 10 s; 6 start with the jobs that the log records"
+    assert f"workload w.swf: {said}; metrics count the 120 jobs submitted within a window\n" in ran.err
     assert set(re.findall(r"^workload ([^:]*):", ran.err, re.MULTILINE)) == {"w.swf"}
     assert "12 cells (2 × windows 0 1 2 3 4 5)" in ran.err
     assert ran.out.startswith("means of 6 windows; 95 % intervals\n")
