@@ -254,7 +254,7 @@ PRESET = Option[bool | None](
     off="--no-preset",
     panel=Panel.JOBS,
     default=None,
-    help="Start a window with the jobs that, by the log, were running or queued when it begins, or with an empty machine",
+    help="Start a window with the jobs that the log records as running or queued then; --no-preset: with an empty machine",
     rule="--preset where the log records starts and its running jobs fit the platform",
 )
 CANCELLED = Option(

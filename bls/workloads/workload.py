@@ -334,9 +334,10 @@ class Workload:
     def selected_text(self) -> str:
         """How many jobs there are, and of these, how many were there before time 0, in words."""
         running = int(np.count_nonzero(self.preset))
-        parts = [f"{running} run already"] if running else []
-        parts += [f"{self.waiting} wait{'s' * (self.waiting == 1)} already"] if self.waiting else []
-        return f"{len(self)} jobs selected" + (f", of which {' and '.join(parts)}" if self.waiting else "")
+        parts = [f"{running} running"] if running else []
+        parts += [f"{self.waiting} queued"] if self.waiting else []
+        there = f", including {' and '.join(parts)} at the start" if self.waiting else ""
+        return f"{len(self)} jobs selected{there}"
 
     @property
     def window_text(self) -> str:

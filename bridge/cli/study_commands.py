@@ -93,7 +93,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         with StudyProgress() as watch:
             report = run_study(study, target, executor, force=force, watch=watch, prepared=_say_prepared)
         results = read_results(target)
-        seeded = seeds_matter(results) or len(study.seeds) > 1
+        seeded = not study.exact and (seeds_matter(results) or len(study.seeds) > 1)
         _say_report(report, study, seeded=seeded)
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
@@ -122,9 +122,9 @@ def _say_prepared(preparation: Preparation) -> None:
     from bridge.studies.replicates import replicates_words
 
     said: set[str] = set()
-    for name, replications in preparation.replications().items():
+    for replications in preparation.replications().values():
         if words := replicates_words(preparation.study.replicates, replications):
-            say(f"workload {name}: {words}")
+            say(f"workload {Path(replications[0].source).name}: {words}")
     for place, machine_words in preparation.words.items():
         ready = preparation.prepared[place]
         jobs = ready.workload
@@ -199,7 +199,7 @@ def grid_command(
     from bridge.studies.input.study_file import parse_study
 
     text = grid_text(workload, bls, als, variation, seeds, shared, replicate, warmup, shake)
-    study = parse_study(text, [Path.cwd()], "grid")
+    study = parse_study(text, [Path.cwd()], "grid", "--{}")
     _run(study, named_folder(out), workers, None, force=force, figures=True)
 
 

@@ -273,7 +273,7 @@ WARMUP = Option[str | None](
 )  # fmt: skip
 SHAKE = Option[str | None](
     name="--shake", default=None, metavar="TIME",
-    help="Submit each job up to this time later, as 1min, drawn anew for each seed but 0",
+    help="Submit each job up to this time later, as 1min, drawn for each seed; seed 0 leaves the log as it is",
 )  # fmt: skip
 
 # One loop, or one graph, alone.

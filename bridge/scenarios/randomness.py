@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
-from als.lengths import takes_variation
+from als.lengths import COUNT, LENGTHS, SCALED, lengths
 from als.techniques import TECHNIQUES
+from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
@@ -21,6 +23,18 @@ def _unset(value: object) -> bool:
 
 def _kind(value: object) -> str:
     return str(value).partition(":")[0]
+
+
+def _fixed_technique(name: object) -> bool:
+    kind = _kind(from_openmp(str(name), "--als"))
+    return kind in TECHNIQUES and kind != "rnd"
+
+
+@functools.lru_cache(maxsize=64)
+def _fixed_lengths(spec: str) -> bool:
+    # Of these two modes only our own distributions are known to draw nothing; a file is a pattern, and not read for this.
+    kind = _kind(spec or "normal")
+    return kind == "file" or (kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, SCALED))
 
 
 #: The options of a run's record with which a run may draw at random, and when it does not: built-in policies, allocators and
@@ -40,8 +54,8 @@ _FIXED: Mapping[str, Callable[[object], bool]] = {
 
 #: The same of runs that simulate applications, besides that all tasks of a job are equally long.
 _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
-    "als": lambda name: _kind(name) in TECHNIQUES and name != "rnd",
-    "lengths": lambda text: takes_variation(str(text or "")),
+    "als": _fixed_technique,
+    "lengths": lambda text: _fixed_lengths(str(text or "")),
     "variation": lambda value: value == 0,
     "applications": _unset,
     "speeds": _unset,

@@ -33,7 +33,7 @@ def metric_names(results: pd.DataFrame) -> list[str]:
 
 def why_no_comparison(study: Study) -> str:
     """Why nothing is compared, one line; empty if something is."""
-    if len(study.seeds) < MIN_SEEDS:
+    if len(study.seeds) < MIN_SEEDS and not study.exact:
         n, unit = len(study.seeds), study.replicates.unit
         return f"{n} {unit}{'s' * (n > 1)}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
     if not study.comparisons and not study.varied:
@@ -100,7 +100,11 @@ def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], p
     for one in _all_of(study, results):
         base = base_of(study, one)
         try:
-            found.append(paired_comparisons(_paired(results, one.option), column_name(one.option), base, one.metrics))
+            found.append(
+                paired_comparisons(
+                    *(_paired(results, one.option), column_name(one.option), base, one.metrics), exact=study.exact
+                )
+            )
         except InputError:
             if study.comparisons:
                 raise

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
 from bls.machine.platform import Platform
-from bls.workloads.replications import window_begins
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
@@ -22,7 +21,7 @@ from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
-from bridge.studies.replicates import given_replicates
+from bridge.studies.replicates import given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
@@ -200,14 +199,14 @@ def run_grid(
     warmup : str, optional
         For this time before each window jobs are simulated and not counted, as ``"1d"``.
     shake : str, optional
-        Submit each job up to this time later, as ``"1min"``, drawn anew for each seed but 0.
+        Submit each job up to this time later, as ``"1min"``, drawn for each seed; seed 0 leaves the log as it is.
 
     Returns
     -------
     Rows
         A list with a dict a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``,
         ``variation``, ``seed``, with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None
-        where a run does not have one.
+        where a run does not have one. A cell that draws nothing at random is run once, and every seed has its metrics.
 
     Raises
     ------
@@ -221,10 +220,9 @@ def run_grid(
     given = given_replicates(replicate, warmup, shake)
     begins: tuple[int, ...] = ()
     if given.length_ns:
-        begins = window_begins(workload, given.length_ns, given.warm_up_ns)
-        grid = replace(grid, seeds=grid.seeds if len(grid.seeds) > 1 else tuple(range(len(begins))))
-        if max(grid.seeds) >= len(begins):
-            raise InputError(f"seeds: there is no window {max(grid.seeds)}; allowed: up to {len(begins) - 1}")
+        name = Path(workload.source).name
+        seeds, found = of_windows([(name, workload)], given, grid.seeds if len(grid.seeds) > 1 else ())
+        grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
     check_slack((run.slack, run.bls) for run in runs)
     prepared = {
@@ -238,21 +236,38 @@ def run_grid(
         if options.seed == grid.seeds[0]:
             Scenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
     place_of = {seed: k for k, seed in enumerate(grid.seeds)} if given.by_seed else dict.fromkeys(grid.seeds, 0)
-    units = [Unit(place, place_of[options.seed], options, group=_group(options)) for place, options in enumerate(runs)]
+    # An object may draw whatever it wants, also one with a name of ours.
+    run_as = [
+        place - place % len(grid.seeds)
+        if _named(options) and isinstance(options.rules.estimates, str) and same_for_all_seeds(given, options.names())
+        else place
+        for place, options in enumerate(runs)
+    ]
+    units = [
+        Unit(place, place_of[options.seed], options, group=_group(options))
+        for place, options in enumerate(runs)
+        if run_as[place] == place
+    ]
     units.sort(key=lambda unit: unit.group)
     n = min(PeerOptions(workers).how_many(), len(units))
     # Objects may be anything; what has a name can be found in any process.
-    named = all(isinstance(one, str) for options in runs for one in (options.bls, options.als, options.allocator))
-    executor: Executor = Here() if n == 1 or not named else Workers(n)
+    executor: Executor = Here() if n == 1 or not all(map(_named, runs)) else Workers(n)
     rows: dict[int, Cell] = {}
     for outcome in executor.outcomes(units, prepared):
         options = runs[outcome.place]
         if outcome.metrics is None:
             raise _failure(outcome, options)
         begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
-        rows[outcome.place] = axes[outcome.place] | begin | outcome.metrics
-        watch(len(rows), -1)
+        for place in range(outcome.place, len(runs)):
+            if run_as[place] != outcome.place:
+                break
+            rows[place] = axes[place] | begin | outcome.metrics
+            watch(len(rows), -1)
     return Rows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
+
+
+def _named(options: Options) -> bool:
+    return all(isinstance(one, str) for one in (options.bls, options.als, options.allocator))
 
 
 def _group(options: Options) -> str:

@@ -164,6 +164,8 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
         "Paired over seeds. If the 95 % interval excludes 1, the difference is significant at the 5 % level with respect to "
         "the seeds (not to other workloads)."
     )
+    if study.exact:
+        about = "Nothing is drawn at random, so that the differences are exact and have no interval."
     table = Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
     return [Section("compared", "Comparisons", [table], about)]
 

@@ -124,7 +124,7 @@ def _function(source: WorkloadSource) -> str:
 
 
 def settled(study: Study) -> Study:
-    """The study with the seeds that it is run for: with those of its windows, and with one alone where nothing is random.
+    """The study with the seeds that it is run for: those of its windows; where nothing is random one alone, and ``exact``.
 
     Raises
     ------
@@ -132,11 +132,9 @@ def settled(study: Study) -> Study:
         If a log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`).
     """
     study = with_windows(study, workload_path)
-    if len(study.seeds) > 1:
-        with contextlib.chdir(study.folders[0]):
-            if nothing_drawn(study, lambda cell: _names(study, cell)):
-                return replace(study, seeds=study.seeds[:1])
-    return study
+    with contextlib.chdir(study.folders[0]):
+        exact = nothing_drawn(study, lambda cell: _names(study, cell))
+    return replace(study, seeds=study.seeds[:1], exact=True) if exact else study
 
 
 def _names(study: Study, cell: Cell) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ __all__ = [
     "Replicates",
     "given_replicates",
     "nothing_drawn",
+    "same_for_all_seeds",
+    "of_windows",
     "replicate",
     "replicates_words",
     "with_windows",
@@ -110,32 +112,55 @@ def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path])
     given = study.replicates
     for source in study.workloads:
         if given.by_seed and is_seeded(source.file):
-            raise InputError(
-                f"[study] {'replicate' if given.length_ns else 'shake'}: {source.file} makes jobs of each seed"
-            )
+            key = study.where.format("replicate" if given.length_ns else "shake")
+            raise InputError(f"{key}: {source.file} makes jobs of each seed")
     if not given.length_ns or study.windows:
         return study
-    begins: dict[str, tuple[int, ...]] = {}
     with contextlib.chdir(study.folders[0]):
-        for source in study.workloads:
-            log = read_workload(path_of(source, study))
-            begins[source.name] = window_begins(log, given.length_ns, given.warm_up_ns, where="[study] replicate")
-    counts = {name: len(found) for name, found in begins.items()}
-    said = " and ".join(f"{name} has {n} windows" for name, n in counts.items())
-    if not study.seeds and len(set(counts.values())) > 1:
-        raise InputError(f"[study] replicate: {said}; say with seeds how many are taken")
-    seeds = study.seeds or tuple(range(min(counts.values())))
-    if max(seeds) >= min(counts.values()):
-        raise InputError(f"[study] seeds: there is no window {max(seeds)}: {said}, numbered from 0")
+        logs = ((source.name, read_workload(path_of(source, study))) for source in study.workloads)
+        seeds, begins = of_windows(logs, given, study.seeds, study.where.format)
     return replace(study, seeds=seeds, windows=begins)
+
+
+def of_windows(
+    logs: Iterable[tuple[str, Workload]],
+    given: Replicates,
+    seeds: tuple[int, ...],
+    where: Callable[[str], str] = "{}".format,
+) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
+    """The numbers of the windows that are simulated, by default all, and the begins of those of each log.
+
+    Raises
+    ------
+    InputError
+        If a log has no such window, or not as many as there are seeds.
+    """
+    begins = {
+        name: window_begins(log, given.length_ns, given.warm_up_ns, where=where("replicate")) for name, log in logs
+    }
+    counts = {name: len(found) for name, found in begins.items()}
+    said = " and ".join(f"{name} has {n} window{'s' * (n != 1)}" for name, n in counts.items())
+    if not seeds and len(set(counts.values())) > 1:
+        raise InputError(
+            f"{where('replicate')}: {said}; say with {where('seeds').removeprefix('[study] ')} how many are taken"
+        )
+    seeds = seeds or tuple(range(min(counts.values())))
+    if max(seeds) >= min(counts.values()):
+        raise InputError(f"{where('seeds')}: there is no window {max(seeds)}: {said}, numbered from 0")
+    return seeds, begins
+
+
+def same_for_all_seeds(given: Replicates, options: Mapping[str, object]) -> bool:
+    """Whether a run with these options, as :func:`bridge.scenarios.randomness.draws` takes them, is the same for every seed."""
+    return not given.by_seed and not draws(options)
 
 
 def nothing_drawn(study: Study, options_of: Callable[[Cell], dict[str, object]]) -> bool:
     """Whether no cell of a study draws anything at random, so that all seeds give the same."""
-    if study.replicates.by_seed or study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
+    if study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
         return False
     try:
-        return not any(draws(options_of(cell)) for cell in study.cells)
+        return all(same_for_all_seeds(study.replicates, options_of(cell)) for cell in study.cells)
     except TwolevelError:
         return False  # a cell that cannot be run: whoever checks it says which, and where
 
@@ -152,6 +177,6 @@ def replicates_words(given: Replicates, prepared: list[Workload]) -> str:
     if empty:
         begins += f", {len(empty)} with an empty machine: {empty[0]}"
     return (
-        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; {counted:,} jobs are "
-        "counted, those submitted before their window are not"
+        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; metrics count the "
+        f"{counted:,} job{'s' * (counted != 1)} submitted within a window"
     )

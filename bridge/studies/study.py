@@ -174,6 +174,10 @@ class Study:
         What is simulated for each seed: by default the same jobs. With windows of a log, no seeds are all windows.
     windows : mapping of str to tuple of int
         Of each workload, by its name, the begins of its windows, instants of the log (ns); empty while they are not known.
+    exact : bool
+        Whether nothing is drawn at random, so that one seed says all (``preparing.settled``).
+    where : str
+        What a key of its head is called in errors, the key in place of ``{}``.
 
     Raises
     ------
@@ -194,6 +198,8 @@ class Study:
     origins: Origins = field(default_factory=dict)
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    exact: bool = False
+    where: str = "[study] {}"
 
     def __post_init__(self) -> None:
         if not self.cells:
@@ -201,9 +207,9 @@ class Study:
         if not self.seeds and not self.replicates.length_ns:
             raise InputError("the study has no seed")
         if self.replicates.length_ns and any(cell.value("select") != SELECT.default for cell in self.cells):
-            raise InputError(
-                "[study] replicate: not with select, as every window of a log is a replication; allowed: all"
-            )
+            replicate, select = map(self.where.format, ("replicate", "select"))
+            select = select.removeprefix("[study] ")  # it is of [run]
+            raise InputError(f"{replicate}: not with {select}, as every window of a log is a replication; allowed: all")
         if len(self) > MOST_RUNS:
             raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {MOST_RUNS}")
         for word in self.keep:

@@ -43,6 +43,8 @@ class StudyRecord:
         Those that it was run for.
     windows : mapping of str to tuple of int
         Begins of the windows of each workload, where each seed is one.
+    exact : bool
+        Whether nothing was drawn at random.
     """
 
     path: Path
@@ -52,6 +54,7 @@ class StudyRecord:
     files: Mapping[str, str]
     seeds: tuple[int, ...]
     windows: Mapping[str, tuple[int, ...]]
+    exact: bool = False
 
     def study(self, data: tuple[Path, ...] = ()) -> Study:
         """The study again; its files may be in further folders.
@@ -67,7 +70,7 @@ class StudyRecord:
             raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
         try:
             study = parse_study(self.text, folders, self.name)
-            return replace(study, seeds=self.seeds, windows=self.windows)
+            return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
 
@@ -93,6 +96,7 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
         "folders": [str(one) for one in study.folders],
         "seeds": list(study.seeds),
         **({"windows": {name: list(begins) for name, begins in study.windows.items()}} if study.windows else {}),
+        **({"exact": True} if study.exact else {}),
         "cells": len(study.cells),
         "options": list(study.columns),
         "varied": list(study.varied),
@@ -127,6 +131,8 @@ def read_study_record(folder: Path) -> StudyRecord:
         first, *others = map(Path, record["folders"])
         seeds = tuple(int(one) for one in record["seeds"])
         windows = {str(name): tuple(map(int, begins)) for name, begins in record.get("windows", {}).items()}
-        return StudyRecord(path, str(record["name"]), str(record["study"]), (first, *others), files, seeds, windows)
+        names = str(record["name"]), str(record["study"])
+        exact = bool(record.get("exact", False))
+        return StudyRecord(path, *names, (first, *others), files, seeds, windows, exact)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: is not a record of twolevel study") from None

@@ -48,7 +48,9 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
     lines = 0
     marked = ""
     for subset in subsets(study, results):
-        tables = [Combinations.of(subset.frame, one) for one in metrics if subset.frame[one].notna().any()]
+        tables = [
+            Combinations.of(subset.frame, one, exact=study.exact) for one in metrics if subset.frame[one].notna().any()
+        ]
         if not tables:
             continue
         first = tables[0]
@@ -88,7 +90,7 @@ def _by_variation(cells: Combinations) -> tuple[str, list[list[str]]]:
     # The same with a column a variation.
     base = f" at Υ={cells.variations[0]:g} and the ratio to it" if len(cells.seeds) >= MIN_SEEDS else ""
     columns = {f"Υ={value:g}": _column(cells, k) for k, value in enumerate(cells.variations)}
-    return f"{cells.how.label}{base}, {cells.seeds_text()}", _table(columns)
+    return ", ".join(filter(None, (f"{cells.how.label}{base}", cells.seeds_text()))), _table(columns)
 
 
 def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:

@@ -156,7 +156,7 @@ def test_the_machine_must_have_room_for_them() -> None:
 
 def test_jobs_of_a_log_that_wait_are_told_beside_those_that_run() -> None:
     assert select(log(LOG), "window:50+10", preset=True).selected_text == (
-        "6 jobs selected, of which 3 run already and 1 waits already"
+        "6 jobs selected, including 3 running and 1 queued at the start"
     )
     assert select(log(LOG), "window:50+10", preset=False).selected_text == "2 jobs selected"
 

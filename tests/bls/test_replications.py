@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.workloads.replications import replication, shaken, window_begins
 from bls.workloads.workload import Workload
+from bridge.studies.executors.executor import Outcome, Prepared, Unit
+from bridge.studies.executors.local import Here
 from traces.base.errors import InputError
 
 NS = 10**9
@@ -174,7 +178,7 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
     some = bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 3))
     few = bridge.run_grid(WEEKS, MACHINE, some, workers=1, replicate="40s", warmup="10s")
     assert [row["mean_wait_ns"] for row in few] == [rows[1]["mean_wait_ns"], rows[3]["mean_wait_ns"]]
-    with pytest.raises(InputError, match=r"^seeds: there is no window 9; allowed: up to 3"):
+    with pytest.raises(InputError, match=r"^seeds: there is no window 9: jobs has 4 windows, numbered from 0"):
         bridge.run_grid(
             WEEKS, MACHINE, bridge.Grid(("fcfs",), ("recorded",), (0.0,), options, seeds=(1, 9)), replicate="40s"
         )
@@ -189,3 +193,25 @@ def test_a_grid_of_shaken_submits_differs_by_seed() -> None:
     waits = [row["mean_response_ns"] for row in bridge.run_grid(WEEKS, MACHINE, grid, workers=1, shake="20s")]
     assert len(set(waits)) == 3
     assert waits[0] == bridge.simulate(WEEKS, MACHINE, als="recorded").metrics["mean_response_ns"]
+
+
+def test_a_grid_runs_once_what_no_seed_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[object, int]] = []
+    real = Here.outcomes
+
+    def counted(self: Here, units: Sequence[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
+        ran.extend((unit.options.als, unit.options.seed) for unit in units)
+        return real(self, units, prepared)
+
+    monkeypatch.setattr(Here, "outcomes", counted)
+    options = bridge.Options(tasks_per_core=4)
+    grid = bridge.Grid(("fcfs",), ("recorded", "ss"), (0.0, 0.2), options, seeds=(3, 1))
+    done: list[int] = []
+    rows = bridge.run_grid(WEEKS, MACHINE, grid, workers=1, watch=lambda ended, _: done.append(ended))
+    assert sorted(map(str, ran)) == sorted(
+        map(str, [("recorded", 3), ("recorded", 3), ("ss", 3), ("ss", 3), ("ss", 1)])
+    )
+    assert [row["seed"] for row in rows] == [3, 1] * 4
+    alone = bridge.run_grid(WEEKS, MACHINE, replace(grid, seeds=(1,)), workers=1)
+    assert rows[1::2] == alone
+    assert done[-1] == 8

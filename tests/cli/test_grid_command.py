@@ -371,8 +371,9 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
     _weeks(here / "w.swf", 140)
     ran = twolevel(*REPLICATED, "--out", "g")
     assert ran.code == 0, ran.err
-    said = "replications: 6 windows of 40 s, each after a warm-up of 10 s; 6 start with the jobs that the log records; 120 jobs"
-    assert f"workload w: {said} are counted" in ran.err
+    said = "replications: 6 windows of 40 s, each after a warm-up of 10 s; 6 start with the jobs that the log records"
+    assert f"workload w.swf: {said}; metrics count the 120 jobs submitted within a window\n" in ran.err
+    assert set(re.findall(r"^workload ([^:]*):", ran.err, re.MULTILINE)) == {"w.swf"}
     assert "12 cells (2 × windows 0 1 2 3 4 5)" in ran.err
     assert ran.out.startswith("means of 6 windows; 95 % intervals\n")
     table = pd.read_parquet(here / "g/results.parquet")
@@ -408,12 +409,12 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
         (("--replicate", "1min", "--warmup", "x"), "--warmup: 'x' is not a duration"),
         (
             ("--replicate", "9d"),
-            "[study] replicate: w.swf has submits for 3 min 16 s, too short for a window of 9 d 00 h",
+            "--replicate: w.swf has submits for 3 min 16 s, too short for a window of 9 d 00 h",
         ),
-        (("--replicate", "1min", "--select", "first:9"), "[study] replicate: not with select, as every window"),
+        (("--replicate", "1min", "--select", "first:9"), "--replicate: not with --select, as every window"),
         (
             ("--replicate", "1min", "--seeds", "9"),
-            "[study] seeds: there is no window 8: w has 3 windows, numbered from 0",
+            "--seeds: there is no window 8: w has 3 windows, numbered from 0",
         ),
     ],
 )
@@ -433,6 +434,10 @@ def test_logs_of_different_lengths_need_a_number_of_windows(here: Path) -> None:
     ran = twolevel("study", "s.toml", "--out", "s")
     assert ran.code == 2
     assert "[study] replicate: a has 4 windows and b has 6 windows; say with seeds how many are taken" in ran.err
+    (here / "s.toml").write_text(text.format("seeds = 5\n"))
+    assert "[study] seeds: there is no window 4: a has 4 windows and" in twolevel("study", "s.toml", "--out", "s").err
+    (here / "s.toml").write_text(text.format("") + 'select = "first:9"\n')
+    assert "[study] replicate: not with select, as every" in twolevel("study", "s.toml", "--out", "s").err
     (here / "s.toml").write_text(text.format("seeds = 3\n"))
     assert twolevel("study", "s.toml", "--workers", 1, "--out", "s").code == 0
     assert pd.read_parquet(here / "s/results.parquet")["seed"].tolist() == [0, 1, 2] * 2
@@ -451,14 +456,21 @@ def test_shaken_submits_differ_by_seed(here: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("words", [("--als", "recorded"), ("--als", "static,fac", "--variation", "0")])
+@pytest.mark.parametrize("words", [("--als", "recorded"), ("--als", "static,4,fac", "--variation", "0")])
 def test_seeds_that_change_nothing_are_run_once(here: Path, words: tuple[str, ...]) -> None:
     ran = twolevel(*GRID[:4], "--bls", "fcfs,sjf", *words, "--seeds", 10, "--workers", 1, "--out", "g")
     assert ran.code == 0, ran.err
     once = "nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed 0\n"
     assert ran.err.count(once) == 1
     assert set(pd.read_parquet(here / "g/results.parquet")["seed"]) == {0}
-    assert not (here / "g/comparisons.parquet").exists()
+    assert "too few" not in ran.err + ran.out
+    compared = pd.read_parquet(here / "g/comparisons.parquet")
+    assert (compared["difference"] == compared["mean_value"] - compared["mean_base"]).all()
+    assert compared["difference_low"].isna().all()
+    assert twolevel("report", "g", "-o", "g.html").code == 0
+    page = (here / "g.html").read_text()
+    assert "the differences are exact" in page
+    assert "Paired over seeds" not in page
     assert not re.search(r"\d \[", ran.out), "no interval"
     assert twolevel("repeat", "g").out.startswith("the same")
 

@@ -123,7 +123,7 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
 
 def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
     changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
-    few = (comparisons["seeds"] < MIN_SEEDS).any()
+    few = ((comparisons["seeds"] < MIN_SEEDS) & ~np.isfinite(comparisons["difference"])).any()
     exact = np.isfinite(comparisons["difference"]) & ~np.isfinite(comparisons["difference_low"])
     notes = ["*: the interval of the difference leaves out 0"] if changed else []
     if exact.any():

@@ -100,7 +100,13 @@ def metric_values(results: pd.DataFrame, metric: str) -> Array:
 
 
 def paired_comparisons(
-    results: pd.DataFrame, option: str, base: object, metrics: Sequence[str], *, confidence: float = CONFIDENCE
+    results: pd.DataFrame,
+    option: str,
+    base: object,
+    metrics: Sequence[str],
+    *,
+    confidence: float = CONFIDENCE,
+    exact: bool = False,
 ) -> pd.DataFrame:
     """Compare each value of an option with one of them, for every combination of workload and the other options.
 
@@ -118,6 +124,8 @@ def paired_comparisons(
         What is compared.
     confidence : float
         From 0.5 to 0.995.
+    exact : bool
+        Whether nothing was random, so that one seed is enough.
 
     Returns
     -------
@@ -157,7 +165,7 @@ def paired_comparisons(
             head = dict(zip(context, key if isinstance(key, tuple) else (key,), strict=True))
             head |= {"option": option, "base": chosen, "value": value}
             for metric, column in columns.items():
-                found = paired(column[pairs[0]], column[pairs[1]], confidence=confidence)
+                found = paired(column[pairs[0]], column[pairs[1]], confidence=confidence, exact=exact)
                 named = {_NAMES.get(name, name): value for name, value in asdict(found).items()}
                 rows.append(head | {"metric": metric} | named | {"confidence": confidence})
     if not rows:

@@ -61,7 +61,13 @@ class Paired:
         return self.difference_low > 0 or self.difference_high < 0
 
 
-def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, confidence: float = CONFIDENCE) -> Paired:
+def paired(
+    base: Sequence[float] | Array,
+    other: Sequence[float] | Array,
+    *,
+    confidence: float = CONFIDENCE,
+    exact: bool = False,
+) -> Paired:
     """Compare two settings over pairs of runs.
 
     Parameters
@@ -70,6 +76,8 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
         A pair a seed. Pairs in which one is NaN are left out.
     confidence : float
         From 0.5 to 0.995.
+    exact : bool
+        Whether nothing was random, so that one pair is enough.
 
     Returns
     -------
@@ -91,7 +99,7 @@ def paired(base: Sequence[float] | Array, other: Sequence[float] | Array, *, con
     n = len(first)
     nan = float("nan")
     mean_base, mean_other = (float(np.sort(column).mean()) if n else nan for column in (first, second))
-    if n < MIN_SEEDS:
+    if n < (1 if exact else MIN_SEEDS):
         return Paired(n, mean_base, mean_other, nan, nan, nan, nan, nan, nan, nan, nan)
     if _equal(first) and _equal(second):
         change_of_means = 0.0 if _equal(np.array((mean_base, mean_other))) else mean_other - mean_base

@@ -88,8 +88,8 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
 
 
-def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
-    """A study of its file's text; ``name`` is what it is called if the text does not say.
+def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Study.where) -> Study:
+    """A study of its file's text; ``name`` is what it is called if the text does not say, ``where`` names its keys in errors.
 
     Raises
     ------
@@ -119,6 +119,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str) -> Study:
         cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
         replicates=replicates,
+        where=where,
     )
 
 

@@ -115,7 +115,9 @@ class Combinations:
     paired_by: str = "seed"
 
     @classmethod
-    def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
+    def of(
+        cls, results: pd.DataFrame, metric: str, *, workload: str | None = None, exact: bool = False
+    ) -> Combinations:
         """The combinations of a study's results.
 
         Raises
@@ -161,7 +163,7 @@ class Combinations:
             raise InputError("a seed is there twice in one combination; allowed: a row a combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
-        drawn = seeds_matter(rows)
+        drawn = not exact and seeds_matter(rows)
         paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
         return cls(
             metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
