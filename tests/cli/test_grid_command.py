@@ -141,7 +141,7 @@ def test_seeds_give_intervals(here: Path) -> None:
 
 def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> None:
     words = ("--als", "recorded", "--slack", "1.5")
-    ran = twolevel(*GRID, "--bls", "fcfs,edf", *words, "--out", "g")
+    ran = twolevel(*GRID[:4], "--bls", "fcfs,edf", *words, "--out", "g")
     assert ran.code == 0, ran.err
     assert len(pd.read_parquet(here / "g/results.parquet")) == 2
 
