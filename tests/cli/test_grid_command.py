@@ -40,7 +40,10 @@ def test_two_workers_write_what_one_writes(here: Path) -> None:
     written = {"cells", "costs.parquet", "figures", "journal.jsonl", "results.parquet", "study.json"}
     assert set(os.listdir(here / "g1")) == written
     assert set(os.listdir(here / "g1" / "cells")) == cells
-    drawn = ("makespan", "wait", "slowdown", "computing-utilisation", "utilisation", "variation", "imbalance")
+    drawn = (
+        *("makespan", "wait", "slowdown", "slowdown-boxes", "computing-utilisation", "utilisation"),
+        *("variation", "imbalance"),
+    )
     figures = {f"{name}.{form}" for name in drawn for form in ("png", "svg")}
     assert set(os.listdir(here / "g1" / "figures")) == figures
     assert "1 seed: too few for an interval" in shown[0].err
@@ -65,12 +68,13 @@ def test_which_policy_is_best(here: Path) -> None:
     # Neither a variation nor a seed changes anything.
     assert "Υ" not in ran.out
     assert "seed" not in ran.out + ran.err
-    drawn = {f"{name}.{form}" for name in ("makespan", "wait", "slowdown", "utilisation") for form in ("png", "svg")}
+    names = ("makespan", "wait", "slowdown", "slowdown-boxes", "utilisation")
+    drawn = {f"{name}.{form}" for name in names for form in ("png", "svg")}
     assert set(os.listdir(here / "g/figures")) == drawn
 
 
 def test_a_seed_matters_where_hosts_fail(here: Path) -> None:
-    ran = twolevel(*GRID, "--als", "recorded", "--bls", "fcfs", "--failures", "mtbf:1d,mttr:1h", "--out", "g")
+    ran = twolevel(*GRID[:4], "--als", "recorded", "--bls", "fcfs", "--failures", "mtbf:1d,mttr:1h", "--out", "g")
     assert ran.out.startswith("1 seed: too few for an interval")
     assert "1 cell (1 × seed 0)" in ran.err
 
@@ -137,7 +141,7 @@ def test_seeds_give_intervals(here: Path) -> None:
 
 def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> None:
     words = ("--als", "recorded", "--slack", "1.5")
-    ran = twolevel(*GRID, "--bls", "fcfs,edf", *words, "--out", "g")
+    ran = twolevel(*GRID[:4], "--bls", "fcfs,edf", *words, "--out", "g")
     assert ran.code == 0, ran.err
     assert len(pd.read_parquet(here / "g/results.parquet")) == 2
 
