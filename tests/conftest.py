@@ -10,19 +10,17 @@ Any test may run in any process, in any order, beside any other: ``make test`` h
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from real_logs import SHARED
 from stories import pytest_assertrepr_compare
 
 __all__ = ["pytest_assertrepr_compare", "shared"]
 
 HERE = Path(__file__).resolve().parent
-
-SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or HERE.parents[1] / "shared")
 
 collect_ignore = [] if SHARED.is_dir() else ["real"]
 if not (SHARED / "cases").is_dir():

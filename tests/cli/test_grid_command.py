@@ -311,7 +311,9 @@ def test_a_grid_from_python_of_objects() -> None:
 
 
 def test_python_warns_of_the_default_machine_where_the_log_names_another_one() -> None:
-    jobs = replace(Workload.from_jobs([(1, 0, 60, 2, 60)]), header=("; MaxProcs: 100", "; MaxNodes: 10"), source="log.swf")
+    jobs = replace(
+        Workload.from_jobs([(1, 0, 60, 2, 60)]), header=("; MaxProcs: 100", "; MaxNodes: 10"), source="log.swf"
+    )
     grid = bridge.Grid(("fcfs",), ("ss",), (0.0,), bridge.Options())
     said = '256 cores, the two-level paper\'s machine; log.swf names 100: platform="log" takes them'
     with pytest.warns(UserWarning, match=re.escape(said)):

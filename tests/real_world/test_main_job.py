@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import SHARED
+from real_logs import SHARED
 
 from traces.exporters.otf2.definitions import GROUP_MEMBERS
 

@@ -272,7 +272,7 @@ def test_a_study_shows_combinations_comparisons_and_runs(chromium: Browser, made
         assert page.locator("h1").inner_text() == "<b>bold</b> & study"
         assert "2 combinations × 5 seeds: 10 runs; all of them have ended." in page.locator(".lead").first.inner_text()
         assert [counted(page, name) for name in ("cells-data", "results-data")] == ["2 rows", "10 rows"]
-        assert page.locator("[data-table=compared-data] [data-column=ratio_low]").count() == 1
+        assert page.locator("[data-table=compared-data] [data-column=ratio]").count() == 1
         mean = pd.read_parquet(made.folder / "study" / "results.parquet").groupby("cell")["makespan_ns"].mean()
         assert [float(text.removesuffix(" ns")) for text in column(page, "cells-data", "makespan_ns")] == mean.tolist()
 
