@@ -264,15 +264,15 @@ VARIATIONS = Option(
 )
 
 REPLICATE = Option[str | None](
-    name="--replicate", default=None, metavar="LENGTH",
+    name="--replicate", panel=Panel.JOBS, default=None, metavar="LENGTH",
     help="Run each cell for every window of this length of the log, as 7d, in place of seeds",
 )  # fmt: skip
 WARMUP = Option[str | None](
-    name="--warmup", default=None, metavar="LENGTH",
+    name="--warmup", panel=Panel.JOBS, default=None, metavar="LENGTH",
     help="With --replicate: simulate the jobs of this time before each window, too, and do not count them",
 )  # fmt: skip
 SHAKE = Option[str | None](
-    name="--shake", default=None, metavar="TIME",
+    name="--shake", panel=Panel.JOBS, default=None, metavar="TIME",
     help="Submit each job up to this time later, as 1min, drawn for each seed; seed 0 leaves the log as it is",
 )  # fmt: skip
 

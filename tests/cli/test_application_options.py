@@ -189,7 +189,7 @@ def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) ->
 
 def test_a_job_that_a_host_cut_is_counted_once(here: Path) -> None:
     (here / "apps.toml").write_text(APPLICATIONS)
-    (here / "outages.csv").write_text("host,down_s,up_s\n0,3600,7200\n1,9000,9600\n")
+    (here / "outages.csv").write_text("host,down_s,up_s\n0,5400,7200\n1,9000,9600\n")
     run("--als", "ss", "--applications", "apps.toml", "--failures", "outages.csv", "--no-trace", "--out", "r")
     assert len(pd.read_parquet("r/jobs.parquet")) > 40
     assert sum(record("r")["applications"].values()) == 40  # type: ignore[attr-defined]

@@ -130,7 +130,7 @@ def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
     assert ran.err == "workload: 30 jobs selected; 320 lines, no rejects\nresults: r\n"
     ran = twolevel("grid", "sample", "--select", "first:30", "--seed", 41, "--workers", 1, "--out", "g")
     assert ran.code == 0
-    assert len(re.findall(r"^(?:fcfs|edf|sjf) × ", ran.out, re.MULTILINE)) == 4 * 12  # measures of combinations
+    assert len(re.findall(r"^(?:fcfs|edf|sjf) × ", ran.out, re.MULTILINE)) == 5 * 12  # measures of combinations
     assert ran.out.splitlines()[2].startswith("fcfs × static")
     assert "seed 41" in ran.err
     assert "g/results.parquet" in ran.err
@@ -139,7 +139,7 @@ def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
 def test_rejects_are_said(here: Path) -> None:
     (here / "w.swf").write_bytes(sample_path().read_bytes() + b"1 2 3\n 999 0 -1 0 1 -1 -1 1 1 -1 1 1 1 -1 1 1 -1 -1\n")
     ran = twolevel("run", "w.swf", "--no-trace", "--out", "r")
-    assert ran.err.startswith("workload: 320 jobs selected; 322 lines, rejected: malformed 1, no run time 1\n")
+    assert ran.err.startswith("workload: 320 jobs selected; 322 lines, rejected: malformed 1 (line 340: field 4 is missing), no run time 1\n")
     assert json.loads((here / "r" / "run.json").read_text())["rejects"]["malformed"] == 1
 
 

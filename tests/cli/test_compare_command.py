@@ -74,9 +74,9 @@ job 2  +30 min 00 s: in B it waited for 1 (ran 30 min 00 s longer); the first, 1
 Ran longer in B, and so delayed others most:
 job 1 ran 30 min 00 s longer: 3 jobs later, by 90 min 00 s in all
 job 2 ran 15 min 00 s longer: 2 jobs later, by 30 min 00 s in all
-
-This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds).
 """
+
+ADVICE = "\nThis compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds).\n"
 
 
 def test_what_is_printed(runs: Path) -> None:
@@ -104,6 +104,13 @@ def test_earlier_jobs_are_explained_by_the_first_run(runs: Path) -> None:
     ) in out
     assert "\njob 1 ran 30 min 00 s shorter: 3 jobs earlier, by 90 min 00 s in all\n" in out
     assert "longer" not in out
+
+
+def test_seeds_are_advised_where_a_run_draws_something(runs: Path) -> None:
+    folder("drawn", GSS, arguments={"als": "gss", "variation": 0.25, "speeds": [], "seed": 3, "trace": False})
+    assert twolevel("compare", "static", "drawn").out.endswith(ADVICE)
+    assert twolevel("compare", "drawn", "static").out.endswith(ADVICE)
+    assert ADVICE not in twolevel("compare", "static", "gss").out
 
 
 def test_a_change_of_order_is_said(runs: Path) -> None:

@@ -62,7 +62,7 @@ WRITES = {
     "compared": ("compare {r} {r} --out", 300),
     "run": ("run sample --select first:20 --no-trace --out", 300),
     "traced": ("run sample --select first:20 --out", 12_000),
-    "loop": ("loop --als gss --out", 300),
+    "loop": ("loop --n 20 --als gss --cores 4 --out", 300),
 }
 
 
