@@ -221,7 +221,8 @@ def test_all_are_ended_as_a_limit_begins(said: dict[str, Any]) -> None:
     power = PowerOptions(limits=[(4 * S, 9 * S, 200)], fallback="dvfs", stretch_walltime=True)
     workload = Workload.from_jobs([(k, 0, 10, 1, 20) for k in range(1, 5)])
     rules = Rules(kill_at_walltime=True)
-    found = bridge.simulate(workload, machine, bls=EndsAll(), power=power, rules=rules, tasks_per_core=4, **said)
+    tasks: dict[str, Any] = {} if said["als"] == "recorded" else {"tasks_per_core": 4}
+    found = bridge.simulate(workload, machine, bls=EndsAll(), power=power, rules=rules, **tasks, **said)
     check_ledger(found.ledger)
     assert found.jobs.end_ns.tolist() == [4 * S + 1] * 4
     assert found.jobs.state.tolist() == ["cancelled"] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
 
 
 def simulated(**options: Any) -> Any:
-    result = bridge.simulate(Workload.from_jobs(JOBS), **options)
+    result = bridge.simulate(replace(Workload.from_jobs(JOBS), user=np.array([1, 1, 2, 2])), **options)
     for table in TABLES.values():
         table.check()
     return result

@@ -57,6 +57,7 @@ def test_hosts_make_the_machine() -> None:
 )
 def test_in_every_coupling(seed: int, coupling: str, estimates: str) -> None:
     workload, options = of_jobs(seed)
+    workload = replace(workload, user=workload.job_id % 3)
     options["power"] = replace(options["power"], estimates=estimates)
     if options["als"] == "recorded":
         options["als"] = "fac"

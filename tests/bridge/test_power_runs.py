@@ -78,7 +78,7 @@ def drawn(seed: int) -> dict[str, Any]:
         begin = chance.randint(0, 150) * S
         limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
     around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
-    return {
+    options: dict[str, Any] = {
         "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded")),
         "variation": chance.choice((0.0, 0.3, 0.8)),
         "tasks_per_core": chance.choice((1, 3, 8)),
@@ -94,6 +94,9 @@ def drawn(seed: int) -> dict[str, Any]:
             allowed=chance.choice(("all", "0.5")),
         ),
     }
+    if options["als"] == "recorded":  # there are no tasks
+        del options["variation"], options["tasks_per_core"]
+    return options
 
 
 def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
