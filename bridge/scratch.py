@@ -54,10 +54,13 @@ class Scratch:
             raise
 
     def close(self) -> None:
-        """Remove the folder."""
+        """Remove the folder. A second time it does nothing."""
         with interrupts_held():
+            if self._lock < 0:
+                return  # the number may be another's by now
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
+            self._lock = -1
 
 
 @contextlib.contextmanager

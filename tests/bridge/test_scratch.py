@@ -82,3 +82,11 @@ def test_an_interrupt_waits_until_a_folder_is_known(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_closing_again_closes_nothing_else(tmp_path: Path) -> None:
+    scratch = Scratch()
+    scratch.close()
+    with (tmp_path / "other").open("w") as other:  # may have the number that the lock had
+        scratch.close()
+        os.fstat(other.fileno())
