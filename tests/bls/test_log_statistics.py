@@ -19,13 +19,13 @@ from bls.analysis.statistics import (
     arrivals,
     estimates,
     members,
-    names_in,
     percentiles,
     spread,
     users,
     work_core_s,
 )
 from bls.workloads.calendar import Calendar
+from bls.workloads.header import names_in
 from bls.workloads.workload import Workload
 
 S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9

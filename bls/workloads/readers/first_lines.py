@@ -44,6 +44,8 @@ def format_by_content(path: str | os.PathLike[str]) -> str | None:
             commented = True
         elif line.startswith("{"):
             return "sacct" if _OF_SACCT.search(beginning) and not _OF_BATSIM.search(beginning) else "batsim"
+        elif line.startswith(";"):  # a comment of SWF, also one that names JobID
+            return "gwf" if commented else None
         elif line:
             if _NAMES_A_JOB.search(line):
                 return "gwf" if "submittime" in line.lower() else "sacct"
