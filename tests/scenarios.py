@@ -52,6 +52,11 @@ class Case:
         """GFLOP/s of each core of the machine."""
         return [speed / cores for hosts, cores, speed in self.groups for _ in range(hosts * cores)]
 
+    @property
+    def slack_read(self) -> float:
+        """The slack, which only ``edf`` may be given; the default with every other policy."""
+        return self.slack if self.policy == "edf" else 2.0
+
     def workload(self) -> Workload:
         """The jobs as the project takes them: lines of a file, in this order."""
         columns = np.array([(j.number, j.submit, j.run, j.cores, j.estimate) for j in self.jobs], np.int64).T
@@ -68,7 +73,7 @@ class Case:
             "variation": self.variation,
             "tasks_per_core": self.tasks_per_core,
             "seed": self.seed,
-            "slack": self.slack,
+            **({"slack": self.slack_read} if self.policy == "edf" else {}),
             "overhead_ns": self.overhead,
             "allocator": "given" if wanted else "first-fit",
             "requested": wanted or None,
@@ -77,7 +82,10 @@ class Case:
 
     def simulated(self, **options: Any) -> bridge.Result:
         """The project's result; its ledger has been checked."""
-        result = bridge.simulate(self.workload(), **(self.options() | options))
+        keywords = self.options() | options
+        if keywords["bls"] != "edf":
+            keywords.pop("slack", None)
+        result = bridge.simulate(self.workload(), **keywords)
         check_ledger(result.ledger)
         return result
 
@@ -92,7 +100,7 @@ class Case:
             variation=self.variation,
             tasks_per_core=self.tasks_per_core,
             seed=self.seed,
-            slack=self.slack,
+            slack=self.slack_read,
             overhead=self.overhead,
             draw=self.draw,
         )

@@ -104,7 +104,7 @@ def expected(case: Case, widths: dict[int, tuple[int, int]], how: dict[str, Any]
         variation=case.variation,
         tasks_per_core=case.tasks_per_core,
         seed=case.seed,
-        slack=case.slack,
+        slack=case.slack_read,
         overhead=case.overhead,
         wide=two_level.Wide([widths[job.number] for job in rows], host_of=host_of, **how),
     )
