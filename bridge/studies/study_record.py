@@ -18,6 +18,7 @@ from bridge.studies.preparing import Inputs
 from bridge.studies.study import Study
 from traces.base.errors import InputError, shown, shown_path
 from traces.base.processor import processor_model
+from traces.base.ranges import parse_whole
 
 __all__ = ["RECORD", "StudyRecord", "drawn_in", "list_drawn", "read_study_record", "write_study_record"]
 
@@ -114,6 +115,10 @@ def _write(record: Mapping[str, Any], folder: Path) -> None:
     write_record(folder / RECORD, record)
 
 
+def _wholes(values: Iterable[object]) -> tuple[int, ...]:
+    return tuple(parse_whole(str(one)) for one in values)
+
+
 def read_study_record(folder: Path) -> StudyRecord:
     """Read study.json.
 
@@ -129,8 +134,8 @@ def read_study_record(folder: Path) -> StudyRecord:
     try:
         files = {str(name): str(one["sha256"]) for name, one in record["inputs"].items()}
         first, *others = map(Path, record["folders"])
-        seeds = tuple(int(one) for one in record["seeds"])
-        windows = {str(name): tuple(map(int, begins)) for name, begins in record.get("windows", {}).items()}
+        seeds = _wholes(record["seeds"])
+        windows = {str(name): _wholes(begins) for name, begins in record.get("windows", {}).items()}
         names = str(record["name"]), str(record["study"])
         exact = bool(record.get("exact", False))
         return StudyRecord(path, *names, (first, *others), files, seeds, windows, exact)
