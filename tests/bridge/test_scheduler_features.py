@@ -257,9 +257,9 @@ def test_schedulers_decide_alike_in_every_coupling(
 
 PROMISED: dict[str, dict[str, Any]] = {
     "recorded": {"als": "recorded"},
-    "simulated": {"als": "gss", "variation": 0.5},
-    "killed": {"als": "ss", "variation": 0.5, "kill_at_walltime": True},
-    "released": {"als": "static", "variation": 0.5, "coordination": "release"},
+    "simulated": {"als": "gss", "variation": 0.5, "tasks_per_core": 3},
+    "killed": {"als": "ss", "variation": 0.5, "tasks_per_core": 3, "kill_at_walltime": True},
+    "released": {"als": "static", "variation": 0.5, "tasks_per_core": 3, "coordination": "release"},
 }
 
 
@@ -269,7 +269,7 @@ def promising(rows: list[tuple[int, int, int, int]], how: str, **more: Any) -> b
     named = ("kill_at_walltime", "coordination")
     rules = Rules(estimates="application", **{name: given.pop(name) for name in named if name in given})
     rules = replace(rules, backfill=more.pop("backfill", "none"))
-    return bridge.simulate(of_rows(rows), SMALL, rules=rules, tasks_per_core=3, seed=5, **given, **more)
+    return bridge.simulate(of_rows(rows), SMALL, rules=rules, seed=5, **given, **more)
 
 
 @settings(max_examples=60)

@@ -339,12 +339,13 @@ def test_a_scheduler_that_is_struck_at_any_decision(
         if asked == decision:
             assert self._process is not None
             strike([self._process.pid], number)
+            self._timeout_s = 60.0 if number == signal.SIGKILL else 0.3
         return asking(self, view)
 
     monkeypatch.setattr(ExternalScheduler, "decide", decide)
     what = "it was killed by SIGKILL" if number == signal.SIGKILL else r"it has not answered for 0.3 s; allowed: .*"
     with pytest.raises(PeerError, match=rf"^scheduler '.*', at \d+ ns: {what}$"):
-        simulated(bls_command=TOY, bls_timeout_s=60.0 if number == signal.SIGKILL else 0.3)
+        simulated(bls_command=TOY, bls_timeout_s=60.0)
     assert asked == decision
 
 

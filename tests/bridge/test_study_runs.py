@@ -64,16 +64,16 @@ def test_every_row_is_a_run(whole: Path) -> None:
     assert set(table["error"]) == {""}
     for _, row in table.iterrows():
         policy = "fcfs" if row["bls"].endswith("Fatal") else row["bls"]
+        tasks = {} if row["als"] == "recorded" else {name: row[name] for name in ("variation", "tasks_per_core")}
         result = bridge.simulate(
             sample_path(),
             select=row["select"],
             bls=policy,
             als=row["als"],
-            variation=row["variation"],
-            tasks_per_core=row["tasks_per_core"],
             seed=row["seed"],
             rules=Rules(backfill=row["backfill"]),
             keep_tasks=False,
+            **tasks,
         )
         for name in ("makespan_ns", "mean_wait_ns", "chunks", "p95_bounded_slowdown", "max_queue_length"):
             assert row[name] == result.metrics[name], (name, row)
