@@ -80,7 +80,7 @@ def test_a_group_of_no_hosts_is_left_out(tmp_path: Path) -> None:
         (PLAIN | {"equivalence": {"processor": {"mem": 1}}}, "equivalence.processor: {'mem': 1}; allowed: "),
         (PLAIN | {"start_time": "now"}, "start_time: 'now' is not a number"),
         (PLAIN | {"system_name": 3}, "name: 3 is no name"),
-        ('{"groups": 1, "groups": 2}', "groups: given twice"),
+        ('{"groups": 1, "groups": 2}', "not valid JSON: groups: given twice"),
         ('{"groups": NaN}', "not valid JSON: NaN is no number"),
         ('{"groups": ', "not valid JSON: Expecting value (at line 1, column 12)"),
         ("", "not valid JSON: Expecting value (at line 1, column 1)"),
