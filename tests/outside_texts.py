@@ -120,7 +120,7 @@ def _record(path: Path) -> None:
 
 
 def _story(path: Path) -> None:
-    story_of_results(_in_folder(path, "run.json"), 1)
+    story_of_results(_in_folder(path, "run.json"), "1")
 
 
 def _watched(path: Path) -> None:

@@ -83,12 +83,12 @@ def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: 
         ),
         (
             "study.json",
-            '{"format": 1, "name": "a", "study": "", "folders": [], "inputs": {}}',
+            '{"format": 1, "name": "a", "study": "", "folders": [], "inputs": {}, "seeds": [1]}',
             "is not a record of twolevel study",
         ),
         (
             "study.json",
-            '{"format": 1, "name": "a", "study": "", "folders": ["."], "inputs": {}}',
+            '{"format": 1, "name": "a", "study": "", "folders": ["."], "inputs": {}, "seeds": [1]}',
             "study.json: [[workload]]: none",
         ),
         ("study", f'[run]\n{NINES} = 1\n[[workload]]\nfile = "sample"', f"[run] '{'9' * 58}…: "),

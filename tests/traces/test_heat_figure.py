@@ -111,7 +111,7 @@ def test_the_mean_is_the_busy_share(drawn: list[tuple[int, int, int]], columns: 
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    with pytest.raises(InputError, match=r"^no core to draw: the machine has cores 0 to 5$"):
+    with pytest.raises(InputError, match=r"^--cores: 6-8 goes beyond what exists: the machine has cores 0 to 5$"):
         heat_figure(TASKS, **HOSTS, cores=[(6, 9)])
     with pytest.raises(InputError, match=r"^nothing to draw: no job ran on these cores$"):
         heat_figure(TASKS, **HOSTS, cores=[(5, 6)])
