@@ -285,7 +285,10 @@ def test_info(traced: Path) -> None:
             "--trace-detail: no trace is written; allowed: with one",
         ),
         ("run sample --select first:5 --trace-window 90d.. --out x", "window from 90 d 00 h on: no job "),
-        ("run sample --select first:5 --trace-cores 999 --out x", "cores 999: the machine has 0-255"),
+        (
+            "run sample --select first:5 --trace-cores 999 --out x",
+            "--trace-cores: 999 goes beyond what exists: the machine has cores 0 to 255",
+        ),
         (
             "trace cut R --out x",
             "trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it",
