@@ -293,7 +293,7 @@ def test_info(traced: Path) -> None:
             "trace cut R --out x",
             "trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it",
         ),
-        ("trace cut R --jobs 999999 --out x", "--jobs: there is no such job: 999999"),
+        ("trace cut R --jobs 999999 --out x", "--jobs: '999999': there is no such job; allowed: 1-20"),
         ("trace cut R --window 1h --out x", "--window: '1h' is no window; "),
         ("trace convert R --format oft2 --out x", "--format: unknown trace writer 'oft2'; known: otf2, "),
         (
