@@ -366,7 +366,7 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
 
 
 def test_what_a_run_does_not_have_is_not_cut_off_in_silence(here: Path) -> None:
-    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--out", "r")
+    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--tasks", "--out", "r")
     assert twolevel(*run).code == 0
     for words, said in (
         ("--cores 0-999999999999", "cores: 0-999999999999 goes beyond what exists: the machine has 0-255"),
