@@ -285,12 +285,15 @@ def test_info(traced: Path) -> None:
             "--trace-detail: no trace is written; allowed: with one",
         ),
         ("run sample --select first:5 --trace-window 90d.. --out x", "window from 90 d 00 h on: no job "),
-        ("run sample --select first:5 --trace-cores 999 --out x", "cores 999: the machine has 0-255"),
+        (
+            "run sample --select first:5 --trace-cores 999 --out x",
+            "--trace-cores: 999 goes beyond what exists: the machine has cores 0 to 255",
+        ),
         (
             "trace cut R --out x",
             "trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it",
         ),
-        ("trace cut R --jobs 999999 --out x", "--jobs: there is no such job: 999999"),
+        ("trace cut R --jobs 999999 --out x", "--jobs: '999999': there is no such job; allowed: 1-20"),
         ("trace cut R --window 1h --out x", "--window: '1h' is no window; "),
         ("trace convert R --format oft2 --out x", "--format: unknown trace writer 'oft2'; known: otf2, "),
         (
@@ -363,7 +366,7 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
 
 
 def test_what_a_run_does_not_have_is_not_cut_off_in_silence(here: Path) -> None:
-    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--out", "r")
+    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--tasks", "--out", "r")
     assert twolevel(*run).code == 0
     for words, said in (
         ("--cores 0-999999999999", "cores: 0-999999999999 goes beyond what exists: the machine has 0-255"),
