@@ -13,7 +13,7 @@ __all__ = ["APPLICATION", "BATCH", "INLINE", "WORKER", "prepare_run", "prepare_w
 
 #: The batch level, and what is measured of any run.
 BATCH: Final = {
-    "bls.workloads.readers.swf": 7,
+    "bls.workloads.readers.swf": 8,
     "bls.engine.loop": 63,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
@@ -26,15 +26,15 @@ BATCH: Final = {
 APPLICATION: Final = {
     "als.engine.loop": 36,
     "als.engine.state": 2,
-    "als.techniques.fixed.static": 1,
+    "als.techniques.fixed.static": 2,
     "als.lengths.equal": 1,
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 39}
+INLINE: Final = {"bridge.couplings.inline_kernel": 43}
 
 #: An application simulator in a process of its own.
-WORKER: Final = {"als.programs.drawing": 15, "als.engine.injected_changes": 17, "als.engine.metrics": 3}
+WORKER: Final = {"als.programs.drawing": 19, "als.engine.injected_changes": 22, "als.engine.metrics": 3}
 
 
 def prepare_run(*, applications: bool) -> None:
