@@ -109,7 +109,7 @@ def test_what_it_cannot_be_together_with(maker: Path) -> None:
         given_workload("maker.py:few", 3, cancelled=True)
     said = twolevel("run", "maker.py:few", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "--stream: maker.py:few: a function makes all jobs at once; allowed: a log in SWF" in said.err
+    assert "--stream: maker.py:few: a function makes all jobs at once; allowed: a log\n" in said.err
 
 
 def test_the_cells_of_a_seed_have_the_same_jobs_and_seeds_have_others(maker: Path) -> None:
