@@ -83,7 +83,7 @@ def within(text: str, where: str) -> Within:
         If it is no share from 0 to below 100 %.
     """
     try:
-        share = parse_real(text.strip().removesuffix("%")) / 100
+        share = parse_real(text.strip().removesuffix("%").strip()) / 100
     except ValueError:
         share = -1.0
     if not text.strip().endswith("%") or not 0 <= share < 1:

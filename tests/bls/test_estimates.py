@@ -377,9 +377,15 @@ def test_an_order_by_estimates_is_the_same_where_it_is_found_in_every_pass(name:
     silent = HistoryEstimator("silent", (("user",),))
     rng = np.random.default_rng(len(name))
     rows = [
-        {"submit_s": int(t), "run_s": int(r), "cores": int(n), "estimate_s": int(e) / 10, "user": -1}
-        for t, r, n, e in zip(
-            np.sort(rng.integers(0, 40, 60)), *rng.integers((1, 1, 1), (9, 5, 40), (60, 3)).T, strict=True
+        {
+            "submit_s": int(t),
+            "run_s": int(r),
+            "cores": int(n),
+            "estimate_s": int(e) / 10,
+            "user": user,
+        }  # a user's only job
+        for user, t, r, n, e in zip(
+            range(60), np.sort(rng.integers(0, 40, 60)), *rng.integers((1, 1, 1), (9, 5, 40), (60, 3)).T, strict=True
         )
     ]
     workload = log(*rows)
