@@ -170,7 +170,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "g.gif")
     with pytest.raises(InputError, match="nothing to draw"):
         gantt_figure(*(column[:0] for column in COLUMNS), **HOSTS)
-    with pytest.raises(InputError, match="^--cores: 6-8 goes beyond what exists: the machine has cores 0 to 5"):
+    with pytest.raises(InputError, match=r"^--cores: 6-8 goes beyond what exists: the machine has cores 0 to 5"):
         gantt_figure(*COLUMNS, **HOSTS, cores=[(6, 9)])
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the figure: File exists"):
