@@ -112,8 +112,8 @@ def _value(
         value = declared.read(value)
     if kind is None:
         # An option that is not given has nothing to be told of, and typer loads pydantic to say so.
-        unheard = value is None and not parameter.required and getattr(parameter, "callback", None) is not None
-        return None if unheard else convert(context, value)
+        single = getattr(parameter, "callback", None) is not None or (not parameter.multiple and parameter.nargs == 1)
+        return None if single and value is None and not parameter.required else convert(context, value)
     if value is None and not parameter.required:
         return () if kind is list else None
     if kind is not list:
