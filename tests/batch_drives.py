@@ -154,7 +154,7 @@ def _history(case: BatchCase) -> dict[str, Array]:
         "corrections_ns": int64(case.rules.corrections),
         "history_group": int64(rows),
         "history_least": int64([predictor.least] * len(predictor.levels)),
-        "history": np.zeros((len(seen), 1 + predictor.mean_of), np.int64),
+        "history": np.zeros((len(seen) + 1, 1 + predictor.mean_of), np.int64),  # the last row counts predictions
     }
 
 
