@@ -283,7 +283,8 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
     """A case in which everything can be said as users say it, much like this one; None if there is none.
 
     A log's jobs run for 1 ns at least and are not withdrawn before their submit, a reservation is for some jobs and withdraws
-    them at its end, and nobody asks for what no host has.
+    them at its end, nobody asks for what no host has, and an estimator that cannot predict (which is refused) gives way to the
+    requests.
     """
     machine = case.machine
     used = sorted({job.window for job in case.jobs if job.window is not None})
@@ -304,7 +305,14 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
             cancel = window.end if cancel is None else min(cancel, window.end)
         jobs.append(replace(job, run=max(job.run, 1) if job.run >= 0 else -1, cancel=cancel, window=place))
     machine = replace(machine, windows=tuple(machine.windows[k] for k in places))
-    return BatchCase(tuple(jobs), machine, replace(case.rules, corrections=MINUTES))
+    predictor = case.rules.predictor
+    if predictor is not None and not any(_known(level, jobs) for level in predictor.levels):
+        predictor = None
+    return BatchCase(tuple(jobs), machine, replace(case.rules, corrections=MINUTES, predictor=predictor))
+
+
+def _known(columns: Sequence[str], jobs: Sequence[Job]) -> bool:
+    return all(any(getattr(job, column) >= 0 for job in jobs) for column in columns)
 
 
 def platform_of(machine: Machine) -> Platform:

@@ -66,11 +66,11 @@ def busiest_day(log: Workload) -> Workload:
 
 def jobs_of(day: Workload, seeds: Sequence[int] = SEEDS, variation: float = 0.25) -> Jobs:
     """Simulate a day under FCFS with every technique and seed, and once without variation."""
-    ran = {("", 0): bridge.simulate(day, als="ss", keep_tasks=False).jobs}
+    ran = {("", 0): bridge.simulate(day, als="ss", platform="paper", keep_tasks=False).jobs}
     for seed in seeds:
         for als in TECHNIQUES:
             given = {"als": als, "variation": variation, "seed": seed, "level": PAPER_DRAW}
-            ran[als, seed] = bridge.simulate(day, **given, keep_tasks=False).jobs
+            ran[als, seed] = bridge.simulate(day, **given, platform="paper", keep_tasks=False).jobs
     return ran
 
 

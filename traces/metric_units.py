@@ -103,15 +103,20 @@ def interval_text(mean: float, low: float, high: float, *, sign: bool = False) -
     """A number and its interval, ``1.178 [1.160, 1.195]``, all with as many digits as the interval is worth.
 
     That is two digits of its half width, and up to two more where an end that is not 0 would read as 0; of an interval of no
-    width, four digits of the number.
+    width, four digits of the number. A number that is exact stands alone, with four digits.
 
     Parameters
     ----------
-    mean, low, high : float
+    mean : float
         Finite.
+    low, high : float
+        The interval's ends; NaN for a number that is exact.
     sign : bool
         Whether the number shows its sign, as a change does.
     """
+    if math.isnan(low):
+        exact = four_digits(mean)
+        return f"{'+' if sign and mean > 0 else ''}{exact}".replace("-", "−")
     half = (high - low) / 2
     size = half if half > 0 else abs(mean) / 100
     digits = min(max(0, 1 - math.floor(math.log10(size))), 9) if size > 0 else 0

@@ -173,7 +173,7 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
 def _in_units(found: pd.DataFrame) -> pd.DataFrame:
     # Ratios with their intervals, and means in units that fit each metric; the exact numbers stay in further columns.
     ratios = [
-        interval_text(*row) if all(map(math.isfinite, row)) else ""
+        interval_text(*row) if math.isfinite(row[0]) else ""
         for row in zip(found["ratio"], found["ratio_low"], found["ratio_high"], strict=True)
     ]
     frame = found.rename(columns={"ratio": "ratio_mean"}).assign(ratio=ratios)

@@ -118,8 +118,6 @@ def _cell(cells: Combinations, i: int, j: int, k: int) -> str:
     # At the smallest variation the mean; elsewhere the ratio to it, or, where there is no interval of that, the mean, too.
     if k > 0:
         ratio = cells.paired((i, j, 0), (i, j, k))
-        if not math.isnan(ratio.ratio) and math.isnan(ratio.ratio_low):  # nothing random: exact
-            return f"{four_digits(ratio.ratio)}×"
         if not math.isnan(ratio.ratio):
             return f"{interval_text(ratio.ratio, ratio.ratio_low, ratio.ratio_high)}×"
     found, scale = cells.estimate(i, j, k), cells.how.scale

@@ -62,13 +62,19 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
         fallback=fallback_of(case),
         allowed=allowed,
         job_power=job_power_of(case),
-        estimates=case.estimates,
+        estimates=estimates_of(case),
     )
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
     said = {"als": "recorded", "power": power} | backfill | options
     if case.downs:
         said["surroundings"] = surroundings(case, folder)
     return bridge.simulate(Workload.from_jobs(rows), platform_of(case.machine), **said)
+
+
+def estimates_of(case: Case) -> str:
+    """As they are said: where no user is known, last-two is refused, and would predict what the platform says."""
+    unknown = case.estimates == "last-two" and all(job.user < 0 for job in case.jobs)
+    return "platform" if unknown else case.estimates
 
 
 def fallback_of(case: Case) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference.power import Case, Limit, Part, run
-from test_job_power import said as said_of
-from test_power import S, assert_as, drawn, fallback_of, job_power_of, simulated, with_downs
+from test_job_power import predicted
+from test_power import S, assert_as, drawn, estimates_of, fallback_of, job_power_of, simulated, with_downs
 
 import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
@@ -60,7 +60,7 @@ def power_of(case: Case, folder: Path) -> PowerOptions:
         fallback=fallback_of(case),
         allowed=folder / "allowed.csv",
         job_power=job_power_of(case),
-        estimates=case.estimates,
+        estimates=estimates_of(case),
     )
 
 
@@ -101,7 +101,7 @@ def test_unlike_jobs_as_the_slow_reference(
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     met = 0
     for seed in range(30):
-        case = replace(said_of(drawn_with(seed, fallback), seed), estimates=estimates)
+        case = predicted(drawn_with(seed, fallback), seed, estimates)
         expected = run(case)
         if expected is not None:
             assert_as(expected, found_of(case, tmp_path))

@@ -27,11 +27,13 @@ NAMES = ("least-power", "most-power", "least-energy")
 
 
 def drawn(seed: int) -> tuple[Workload, list[Fraction]]:
-    """Jobs that all wait for the first one, and what they draw."""
+    """Jobs of a user each that all wait for the first one, and what they draw."""
     chance = random.Random(seed)
     rows = [(1, 0, 10, 8, 10)]
     rows += [(k, 1, run := chance.randint(1, 9), chance.randint(1, 8), chance.choice((run, 10))) for k in range(2, 14)]
-    return Workload.from_jobs(rows), [Fraction(chance.choice((0, 2, 5, 9, 13)), 10) for _ in rows]
+    names = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
+    jobs = [dict(zip(names, row, strict=True)) | {"user": row[0]} for row in rows]
+    return Workload.from_jobs(jobs), [Fraction(chance.choice((0, 2, 5, 9, 13)), 10) for _ in rows]
 
 
 def core_w(power: Fraction) -> Fraction:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.power import Case, Job, Limit, run
-from test_job_power import said as said_of
+from test_job_power import predicted
 from test_power import LIMIT, TWO, Loops, S, asking_for_more, assert_as, drawn, simulated, with_downs
 
 import bridge
@@ -59,7 +59,7 @@ def test_unlike_jobs_as_the_slow_reference(order: str, estimates: str, tmp_path:
     """Jobs save, and lose, each something else; who starts is by what is thought, who is slowed by what is drawn."""
     met = changes = 0
     for seed in range(40):
-        case = replace(said_of(drawn_with(seed, order), seed), estimates=estimates)
+        case = predicted(drawn_with(seed, order), seed, estimates)
         expected = run(case)
         if expected is not None:
             found = simulated(case, tmp_path)

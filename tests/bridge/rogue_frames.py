@@ -74,7 +74,7 @@ def _hello(kind: str, hello: dict[str, Any]) -> dict[str, Any]:
     return (
         hello
         | {
-            "future version": {"version": 11},
+            "future version": {"version": hello["version"] + 1},
             "another name": {"worker": "nobody"},
             "another token": {"token": "guessed"},
             "other conservation": {"conserves_work": not hello["conserves_work"]},

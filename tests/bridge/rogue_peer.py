@@ -88,7 +88,7 @@ class Rogue(socket.socket):
     def sendall(self, data):
         message = msgpack.decode(data[4:])
         if message["type"] == "hello" and HOW == "future":
-            data = framed(message | {"version": 11, "wishes": ["tea"]})
+            data = framed(message | {"version": message["version"] + 1, "wishes": ["tea"]})
         elif HOW != "future" and message["type"] == WHERE and is_first():
             data = spoiled(message)
         super().sendall(data)

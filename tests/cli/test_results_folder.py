@@ -322,7 +322,7 @@ def test_a_record_says_nothing_of_what_is_outside_its_folder(tmp_path: Path) -> 
 def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None:
     (here / "s.toml").write_text(
         '[study]\nseeds = 2\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:3"\n'
-        '[grid]\nbls = ["fcfs", "sjf"]\nals = "ss"\n'
+        '[grid]\nbls = ["fcfs", "sjf"]\nals = "ss"\nvariation = 0.1\n'
     )
     words = ("study", "s.toml", "--out", "g", "--workers", 1)
     assert twolevel(*words).code == 0

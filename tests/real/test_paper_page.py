@@ -50,8 +50,8 @@ def pair(log: Workload) -> tuple[bridge.Result, bridge.Result]:
     """The day under FCFS with FAC and with GSS."""
     day = busiest_day(log)
     return (
-        bridge.simulate(day, als="fac", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
-        bridge.simulate(day, als="gss", variation=0.25, level=PAPER_DRAW, keep_tasks=False),
+        bridge.simulate(day, als="fac", variation=0.25, level=PAPER_DRAW, platform="paper", keep_tasks=False),
+        bridge.simulate(day, als="gss", variation=0.25, level=PAPER_DRAW, platform="paper", keep_tasks=False),
     )
 
 
@@ -144,7 +144,7 @@ def test_the_five_jobs(pair: tuple[bridge.Result, bridge.Result]) -> None:
 
 def test_its_pictures_are_there() -> None:
     pictures = [target for target in links(PAGE) if target.startswith("../images/")]
-    assert len(pictures) == len(set(pictures)) == 11
+    assert len(pictures) == len(set(pictures)) == 12
     assert all((PAGE.parent / target).stat().st_size < 150_000 for target in pictures)
 
 
@@ -155,6 +155,7 @@ def test_the_studies_of_the_page_can_be_run(shared: Path) -> None:
         "two-level-paper-8-tasks": 72,
         "two-level-paper-other-days": 72,
         "two-level-paper-cost": 8,
+        "two-level-paper-draws": 72,
         "two-level-paper-cost-inline": 12,
     }
     text = words()

@@ -114,7 +114,7 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     return [
         *means,
         interval_text(*change, sign=True),
-        interval_text(*ratio) if all(map(math.isfinite, ratio)) else _NONE,
+        interval_text(*ratio) if math.isfinite(ratio[0]) else _NONE,
         f"{row['effect_size']:+.1f}".replace("-", "−") if math.isfinite(row["effect_size"]) else _NONE,
         f"{row['share_greater']:.2f}",
         "*" if changed else "",
