@@ -40,6 +40,7 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
     columns = {column_name(name): name for name in further}
     for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
         values = dict(zip(columns, key[1:], strict=True))
+        frame.attrs["exact"] = study.exact
         # What follows from the workload is not said.
         theirs = results[results["workload"] == key[0]]
         varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}

@@ -48,9 +48,7 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
     lines = 0
     marked = ""
     for subset in subsets(study, results):
-        tables = [
-            Combinations.of(subset.frame, one, exact=study.exact) for one in metrics if subset.frame[one].notna().any()
-        ]
+        tables = [Combinations.of(subset.frame, one) for one in metrics if subset.frame[one].notna().any()]
         if not tables:
             continue
         first = tables[0]

@@ -36,6 +36,13 @@ def test_combinations_of_results() -> None:
     assert cells.seeds_text() == "means of 6 seeds; 95 % intervals"
 
 
+def test_an_exact_study_has_no_remark_on_seeds() -> None:
+    frame = results(plain)[lambda rows: rows["seed"] == 0]
+    assert Combinations.of(frame, "makespan_ns").seeds_text() == "1 seed: too few for an interval (5)"
+    frame.attrs["exact"] = True
+    assert Combinations.of(frame, "makespan_ns").seeds_text() == ""
+
+
 def test_what_did_not_finish_is_left_out() -> None:
     frame = results(plain)
     failed = (frame.als == "gss") & (frame.seed < 2)
@@ -134,7 +141,7 @@ def test_there_is_no_difference_without_an_interval() -> None:
 
 def test_what_is_equal_in_every_seed_is_equally_low() -> None:
     over = beside_best(Combinations.of(results(lambda bls, als, v, s: 30 + (als == "ss")), "makespan_ns"), 0)
-    assert over == [["lowest", "+3.33 % [3.33, 3.33]", "lowest"]] * 2
+    assert over == [["lowest", "+3.33 %", "lowest"]] * 2
 
 
 def test_another_variation_and_another_metric() -> None:

@@ -51,7 +51,12 @@ def _batches(frame: pd.DataFrame) -> list[str]:
 
 
 def seeds_matter(results: pd.DataFrame) -> bool:
-    """Whether in the runs of a study's results anything may be drawn at random, so that a seed changes a result."""
+    """Whether a seed may change a result of a study: by default where anything may be drawn at random in its runs.
+
+    A study that knows that nothing is drawn sets ``results.attrs["exact"]``.
+    """
+    if results.attrs.get("exact"):
+        return False
     if set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING):
         return True
     # The jobs themselves may be drawn, or who of them may be slowed.
@@ -115,9 +120,7 @@ class Combinations:
     paired_by: str = "seed"
 
     @classmethod
-    def of(
-        cls, results: pd.DataFrame, metric: str, *, workload: str | None = None, exact: bool = False
-    ) -> Combinations:
+    def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
         """The combinations of a study's results.
 
         Raises
@@ -163,7 +166,7 @@ class Combinations:
             raise InputError("a seed is there twice in one combination; allowed: a row a combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
-        drawn = not exact and seeds_matter(rows)
+        drawn = seeds_matter(results)
         paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
         return cls(
             metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
