@@ -19,11 +19,13 @@ import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bls.machine.platform import load_platform
 from bls.workloads import read_workload
@@ -32,8 +34,11 @@ from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, Dispatcher, Meas
 from tools.accasim_workloads import CONFIGURATIONS, Configuration, compare
 from traces.base.errors import InputError, TwolevelError
 from traces.base.time import NS_PER_S
+from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import save
-from traces.figures.study.dispatchers import dispatchers_figure, scaling_figure, step_times_figure
+from traces.figures.drawing.queue_sizes import sums_by_class
+from traces.figures.study.decisions import decision_cost_figure, decision_lines_figure
+from traces.figures.study.distributions import distributions_figure
 
 #: The paper's Figure 7.
 SETH = {
@@ -104,13 +109,27 @@ def write_rows(measured: Sequence[Measured], path: Path) -> None:
 
 
 def draw(measured: Sequence[Measured], out: Path) -> None:
-    """The paper's Figures 10 and 11, 12, and 13."""
-    names = [one.dispatcher.name for one in measured]
-    queues = [one.queue for one in measured]
-    save(dispatchers_figure(names, [one.slowdown for one in measured], queues), out / "dispatchers.png")
-    deciding, rest = zip(*(one.step_ns for one in measured), strict=True)
-    save(step_times_figure(names, deciding, rest), out / "steps.png")
-    save(scaling_figure(names, queues, [one.decide_ns for one in measured]), out / "scaling.png")
+    """Draw the paper's Figures 10 to 13, as ``twolevel figures`` draws them for a study."""
+    names = [{"label": "-".join(one.dispatcher.name), "batch": one.dispatcher.scheduler} for one in measured]
+    for name, columns, words in (
+        ("slowdown", [one.slowdown for one in measured], {"axis": "slowdown of jobs (logarithmic)"}),
+        ("queue", [one.queue for one in measured], {}),
+    ):
+        boxes = [of | asdict(Box.of(column)) | {"seeds": 1} for of, column in zip(names, columns, strict=True)]
+        save(distributions_figure(pd.DataFrame(boxes), of=name, **words), out / f"{name}-boxes.png")
+    steps = [one.step_ns for one in measured]
+    costs = [of | {"deciding_ns": a, "rest_ns": b} for of, (a, b) in zip(names, steps, strict=True)]
+    save(decision_cost_figure(pd.DataFrame(costs)), out / "decision-cost.png")
+    classes = []
+    for of, one in zip(names, measured, strict=True):
+        passes, waiting, decision_ns = sums_by_class(one.queue, one.decide_ns)
+        there = passes > 0
+        classes.append(
+            pd.DataFrame({"waiting": waiting[there], "decision_ns": decision_ns[there]})
+            .div(passes[there], axis=0)
+            .assign(**of)
+        )
+    save(decision_lines_figure(pd.concat(classes)), out / "decisions.png")
 
 
 def study(

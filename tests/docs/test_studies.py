@@ -34,7 +34,8 @@ def test_accasims_study_on_the_sample(tmp_path: Path) -> None:
     small = (Configuration("cards", "cards", 400, speed=1.5, gpu_share=0.5),)
     tables = accasim_study.study(sample_path(), tmp_path, repeats=2, dispatchers=DISPATCHERS[5:6], configurations=small)
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("seth.json", "tables.md", "dispatchers.csv", "dispatchers.png", "steps.png", "scaling.png"),
+        *("seth.json", "tables.md", "dispatchers.csv", "slowdown-boxes.png", "queue-boxes.png"),
+        *("decision-cost.png", "decisions.png"),
         *("like-1-accasim.png", "like-1-calendar.png"),
     }
     assert [len(table) for table in tables.values()] == [3, 3, 5]

@@ -154,7 +154,10 @@ PICTURES = (
             "",
             *(
                 f"accasim-{name}.png"
-                for name in ("dispatchers", "steps", "scaling", "like-50k", "like-500k", "calendar-500k")
+                for name in (
+                    *("slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
+                    *("like-50k", "like-500k", "calendar-500k"),
+                )
             ),
         ),
         "python -m tools.accasim_study",

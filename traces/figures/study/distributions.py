@@ -22,7 +22,7 @@ __all__ = ["distributions_figure"]
 _NUMBERS = tuple(Box.__dataclass_fields__)
 
 
-def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", title: str = "") -> Figure:
+def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", axis: str = "", title: str = "") -> Figure:
     """Draw a box per combination: quartiles, median and mean, and whiskers at 5 % and 95 %.
 
     Parameters
@@ -33,6 +33,8 @@ def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", title: st
     of : {"slowdown", "queue"}
         Bounded slowdowns of jobs, on a logarithmic axis; or waiting jobs before scheduling passes, on an axis that is linear
         up to 1.
+    axis : str
+        Label of the axis of values, for another definition of the slowdown.
     title : str
         Shown above.
 
@@ -54,11 +56,11 @@ def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", title: st
         if of == "slowdown":
             axes.set_xscale("log")
             axes.set_xlim(left=0.85)  # so that a median of 1 is seen
-            axes.set_xlabel("bounded slowdown of jobs (logarithmic)")
+            axes.set_xlabel(axis or "bounded slowdown of jobs (logarithmic)")
         else:
             axes.set_xscale("symlog", linthresh=1.0)
             axes.set_xlim(left=0)
-            axes.set_xlabel("jobs that wait before a scheduling pass (logarithmic from 1 on)")
+            axes.set_xlabel(axis or "jobs that wait before a scheduling pass (logarithmic from 1 on)")
         most = int(seeds.max())
         said = LEGEND if most == 1 else f"{LEGEND}; means over {counted(most, 'seed')}"
         figure.supxlabel(said, fontsize=7.5, color=canvas.GREY)
