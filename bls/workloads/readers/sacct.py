@@ -128,7 +128,7 @@ class _Reader:
 
     def read(self, line: int, words: list[dict[str, str]]) -> None:
         reason = self._read(line, words)
-        self._rows.count(reason, line, *_decides(reason, words, self._columns))
+        self._rows.count(reason, line, *(_decides(reason, words, self._columns) if reason else ()))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
         """Add the line's job, or say why there is none."""
@@ -256,7 +256,7 @@ def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | N
 def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[str, ...]) -> int | None:
     """How much of a resource the job held, or else asked for; 0 where nothing says it, None for no whole number."""
     for of_tres, columns in (("alloc_tres", held), ("req_tres", asked)):
-        if (count := tres_count(word[of_tres], tres)) > 0:
+        if word[of_tres] and (count := tres_count(word[of_tres], tres)) > 0:
             return count
         for name in columns:
             if word[name]:
@@ -268,14 +268,15 @@ def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[s
 
 def _memory_kb(word: dict[str, str], cores: int, nodes: int) -> int:
     for of_tres in ("alloc_tres", "req_tres"):
-        if (found := tres_memory_kb(word[of_tres], cores)) > 0:
+        if word[of_tres] and (found := tres_memory_kb(word[of_tres], cores)) > 0:
             return found
-    return memory_kb(word["memory"], cores, nodes)
+    return memory_kb(word["memory"], cores, nodes) if word["memory"] else -1
 
 
 def _gpus(word: dict[str, str]) -> int:
     """How many GPUs the job held, or else asked for; 0 where there are words and none names them, else -1."""
+    if not (word["alloc_tres"] or word["req_tres"] or word["alloc_gres"] or word["req_gres"]):
+        return -1
     counts = [tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]
     counts += [gres_count(word[name], "gpu") for name in ("alloc_gres", "req_gres")]
-    known = any(word[name] for name in ("alloc_tres", "req_tres", "alloc_gres", "req_gres"))
-    return next((count for count in counts if count > 0), 0 if known else -1)
+    return next((count for count in counts if count > 0), 0)
