@@ -40,7 +40,7 @@ def test_techniques_that_are_alike_are_told_once() -> None:
 def test_makespans_without_variation() -> None:
     assert paper_pages.makespans(results())[2:] == [
         "| W1 | fcfs | 10.00 d |  | 0.500 |",
-        "| W1 | sjf | 8.00 d | 0.8000 [0.8000, 0.8000] | 0.500 |",
+        "| W1 | sjf | 8.00 d | 0.8000 | 0.500 |",
     ]
     frame = results()
     frame.loc[frame["als"].eq("ss") & frame["variation"].eq(0), "makespan_ns"] += 1

@@ -36,7 +36,7 @@ class Log(NamedTuple):
     narrow, narrow_cores : int
         Jobs of at most 256 cores, which is the machine of applications, and the sum of their cores.
     day : str
-        The selection of a day, and how many jobs of at most 256 cores are in it.
+        The selection of a day, and how many jobs of at most 256 cores it has, with those that run or wait when it begins.
     day_jobs : int
     """
 
@@ -67,7 +67,8 @@ def _generated(folder: Path) -> Log:
         ):
             file.write(f"{job} {at} 0 {took} {procs} -1 -1 {procs} {2 * took} -1 1 {job % 97} 1 -1 1 -1 -1 -1\n")
     narrow = wanted <= 256
-    day = (120 * place >= 86_400) & (120 * place < 2 * 86_400)
+    # The jobs of the second day, and those that run when it begins.
+    day = (120 * place + np.where(120 * place < 86_400, run, 0) > 86_399) & (120 * place < 2 * 86_400)
     return Log(
         path,
         n,
@@ -89,7 +90,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def log(folder: Path) -> Log:
     if CURIE.is_file():
-        return Log(CURIE, 312_826, 295_540, 93_312, 5_544, 241_794, 0, "window:400d+24h", 88)
+        return Log(CURIE, 312_826, 295_540, 93_312, 5_544, 241_794, 0, "window:400d+24h", 113)
     return _generated(folder)
 
 
@@ -100,15 +101,23 @@ class Ended(NamedTuple):
     peak_bytes: int
 
 
+#: Runs a command and prints its peak memory. A command that the tests started themselves would have theirs, too: the peak
+#: of a process includes what it shared with its parent before it ran the command.
+_MEASURED = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=sys.stderr).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
 def perform(folder: Path, *words: object) -> Ended:
     """Run ``twolevel WORDS…``, which is to succeed."""
-    command = [Path(sys.executable).parent / "twolevel", *map(str, words)]
-    with (folder / "err").open("wb") as err, subprocess.Popen(command, cwd=folder, stdout=err, stderr=err) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    said = (folder / "err").read_text()
-    assert process.returncode == 0, said
-    return Ended(said, 1024 * usage.ru_maxrss)
+    command = [sys.executable, "-c", _MEASURED, Path(sys.executable).parent / "twolevel", *map(str, words)]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    *said, peak_kb = ended.stderr.splitlines()
+    assert ended.returncode == 0, said
+    return Ended("\n".join(said), 1024 * int(peak_kb))
 
 
 def record_of(folder: Path) -> Any:
@@ -164,7 +173,7 @@ def test_every_job_of_a_stream(folder: Path, log: Log, recorded: Path) -> None:
 
 def test_every_job_of_a_conversion(folder: Path, log: Log, recorded: Path) -> None:
     ended = perform(folder, "trace", "convert", recorded, "--format", "otf2,swf,text", "--out", "converted")
-    assert f"not for {log.cores:,} cores" in ended.err
+    assert f"few viewers open {log.cores:,} rows of cores" in ended.err
     kept = [line for line in (folder / "converted" / "jobs.swf").read_text().splitlines() if not line.startswith(";")]
     assert len(kept) == log.jobs
     text = (folder / "converted" / "text" / "batch.txt").read_bytes()

@@ -116,7 +116,7 @@ def test_a_core_held_twice_is_found_wherever_it_is(of: Ledger, data: st.DataObje
             strict=True,
         ):
             cores[k] |= set(range(lo, hi))
-    times = {"start_ns": start, "end_ns": end, "submit_ns": submit, "eligible_ns": submit}
+    times = {"start_ns": start, "end_ns": end, "submit_ns": submit, "eligible_ns": submit, "begin_ns": submit}
     # Attempts are not what is looked at here.
     attempts = {"attempt": np.zeros(len(submit), np.int64), "job_id": np.arange(len(submit))}
     states = {"state": np.where(of.jobs.started, 0, 2), "tasks": np.zeros(len(submit), np.int64)}
@@ -182,7 +182,7 @@ def test_a_job_that_was_cut_before_any_task_began_is_no_bar() -> None:
         (lambda: cut(1, state="killed"), "job 22 never started, but was not cancelled: .*, state killed"),
         (lambda: cut(1, why="head"), "job 22 started, or did not, otherwise than it says: .*, why head"),
         (lambda: cut(0, why="never"), "job 11 started, or did not, otherwise than it says"),
-        (lambda: cut(2, eligible=3), "job 33 is eligible before its submission: submitted 4, eligible 3"),
+        (lambda: cut(2, eligible=3), "job 33 is eligible before its submission or its begin: submitted 4, eligible 3"),
         (lambda: cut(2, eligible=11), "job 33 starts before it is eligible: submitted 4, eligible 11, started 10"),
         (lambda: cut(3, attempt=0), "job 33: attempt 0 does not follow on the attempt before it"),
         (lambda: cut(3, attempt=2), "job 33: attempt 2 does not follow on the attempt before it"),

@@ -41,7 +41,7 @@ def _check_times(jobs: JobRecords) -> None:
         # A job that is withdrawn before it could be eligible never was: -1.
         (
             (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.begin_ns),
-            "is eligible before its submission, or before it may be",
+            "is eligible before its submission or its begin",
         ),
         (jobs.begin_ns < jobs.submit_ns, "may be eligible before its submission"),
         (started & (jobs.start_ns < jobs.submit_ns), "starts before its submission"),

@@ -475,7 +475,7 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
     return found
 
 
-@compiled()
+@compiled(inner=True)
 def _first_of_list(text: Array, at: int, stop: int) -> int:
     """The first number of a list of job numbers; ``NONE`` if the word ``text[at:stop]`` is no such list."""
     first, value, digits = NONE, 0, 0
