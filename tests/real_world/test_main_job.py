@@ -7,7 +7,6 @@ skipped. Each command has its own process, as users start it; each test asserts 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +35,8 @@ class Log(NamedTuple):
     narrow, narrow_cores : int
         Jobs of at most 256 cores, which is the machine of applications, and the sum of their cores.
     day : str
-        The selection of a day, and how many jobs of at most 256 cores it has, with those that run or wait when it begins.
+        The selection of a day, and how many jobs of at most 256 cores it has, with those that run or wait when it begins if
+        there is room for them.
     day_jobs : int
     """
 
@@ -67,8 +67,8 @@ def _generated(folder: Path) -> Log:
         ):
             file.write(f"{job} {at} 0 {took} {procs} -1 -1 {procs} {2 * took} -1 1 {job % 97} 1 -1 1 -1 -1 -1\n")
     narrow = wanted <= 256
-    # The jobs of the second day, and those that run when it begins.
-    day = (120 * place + np.where(120 * place < 86_400, run, 0) > 86_399) & (120 * place < 2 * 86_400)
+    # The day begins on an empty machine: the jobs that run then hold more cores than it has.
+    day = (120 * place >= 86_400) & (120 * place < 2 * 86_400)
     return Log(
         path,
         n,
@@ -114,7 +114,7 @@ sys.exit(code)
 def perform(folder: Path, *words: object) -> Ended:
     """Run ``twolevel WORDS…``, which is to succeed."""
     command = [sys.executable, "-c", _MEASURED, Path(sys.executable).parent / "twolevel", *map(str, words)]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
     *said, peak_kb = ended.stderr.splitlines()
     assert ended.returncode == 0, said
     return Ended("\n".join(said), 1024 * int(peak_kb))
