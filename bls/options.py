@@ -72,7 +72,8 @@ BLS = Option(
 )  # fmt: skip
 SELECT = Option(
     name="--select", panel=Panel.JOBS, default="all", metavar="WHICH",
-    help="all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), window:START+LENGTH",
+    help="all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), window:START+LENGTH or "
+    "window:START..END; a start or end is a time of the log or a date, e.g. 2003-01-31T12:00",
 )  # fmt: skip
 OVERSIZE = Choice(
     name="--oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),

@@ -12,7 +12,7 @@ from bls.workloads.columns import CANCELLED, FAILED, OPTIONAL
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 
-__all__ = ["job_row", "numbered"]
+__all__ = ["job_row", "numbered", "with_one_preceding"]
 
 _KEYS = ("job_id", "submit_s", "run_s", "cores", "estimate_s")
 _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") else name for name in OPTIONAL)
@@ -70,6 +70,25 @@ def numbered(job: Any, names: dict[str, int], where: str) -> Any:
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name: {shown(name)}; allowed: a text")
     return {**rest, "application": names.setdefault(name, len(names) + 1)}
+
+
+def with_one_preceding(job: Any, others: dict[int, tuple[int, ...]], where: str) -> Any:
+    """Return the job with the first of the jobs in a list ``preceding`` alone; the further ones are added to ``others``.
+
+    Raises
+    ------
+    InputError
+        If a list is empty, or one of it is no job number.
+    """
+    if not isinstance(job, Mapping) or not isinstance(job.get("preceding"), list | tuple):
+        return job
+    several = dict.fromkeys(_number(one, 1, 0, f"{where}: preceding") for one in job["preceding"])
+    if not several:
+        raise InputError(f"{where}: preceding: an empty list; allowed: a job number, a list of them, or None")
+    first, *further = several
+    if further:
+        others[_number(job.get("job_id"), 1, 0, f"{where}: job_id")] = tuple(further)
+    return {**job, "preceding": first}
 
 
 def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:

@@ -6,23 +6,20 @@ All are pure functions. Job numbers, users and the rest stay with their jobs; th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from bls.workloads.calendar import Calendar
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.merge import merge
 from bls.workloads.selection import running_and_queued, select
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError
 from traces.base.ranges import real
-from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
 __all__ = ["FACTORS", "cut", "filter_jobs", "merge", "scale"]
@@ -34,11 +31,6 @@ FACTORS = (0.001, 1000.0)
 # factors, no product below is beyond int64.
 _MOST_DENOMINATOR = 10**7
 
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
-
-#: What a selection may be, beside ``select``'s.
-_FORMS = "as window:2003-01-01+30d, window:2003-01-01T12:00..2003-02-01 or window:7d+24h"
-
 
 def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workload:
     """A part of a workload, as long as one wants it.
@@ -48,15 +40,7 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
     workload : Workload
         Jobs of any width.
     spec : str
-        As :func:`bls.workloads.selection.select`, with two more forms:
-
-        ``window:DATE+LENGTH``
-            those submitted in [DATE, DATE + LENGTH), DATE being ``2003-01-01``, ``2003-01-01T12:30`` or with seconds,
-            in the time zone of the log unless it ends in one of its own (``Z``, ``+01:00``);
-        ``window:START..END``
-            those submitted in [START, END), each a DATE or a duration since the log's time 0.
-
-        The start of a window becomes time 0; that of one that begins before the log does, the log's.
+        As :func:`bls.workloads.selection.select`.
     where : str
         The option it was given in, for messages.
 
@@ -69,29 +53,16 @@ def cut(workload: Workload, spec: object, *, where: str = "--select") -> Workloa
     Raises
     ------
     InputError
-        If the specification is none of these, selects no job, or has a date where the log does not say its own, or one
-        without a zone where that of the log cannot be used.
+        As :func:`bls.workloads.selection.select`.
     """
-    text = spec.strip() if isinstance(spec, str) else ""
-    start_ns = 0
-    if text.startswith("window:"):
-        start_ns, stop_ns = _window(workload, text.removeprefix("window:").strip(), where)
-        first_ns, last_ns = int(workload.submit_ns[0]), int(workload.submit_ns[-1])
-        if not np.any((workload.submit_ns >= start_ns) & (workload.submit_ns < stop_ns)):
-            raise InputError(
-                f"{where}: no job is submitted in {shown(text)}; the jobs of {workload.source} are submitted "
-                f"from {_when(workload, first_ns)} to {_when(workload, last_ns)}"
-            )
-        start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
-        start = f"{start_ns}ns" if start_ns else "0"
-        spec = f"window:{start}+{stop_ns - start_ns}ns"
     chosen = select(workload, spec, preset=False, where=where)
-    remarks = workload.remarks
+    start_ns, remarks = 0, workload.remarks
     if chosen.window is not None:
         start_ns = chosen.window.begin_ns
         running, queued = running_and_queued(workload, start_ns)
         if running or queued:
             remarks += (f"window: written without the {running} running and {queued} queued jobs of the log",)
+    text = f"{spec}".strip()
     note = f"{'all jobs' if text == 'all' else f'the jobs {text}'} of {log_name(workload)}"
     header = moved_header(workload.header, len(chosen), start_ns, note)
     return chosen.take(np.arange(len(chosen)), header=header, window=None, remarks=remarks)
@@ -220,50 +191,6 @@ def scale(
         moved = {name: column[order] if column.ndim else column for name, column in changed.items()}
         return workload.take(order, **moved, header=header)
     return replace(workload, **changed, header=header)
-
-
-def _window(workload: Workload, text: str, where: str) -> tuple[int, int]:
-    """Start (it may be below 0) and end of ``START+LENGTH`` or ``START..END``, ns."""
-    start, dots, end = text.partition("..")
-    if dots:
-        start_ns, end_ns = _instant_ns(workload, start, where), _instant_ns(workload, end, where)
-        if end_ns <= start_ns:
-            raise InputError(f"{where}: the window {shown(text)} ends before it begins")
-        return start_ns, min(end_ns, MAX_NS)
-    start, plus, length = text.rpartition("+")
-    if not plus:
-        raise InputError(f"{where}: {shown('window:' + text)} is not a selection; allowed: {_FORMS}")
-    start_ns = _instant_ns(workload, start, where)
-    return start_ns, min(start_ns + parse_duration_ns(length, where), MAX_NS)
-
-
-def _instant_ns(workload: Workload, text: str, where: str) -> int:
-    """An instant of the log's time, ns: below 0 where it is a date before the log began."""
-    if not _DATE.fullmatch(text.strip()):
-        return parse_instant_ns(text, where)
-    try:
-        date = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise InputError(f"{where}: {shown(text)} is no date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
-    calendar = Calendar.of(workload)
-    if calendar.start is None:
-        raise InputError(
-            f"{where}: {shown(text)} is a date, and {workload.source} does not say its own (no UnixStartTime in its header)"
-        )
-    if date.tzinfo is None:
-        remark = next((remark for remark in calendar.remarks if remark.startswith("TimeZone")), None)
-        if remark and calendar.zone is UTC:
-            raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: as 2003-01-31T12:00Z")
-        date = date.replace(tzinfo=calendar.zone)
-    # Not by astimezone(UTC), which has no dates before the year 1 and after 9999.
-    begun = calendar.start.astimezone(UTC).replace(tzinfo=None)
-    since = date.replace(tzinfo=None) - begun - (date.utcoffset() or timedelta())
-    return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
-
-
-def _when(workload: Workload, ns: int) -> str:
-    calendar = Calendar.of(workload)
-    return format_ns(ns) if calendar.start is None else f"{format_ns(ns)} ({calendar.date(ns):%Y-%m-%dT%H:%M})"
 
 
 def _fraction(name: str, value: float) -> Fraction:

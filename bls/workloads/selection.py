@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import mul
 
 import numpy as np
 
 from bls.options import OVERSIZE
+from bls.workloads.calendar import Calendar
 from bls.workloads.header import with_start
 from bls.workloads.workload import TOO_WIDE, Window, Workload
 from traces.base.errors import InputError, shown
-from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
+from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 
 __all__ = ["WINDOWS", "busiest_window", "check_preset", "fit", "heaviest_window", "running_and_queued", "select"]
 
 _FORMS = (
-    "all, first:N, busiest:LENGTH, heaviest:LENGTH or window:START+LENGTH, as first:1000, busiest:24h, heaviest:7d or "
-    "window:7d+24h"
+    "all, first:N, busiest:LENGTH, heaviest:LENGTH, window:START+LENGTH or window:START..END, as first:1000, busiest:24h, "
+    "heaviest:7d, window:7d+24h or window:2003-01-01T12:00..2003-02-01"
 )
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
@@ -91,10 +94,13 @@ def select(
             the jobs of the :func:`busiest_window`, whose start becomes time 0;
         ``heaviest:LENGTH``
             the jobs of the :func:`heaviest_window`, whose start becomes time 0;
-        ``window:START+LENGTH``
-            the jobs submitted in [START, START + LENGTH) of the log's time; START becomes time 0.
+        ``window:START+LENGTH``, ``window:START..END``
+            the jobs submitted in [START, START + LENGTH) or [START, END); START becomes time 0, or that of the log if it is
+            before the log begins.
 
-        Lengths and starts are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds).
+        Lengths are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds); a start or end is a duration since the
+        log's time 0 or a date such as ``2003-01-01``, ``2003-01-01T12:30`` or with seconds, in the time zone of the log unless
+        it ends in another one (``Z``, ``+01:00``).
     preset : bool, optional
         Whether the jobs that are there at the window's start S are selected as well. These are the jobs submitted
         before S that by the log (submit + wait, run time)
@@ -119,7 +125,8 @@ def select(
     ------
     InputError
         If the specification is none of these, or selects no job, or ``preset`` is requested without a window or of a
-        log that records no wait.
+        log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
+        used.
     """
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a text; allowed: {_FORMS}")
@@ -137,24 +144,68 @@ def select(
     if kind in WINDOWS and value:
         length_ns = parse_duration_ns(value, where)
         start_ns = WINDOWS[kind](workload, length_ns)[0]
-    elif kind == "window" and "+" in value:
-        start, _, length = value.partition("+")
-        start_ns, length_ns = parse_instant_ns(start, where), parse_duration_ns(length, where)
+        stop_ns = start_ns + length_ns
+    elif kind == "window" and ("+" in value or ".." in value):
+        start_ns, stop_ns = _interval(workload, value.strip(), where)
     else:
         raise InputError(f"{where}: {shown(spec)} is not a selection; allowed: {_FORMS}")
-    # A Python integer: the sum may be one beyond int64, where numpy would compare floats.
-    stop_ns = min(start_ns + length_ns, 2**63 - 1)
+    # Python integers: the sum may be one beyond int64, where numpy would compare floats.
+    stop_ns = min(stop_ns, 2**63 - 1)
     first, stop = np.searchsorted(workload.submit_ns, [start_ns, stop_ns]).tolist()
     if first == stop:
-        last_ns = int(workload.submit_ns[-1])
         raise InputError(
             f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
-            f"from {format_ns(int(workload.submit_ns[0]))} to {format_ns(last_ns)}"
+            f"from {_when(workload, int(workload.submit_ns[0]))} to {_when(workload, int(workload.submit_ns[-1]))}"
         )
+    start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
     there = _there(workload, start_ns)
     empty = _why_empty(workload if whole is None else whole, there, start_ns, preset, n_cores)
     chosen = np.zeros((2, len(workload)), bool) if empty else there
     return _window(workload, first, stop, Window(start_ns, stop_ns, empty), *chosen)
+
+
+def _interval(workload: Workload, text: str, where: str) -> tuple[int, int]:
+    """Start (it may be below 0) and end of ``START+LENGTH`` or ``START..END``, ns."""
+    start, dots, end = text.partition("..")
+    if dots:
+        start_ns, end_ns = _instant_ns(workload, start, where), _instant_ns(workload, end, where)
+        if end_ns <= start_ns:
+            raise InputError(f"{where}: the window {shown(text)} ends before it begins")
+        return start_ns, min(end_ns, MAX_NS)
+    start, plus, length = text.rpartition("+")
+    if not plus:
+        raise InputError(f"{where}: {shown('window:' + text)} is not a selection; allowed: {_FORMS}")
+    start_ns = _instant_ns(workload, start, where)
+    return start_ns, min(start_ns + parse_duration_ns(length, where), MAX_NS)
+
+
+def _instant_ns(workload: Workload, text: str, where: str) -> int:
+    """An instant of the log's time, ns: below 0 where it is a date before the log began."""
+    if not _DATE.fullmatch(text.strip()):
+        return parse_instant_ns(text, where)
+    try:
+        date = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InputError(f"{where}: {shown(text)} is no date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
+    calendar = Calendar.of(workload)
+    if calendar.start is None:
+        raise InputError(
+            f"{where}: {shown(text)} is a date, and {workload.source} does not say its own (no UnixStartTime in its header)"
+        )
+    if date.tzinfo is None:
+        remark = next((remark for remark in calendar.remarks if remark.startswith("TimeZone")), None)
+        if remark and calendar.zone is UTC:
+            raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: as 2003-01-31T12:00Z")
+        date = date.replace(tzinfo=calendar.zone)
+    # Not by astimezone(UTC), which has no dates before the year 1 and after 9999.
+    begun = calendar.start.astimezone(UTC).replace(tzinfo=None)
+    since = date.replace(tzinfo=None) - begun - (date.utcoffset() or timedelta())
+    return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
+
+
+def _when(workload: Workload, ns: int) -> str:
+    calendar = Calendar.of(workload)
+    return format_ns(ns) if calendar.start is None else f"{format_ns(ns)} ({calendar.date(ns):%Y-%m-%dT%H:%M})"
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from bls.workloads.columns import (
     packed,
     taken_rows,
 )
-from bls.workloads.plain_jobs import job_row, numbered
+from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
 from bls.workloads.rejected import KEPT, Reject, first_rejects, rejects_text
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of
@@ -461,8 +461,9 @@ class Workload:
             A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
             ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
             ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
-            there is a number then. A ``run_s`` of None, with an estimate and
-            ``cancel_s``, is that of a job whose run time nobody knows, as it was cancelled before its start.
+            there is a number then. ``preceding`` may be a list of job numbers, all of which the job waits for. A
+            ``run_s`` of None, with an estimate and ``cancel_s``, is that of a job whose run time nobody knows, as it was
+            cancelled before its start.
         source : str
             A name for messages.
 
@@ -478,7 +479,11 @@ class Workload:
         2
         """
         names: dict[str, int] = {}
-        rows = [job_row(numbered(job, names, f"{source}[{n}]"), f"{source}[{n}]") for n, job in enumerate(jobs)]
+        further: dict[int, tuple[int, ...]] = {}
+        rows = []
+        for n, job in enumerate(jobs):
+            where = f"{source}[{n}]"
+            rows.append(job_row(with_one_preceding(numbered(job, names, where), further, where), where))
         if not rows:
             raise InputError(f"{source}: a workload needs at least one job")
         table = np.array(rows, dtype=np.int64).T.copy()
@@ -486,7 +491,14 @@ class Workload:
         extra = dict(zip(OPTIONAL, table[5:], strict=True))
         known = {number: name for name, number in names.items()}
         made = cls.from_lines(
-            columns, header=(), rejects={}, source=source, n_lines=len(rows), extra=extra, names=known
+            columns,
+            header=(),
+            rejects={},
+            source=source,
+            n_lines=len(rows),
+            extra=extra,
+            names=known,
+            also_preceding=further,
         )
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")

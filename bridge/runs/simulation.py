@@ -427,7 +427,7 @@ def simulate(
     bls, als, variation, seed, tasks_per_core, overhead_ns, slack, allocator
         See :class:`bridge.scenarios.scenario.Options`.
     select : str
-        ``all``, ``first:N``, ``busiest:LENGTH``, ``heaviest:LENGTH`` or ``window:START+LENGTH``.
+        As :func:`bls.workloads.selection.select`.
     oversize : str
         What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
     backfill : str or int, optional

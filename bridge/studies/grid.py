@@ -21,7 +21,7 @@ from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
-from bridge.studies.replicates import given_replicates, of_windows, same_for_all_seeds
+from bridge.studies.replicates import check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
@@ -218,6 +218,7 @@ def run_grid(
     else:
         platform = platform_for(platform, workload, replayed=False)
     given = given_replicates(replicate, warmup, shake)
+    check_shaken(given, grid.seeds)
     begins: tuple[int, ...] = ()
     if given.length_ns:
         name = Path(workload.source).name

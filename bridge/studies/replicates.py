@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REPLICATION",
     "Replicates",
+    "check_shaken",
     "given_replicates",
     "nothing_drawn",
     "same_for_all_seeds",
@@ -114,12 +115,27 @@ def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path])
         if given.by_seed and is_seeded(source.file):
             key = study.where.format("replicate" if given.length_ns else "shake")
             raise InputError(f"{key}: {source.file} makes jobs of each seed")
+    check_shaken(given, study.seeds, study.where.format)
     if not given.length_ns or study.windows:
         return study
     with contextlib.chdir(study.folders[0]):
         logs = ((source.name, read_workload(path_of(source, study))) for source in study.workloads)
         seeds, begins = of_windows(logs, given, study.seeds, study.where.format)
     return replace(study, seeds=seeds, windows=begins)
+
+
+def check_shaken(given: Replicates, seeds: tuple[int, ...], where: Callable[[str], str] = "{}".format) -> None:
+    """See that a seed shakes the submits: seed 0 is the log as it is.
+
+    Raises
+    ------
+    InputError
+        If seed 0 is the only one.
+    """
+    if given.shake_ns and set(seeds) == {0}:
+        raise InputError(
+            f"{where('shake')}: seed 0, the only one, leaves the submits as they are; allowed: several seeds, as 10"
+        )
 
 
 def of_windows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -132,11 +131,10 @@ def test_agrees_with_a_slow_search(preceding: list[int]) -> None:
 def several(*rows: tuple[int, ...]) -> Workload:
     """Jobs 1, 2, … on one core each, submitted at 0; a row is a run time in s and the jobs that precede it."""
     jobs = [
-        {"job_id": k, "submit_s": 0, "run_s": run, "cores": 1, "preceding": before[0] if before else -1, "think_s": 3}
+        {"job_id": k, "submit_s": 0, "run_s": run, "cores": 1, "preceding": before or None, "think_s": 3}
         for k, (run, *before) in enumerate(rows, 1)
     ]
-    made = Workload.from_jobs(jobs)
-    return replace(made, also_preceding={k: tuple(row[2:]) for k, row in enumerate(rows, 1) if len(row) > 2})
+    return Workload.from_jobs(jobs)
 
 
 def test_several_by_hand() -> None:
@@ -146,6 +144,14 @@ def test_several_by_hand() -> None:
     assert found.child_first.tolist() == [0, 1, 3, 4, 4, 4, 4]
     assert found.child_row.tolist() == [2, 2, 5, 3]
     assert (found.missing, len(found), found.several) == (2, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("preceding", "words"), [([], "an empty list"), ([1, 0.5], "0.5 is not a whole"), ([1, "2"], "'2' is not a whole")]
+)
+def test_a_list_of_preceding_jobs_has_job_numbers(preceding: list[object], words: str) -> None:
+    with pytest.raises(InputError, match=rf"^jobs\[0\]: preceding: {words}"):
+        Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preceding": preceding}])
 
 
 def test_circles_through_lists_are_named() -> None:

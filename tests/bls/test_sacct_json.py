@@ -205,7 +205,7 @@ def test_what_is_no_object_is_malformed(tmp_path: Path) -> None:
         ('{"jobs" [1]}', "not valid JSON: ':' is missing before"),
         ('{"jobs": nothing}', "not valid JSON: "),
         ('{"a": 1 "jobs": []}', "not valid JSON: ',' or '}' is missing"),
-        ('{"jobs": [{"a": 1, "a": 2}]}', "a key is there twice: 'a'"),
+        ('{"jobs": [{"a": 1, "a": 2}]}', "a key is there twice: 'a', in '{\"a\": 1, \"a\": 2}'"),
         ('{"jobs": [' + "[" * 100_000 + "]" * 100_000 + "]}", "not valid JSON: it is nested too deeply"),
         ('{"jobs": [{"job_id": ' + "9" * 5000 + "}]}", "not valid JSON: "),
         ('{"jobs": 5}', "not what sacct --json writes: no list of jobs"),
@@ -254,3 +254,16 @@ def test_a_job_without_an_end_is_refused() -> None:
     file = Endless(10**9, b'{"jobs": [{"name": "', b"a" * 1000)
     with pytest.raises(InputError, match=f"a job is longer than {LINE_BYTES} bytes"):
         list(json_jobs(file, "x"))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_bit_that_says_per_core_may_be_the_sign(tmp_path: Path, signed: bool) -> None:
+    """Slurm 21.08 writes memory and this bit as one number of 64 bits."""
+    memory = 2**63 + 4000 - 2**64 * signed
+    job = {
+        "job_id": 15,
+        "required": {"CPUs": 8, "memory": memory},
+        "state": {"current": "COMPLETED"},
+        "time": {"elapsed": 600, "submission": 1700000000, "start": 1700000005, "end": 1700000605, "limit": 10},
+    }
+    assert read(tmp_path, json.dumps({"jobs": [job]})).memory_kb.tolist() == [4000 * 1024]

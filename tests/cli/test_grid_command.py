@@ -412,6 +412,7 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
         (("--replicate", "soon"), "--replicate: 'soon' is not a duration"),
         (("--replicate", "0s"), "--replicate: "),
         (("--shake", "0s"), "--shake: "),
+        (("--shake", "30s", "--seeds", 1), "--shake: seed 0, the only one, leaves the submits as they are"),
         (("--replicate", "1min", "--warmup", "x"), "--warmup: 'x' is not a duration"),
         (
             ("--replicate", "9d"),

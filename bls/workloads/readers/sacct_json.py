@@ -132,8 +132,14 @@ class _Text:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{self._source}: a key is there twice: {shown(twice)}")
+            raise InputError(f"{self._source}: a key is there twice: {shown(twice)}, in {shown(_first_values(pairs))}")
         return found
+
+
+def _first_values(pairs: list[tuple[str, Any]]) -> str:
+    # Tells which object it is: its first values that are numbers or texts.
+    plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
+    return "{" + ", ".join(plain[:3]) + "}"
 
 
 def _words(job: dict[str, Any]) -> dict[str, str]:
@@ -219,6 +225,8 @@ def _tres(entries: Any) -> str:
 def _memory(needs: dict[str, Any]) -> str:
     for key, suffix in (("memory_per_cpu", "c"), ("memory_per_node", "n"), ("memory", "n")):
         word = _word(needs.get(key))
+        if word.startswith("-") and int(word) < -(2**62):
+            word = str(int(word) + 2**64)  # with the bit that says "per core", printed as a signed number
         if word not in ("", "0"):
             return f"{word}M{suffix}"
     return ""

@@ -29,7 +29,6 @@ _ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 _ReaderOption = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
 ]
-_SELECT = replace(SELECT, help=f"{SELECT.help} or window:START..END; START may be a date")
 _NUMBERS = "as 3 5-9, or unknown"
 
 
@@ -53,7 +52,7 @@ def info_command(
         ),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
-    select: Annotated[str, _SELECT] = SELECT.default,
+    select: Annotated[str, SELECT] = SELECT.default,
     reader: _ReaderOption = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
@@ -108,7 +107,7 @@ def cut_command(
     *,
     workload: Annotated[str, WORKLOAD],
     output: _OutputOption,
-    select: Annotated[str, _SELECT] = SELECT.default,
+    select: Annotated[str, SELECT] = SELECT.default,
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
