@@ -90,6 +90,11 @@ class Orders:
         """One that most jobs have, for whoever wants to load it in advance."""
         return self._techniques[-1][0] or "static"
 
+    @property
+    def program(self) -> str:
+        """The program that goes with it, as JSON; empty where the technique says all."""
+        return self._texts[-1]
+
     def names(self) -> list[str]:
         """The texts that workers are told of programs: names of techniques, and programs as JSON."""
         known = [name for names in self._techniques for name in names if name is not None]

@@ -175,6 +175,7 @@ class _Drive:
             peers.command,
             peers.socket,
             self._orders.technique,
+            self._orders.program,
             needs=Needs(
                 releases=self._orders.own_releases,
                 hints=self._simulator.hints,

@@ -65,7 +65,7 @@ class Launcher:
     address, token : str
         Where workers connect, and with what: given in the environment, where other users cannot read them.
     technique : str
-        What the server loads in advance.
+        A technique that the server loads in advance.
     command : str or None
         Starts an application simulator of the user's own, split into words as a shell would, but no shell runs it;
         None is ours.
@@ -73,6 +73,8 @@ class Launcher:
         Kept here: the processes that have started and not said hello, names by process ids.
     certificate : str
         What a bridge on another host is known by; empty for one on this host.
+    program : str
+        A program, as JSON, that the server loads in advance; empty for none.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class Launcher:
         command: str | None,
         awaited: dict[int, str],
         certificate: str = "",
+        program: str = "",
     ) -> None:
+        self._program = program
         self._awaited, self._certificate = awaited, certificate
         self._owner, self._address, self._token, self._technique = owner, address, token, technique
         self._words = shlex.split(command or "")
@@ -131,7 +135,7 @@ class Launcher:
         if self._certificate:
             self._tell("trust", self._certificate)
         if not self._words:
-            self._tell("warm", self._technique)
+            self._tell("warm", self._technique, self._program)
 
     def _tell(self, *words: str) -> None:
         assert self._server is not None

@@ -57,7 +57,9 @@ class Supervisor:
     socket : str
         ``unix`` or ``tcp``.
     technique : str
-        What our own simulator should load in advance.
+        A technique that our own simulator should load in advance.
+    program : str
+        The same for a program, as JSON; empty for none.
     needs : Needs
         What the run asks of every application simulator.
     hosts : Wanted or None
@@ -72,13 +74,14 @@ class Supervisor:
         command: str | None,
         socket: str,
         technique: str,
+        program: str = "",
         *,
         needs: Needs,
         hosts: Wanted | None = None,
     ) -> None:
         self._command = command
         self._socket = socket
-        self._technique = technique
+        self._technique, self._program = technique, program
         # A process per job is started before there is a job for it.
         self._per_worker, self._depth = (1, _DEPTH) if jobs_per_worker is None else (2, 1)
         self._simulating, self._wanted = workers, hosts
@@ -147,7 +150,9 @@ class Supervisor:
 
     async def _open_here(self, workers: int) -> None:
         address = await self._listener.open(self._socket)
-        self._launcher = Launcher(self._workforce, address, self._token, self._technique, self._command, self._awaited)
+        self._launcher = Launcher(
+            self._workforce, address, self._token, self._technique, self._command, self._awaited, program=self._program
+        )
         await self._launcher.open()
         name = sockets.gethostname() if self._wanted else "here"
         alive = room_for(workers * self._per_worker)

@@ -29,7 +29,7 @@ _TOKEN: Final = "warm-up"
 _S: Final = 10**9
 
 
-def _start(job: int, technique: str, *, records: bool) -> Start:
+def _start(job: int, technique: str, program: str, *, records: bool) -> Start:
     return Start(
         job=job,
         attempt=0,
@@ -55,7 +55,7 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
             core_gflop=2.0,
             speed_gflops=1.0,
             bytes_per_gflop=1.0,
-            program="",
+            program=program,
         ),
         tasks=None,
         until_ns=_S if records else None,
@@ -69,11 +69,11 @@ def _start(job: int, technique: str, *, records: bool) -> Start:
     )
 
 
-async def _bridge(connection: Connection, technique: str) -> None:
+async def _bridge(connection: Connection, technique: str, program: str) -> None:
     assert isinstance(await connection.hear(), Hello)
     connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
     for job, records in enumerate((False, False, True)):
-        connection.say(_start(job, technique, records=records))
+        connection.say(_start(job, technique, program, records=records))
         while connection.session.open_jobs():
             if isinstance(await connection.hear(), Suspended):
                 connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
@@ -82,13 +82,13 @@ async def _bridge(connection: Connection, technique: str) -> None:
     connection.close()
 
 
-async def _play(technique: str) -> None:
+async def _play(technique: str, program: str) -> None:
     ours, theirs = socket.socketpair()
     bridge = Connection(Session(Role.BRIDGE, _TOKEN), *await asyncio.open_unix_connection(sock=ours))
     streams = await asyncio.open_unix_connection(sock=theirs)
-    await asyncio.gather(_bridge(bridge, technique), serve(streams, _TOKEN, _TOKEN))
+    await asyncio.gather(_bridge(bridge, technique, program), serve(streams, _TOKEN, _TOKEN))
 
 
-def warm_up(technique: str) -> None:
-    """Serve a few small jobs in this process. What is wrong with the technique will be said to whoever orders it."""
-    asyncio.run(_play(technique))
+def warm_up(technique: str, program: str) -> None:
+    """Serve a few small jobs in this process. What is wrong with the technique or program is reported to whoever orders it."""
+    asyncio.run(_play(technique, program))
