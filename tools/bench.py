@@ -6,8 +6,9 @@
 
 Real logs are looked for in ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` beside the project); a case
 whose log is not there says so. Every case asserts what it computed. Times are of this machine, on this day: compare
-within one run. Kernels are compiled: every case but those of cold starts runs once before it counts. The exit code is 1 where a
-figure that must be reached is missed by more than half.
+within one run. Kernels are compiled: every case but those of cold starts runs once before it counts. Before and after each
+case a fixed piece of work is timed: the column "slow" is how many times slower the machine was than the one that the bounds
+are for. The exit code is 1 if a figure misses its bound by more than half, taking this into account, or an assertion fails.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -40,7 +42,7 @@ from tools.bench_batch import batch_engine, python_policy
 from tools.bench_graphs import graph_day, graph_engine, shared_links
 from tools.bench_loops import application_engine, python_technique, technique_study
 from tools.bench_reaches import all_at_every_event
-from tools.bench_rows import CURIE, ROOT, THUNDER, Row, command, log, page, row, timed
+from tools.bench_rows import CURIE, ROOT, THUNDER, Row, command, log, page, row, slowness, timed
 from tools.bench_simgrid import beside_simgrid
 from tools.bench_start import cold_and_warm, everything, first_use
 from tools.bench_stream import long_log
@@ -244,18 +246,29 @@ def main() -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     cases["scaling"] = lambda: scaling(chosen.out / "scaling.png")
     rows: list[Row] = []
+    failed: list[str] = []
     where = f"{time.strftime('%Y-%m-%d')}, {len(os.sched_getaffinity(0))} × {processor_model()}"
     print(where)
-    print(f"{'case':58} {'median':>22}  {'must reach':18} {'min … max':>19}  note")
+    print(f"{'case':58} {'median':>22}  {'must reach':18} {'slow':>5} {'min … max':>19}  note")
     for name in chosen.case or cases:
+        before = slowness()
         try:
             found = cases[name]()
         except FileNotFoundError as error:
             print(f"{name:58} not run: {error}")
             continue
+        except AssertionError:
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        slow = (before + slowness()) / 2
         for one in found:
+            one.slowness = slow
             span = f"{one.low:.3g} … {one.high:.3g}"
-            print(f"{one.case:58} {one.figure:>9.3g} {one.unit:12}  {one.must:18} {span:>19}  {one.note}", flush=True)
+            print(
+                f"{one.case:58} {one.figure:>9.3g} {one.unit:12}  {one.must:18} {slow:5.2f} {span:>19}  {one.note}",
+                flush=True,
+            )
         rows += found
     record = {
         "date": time.strftime("%Y-%m-%d"),
@@ -271,7 +284,9 @@ def main() -> int:
     missed = [one.case for one in rows if one.far_off]
     if missed:
         print(f"missed by more than half: {'; '.join(missed)}", file=sys.stderr)
-    return 1 if missed else 0
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if missed or failed else 0
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def technique_study() -> list[Row]:
     def work() -> None:
         for seed in range(_SEEDS):
             options = Options(tasks_per_core=4, seed=seed, overhead_ns=1000)
-            cells = run_grid(workload, Platform(), Grid(("fcfs",), TWENTY, (0.25,), options), workers=2)
+            cells = run_grid(workload, "paper", Grid(("fcfs",), TWENTY, (0.25,), options), workers=2)
             assert len({cell["makespan_ns"] for cell in cells}) > 10
 
     case = f"{len(TWENTY)} techniques × busiest day of CEA-Curie × {_SEEDS} seeds, 2 workers"

@@ -62,7 +62,9 @@ class _Moments:
 
 
 def _tiny(seeds: int, variations: int) -> Study:
-    return parse_study(_TINY.format(seeds=seeds, variations=[k / 20 for k in range(variations)]), [Path.cwd()], "tiny")
+    return parse_study(
+        _TINY.format(seeds=seeds, variations=[k / 20 for k in range(1, variations + 1)]), [Path.cwd()], "tiny"
+    )
 
 
 def _two(needs: Needs) -> Executor:
