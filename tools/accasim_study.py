@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bls.machine.platform import load_platform
 from bls.workloads import read_workload
@@ -34,11 +33,6 @@ from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, Dispatcher, Meas
 from tools.accasim_workloads import CONFIGURATIONS, Configuration, compare
 from traces.base.errors import InputError, TwolevelError
 from traces.base.time import NS_PER_S
-from traces.figures.drawing.boxes import Box
-from traces.figures.drawing.canvas import save
-from traces.figures.drawing.queue_sizes import sums_by_class
-from traces.figures.study.decisions import decision_cost_figure, decision_lines_figure
-from traces.figures.study.distributions import distributions_figure
 
 #: The paper's Figure 7.
 SETH = {
@@ -110,6 +104,15 @@ def write_rows(measured: Sequence[Measured], path: Path) -> None:
 
 def draw(measured: Sequence[Measured], out: Path) -> None:
     """Draw the paper's Figures 10 to 13, as ``twolevel figures`` draws them for a study."""
+    # Here, so that the processes that are measured, which import this module, do not load them.
+    import pandas as pd
+
+    from traces.figures.drawing.boxes import Box
+    from traces.figures.drawing.canvas import save
+    from traces.figures.drawing.queue_sizes import sums_by_class
+    from traces.figures.study.decisions import decision_cost_figure, decision_lines_figure
+    from traces.figures.study.distributions import distributions_figure
+
     names = [{"label": "-".join(one.dispatcher.name), "batch": one.dispatcher.scheduler} for one in measured]
     for name, columns, words in (
         ("slowdown", [one.slowdown for one in measured], {"axis": "slowdown of jobs (logarithmic)"}),

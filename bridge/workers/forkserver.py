@@ -4,9 +4,8 @@ It reads one command a line and writes one report a line; the bridge is at the o
 quoted as in JSON.
 
 =====================================  ============================================================================
-``warm TECHNIQUE PROGRAM``             load our own application simulator and what it needs for this technique and
-                                       program, as JSON or empty;
-                                       answered by ``ready``
+``warm TECHNIQUE [PROGRAM]``           load our own application simulator and what it needs for this technique and
+                                       program, which is JSON; answered by ``ready``
 ``trust CERTIFICATE``                  the bridge is on another host, and known by this certificate
 ``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
 ``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker

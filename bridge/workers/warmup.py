@@ -89,6 +89,6 @@ async def _play(technique: str, program: str) -> None:
     await asyncio.gather(_bridge(bridge, technique, program), serve(streams, _TOKEN, _TOKEN))
 
 
-def warm_up(technique: str, program: str) -> None:
+def warm_up(technique: str, program: str = "") -> None:
     """Serve a few small jobs in this process. What is wrong with the technique or program is reported to whoever orders it."""
     asyncio.run(_play(technique, program))
