@@ -45,7 +45,7 @@ SEEDS = {"check": 20, "test": 200, "soak": 100_000}
 
 #: Seeds of runs with other hosts, behind those, which take steps that hardly one in fifty takes: two for each such step, so
 #: that all are taken whatever else the seeds mean. Others must be looked for where a seed means something else than before.
-RARE = (203, 206, 209, 215, 269, 272, 296, 323, 326, 383, 563, 1013)
+RARE = (203, 206, 209, 215, 269, 272, 296, 323, 326, 383, 449, 560, 563, 1013)
 
 #: So many at once in one process of a soak.
 _PORTION = 500
