@@ -43,6 +43,18 @@ def test_power_and_its_limit() -> None:
     assert {"at most 400 kW; black: the limit", "a: b, fallback dvfs", "power [kW]", "level"} < texts
 
 
+def test_very_many_steps_are_drawn_by_columns_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("traces.figures.run.power._EXACT_STEPS", 2)
+    monkeypatch.setattr("traces.figures.run.power._COLUMNS", 4)
+    drawn = table(power_mw=[400_000_000, 280_000_000, 400_000_000], level=[0, 1, 0])
+    figure = power_figure(drawn, until_ns=120 * S)
+    power, level = figure.axes
+    assert edges_and_values(power) == ([0, 30, 60, 90, 120], [360, 280, 320, 400])
+    assert edges_and_values(level) == ([0, 30, 60, 90, 120], [1, 1, 1, 0])
+    words = "at most 400 kW; line: mean of each 30 s, band: least to most"
+    assert words in {text.get_text() for text in figure.findobj(Text)}
+
+
 def test_hosts_that_are_stopped() -> None:
     drawn = table(hosts_out=[0, 1, 0], hosts_stopping=[0, 1, 0], hosts_off=[0, 2, 0], hosts_booting=[0, 0, 3])
     power, away = power_figure(drawn, until_ns=90 * S).axes

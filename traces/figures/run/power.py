@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.curves import draw_steps
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.panels import quiet, remark, title_figure
-from traces.figures.drawing.time_axis import time_axis
+from traces.figures.drawing.steps import Steps, in_columns
+from traces.figures.drawing.time_axis import TimeAxis, time_axis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["power_figure"]
 
-_SHADE = 0.3
 _KW = 1e6
+
+#: Up to this many steps each is drawn; with more, so many columns of time, each with its mean and its range.
+_EXACT_STEPS, _COLUMNS = 50_000, 1_000
 
 #: So many parts of a machine have a panel.
 _MOST_PARTS = 12
@@ -33,7 +38,7 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
     likewise of each part of the machine that has limits of its own.
 
     The first patch of the first panel is the curve, whose data are its values and edges; the limit is a line with gaps where
-    there is none.
+    there is none. A curve of more than 50,000 steps is drawn as 1,000 columns of time, each with its mean and its range.
 
     Parameters
     ----------
@@ -55,8 +60,8 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
     at, drawn, limit, level, *stopped = arrays(power, names, "power")
     if until_ns <= at[0]:
         raise InputError("nothing to draw: nothing took any time")
-    edges = np.append(at, max(until_ns, int(at[-1]) + 1))
-    axis = time_axis(int(at[0]), int(edges[-1]))
+    end_ns = max(until_ns, int(at[-1]) + 1)
+    axis = time_axis(int(at[0]), end_ns)
     away = np.sum(stopped, axis=0)
     parts = [] if domains is None else list(domains["domain"].unique())[:_MOST_PARTS]
     below = [(level, "level", canvas.PALETTE[1])] if level.any() else []
@@ -70,15 +75,18 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
             height_ratios=[2.5, *([1.0] * len(below)), *([1.5] * len(parts))],
             squeeze=False,
         )
-        times = axis.at(edges)
-        _curve(panels[0, 0], drawn, limit, times, "")
+        _curve(panels[0, 0], _until(at, drawn, end_ns), limit, axis, "")
         for part, lower in zip(parts, panels[1 + len(below) :, 0], strict=True):
             assert domains is not None
             of, mine, its = arrays(domains[domains["domain"] == part], names[:3], "power_domains")
-            _curve(lower, mine, its, axis.at(np.append(of, max(until_ns, int(of[-1]) + 1))), f"{part}: ")
+            _curve(lower, _until(of, mine, max(until_ns, int(of[-1]) + 1)), its, axis, f"{part}: ")
         for lower, (values, label, colour) in zip(panels[1 : 1 + len(below), 0], below, strict=True):
             quiet(lower, "y")
-            lower.stairs(values, times, fill=True, color=colour, alpha=0.7, lw=0)
+            shown, edges_ns = values, np.append(at, end_ns)
+            if len(values) > _EXACT_STEPS:
+                columns = in_columns(_until(at, values, end_ns), int(at[0]), end_ns, _COLUMNS)
+                shown, edges_ns = columns.most, columns.edge_ns
+            lower.stairs(shown, axis.at(edges_ns), fill=True, color=colour, alpha=0.7, lw=0)
             lower.set_ylabel(label)
             lower.locator_params(axis="y", integer=True)
             lower.set_ylim(0, 1.08 * values.max())
@@ -89,16 +97,25 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
     return figure
 
 
-def _curve(axes: Axes, drawn: Array, limit: Array, times: Array, of: str) -> None:
+def _until(at: Array, values: Array, end_ns: int) -> Steps:
+    # Values from these instants on, up to the end of the last.
+    return Steps(np.append(at, end_ns), np.append(values, 0))
+
+
+def _curve(axes: Axes, drawn: Steps, limit: Array, axis: TimeAxis, of: str) -> None:
     # What is drawn, and the limit to it.
-    quiet(axes, "y")
-    axes.stairs(drawn / _KW, times, color=canvas.PALETTE[0], linewidth=1.0, zorder=2.2)
-    axes.stairs(drawn / _KW, times, fill=True, color=canvas.PALETTE[0], alpha=_SHADE, lw=0)
-    words = f"{of}at most {drawn.max() / _KW:,.4g} kW"
+    span = int(drawn.instant_ns[0]), int(drawn.instant_ns[-1])
+    thinned = draw_steps(
+        axes, drawn, span, axis, unit=_KW, colour=canvas.PALETTE[0], exact=_EXACT_STEPS, columns=_COLUMNS
+    )
+    words = f"{of}at most {drawn.value.max() / _KW:,.4g} kW"
     if (limit >= 0).any():
         allowed = np.where(limit >= 0, limit / _KW, np.nan)
+        times = axis.at(drawn.instant_ns)
         axes.step(times, np.append(allowed, allowed[-1]), where="post", color=canvas.INK, linewidth=1.2, zorder=2.4)
         words += "; black: the limit"
+    if thinned:
+        words += f"; line: mean of each {format_ns((span[1] - span[0]) // _COLUMNS)}, band: least to most"
     remark(axes, words)
     axes.set_ylabel("power [kW]")
-    axes.set_ylim(0, 1.08 * max(drawn.max(), limit.max(initial=0)) / _KW or 1.0)
+    axes.set_ylim(0, 1.08 * max(drawn.value.max(), limit.max(initial=0)) / _KW or 1.0)

@@ -9,11 +9,12 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.canvas import Figure
+from traces.figures.drawing.curves import draw_steps
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import quiet, remark, title_figure
-from traces.figures.drawing.steps import Steps, in_columns, mean, steps
-from traces.figures.drawing.time_axis import TimeAxis, time_axis
+from traces.figures.drawing.panels import remark, title_figure
+from traces.figures.drawing.steps import mean, steps
+from traces.figures.drawing.time_axis import time_axis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +24,6 @@ __all__ = ["utilisation_figure"]
 
 #: Up to this many steps a curve is drawn step by step; with more, as so many columns, each with its mean and its range.
 EXACT_STEPS = 1_000
-
-_SHADE = 0.3
 
 
 def utilisation_figure(
@@ -95,7 +94,9 @@ def utilisation_figure(
         figure = canvas.new_figure(8.6, 4.6)
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
         for axes, (curve, whole, label, colour) in zip(panels, curves, strict=True):
-            thinned = _draw(axes, curve, (first, last), axis, whole, colour)
+            thinned = draw_steps(
+                axes, curve, (first, last), axis, unit=whole, colour=colour, exact=EXACT_STEPS, columns=EXACT_STEPS
+            )
             middle = mean(curve, first, last) / whole
             axes.axhline(middle, color=canvas.INK, linewidth=0.8, linestyle=(0, (5, 3)))
             said = f"mean {f'{middle:,.0f}' if middle >= 1000 else f'{middle:.3g}'} (dashed)"
@@ -115,23 +116,3 @@ def utilisation_figure(
         figure.align_ylabels(panels)
         title_figure(figure, title, 100)
     return figure
-
-
-def _draw(axes: Axes, curve: Steps, span: tuple[int, int], axis: TimeAxis, whole: float, colour: str) -> bool:
-    """Draw one curve; say whether it had too many steps to draw each."""
-    quiet(axes, "y")
-    thinned = len(curve.value) > EXACT_STEPS
-    if thinned:
-        columns = in_columns(curve, *span, EXACT_STEPS)
-        edges = axis.at(columns.edge_ns)
-        axes.stairs(columns.mean / whole, edges, color=colour, linewidth=1.0, zorder=2.2)
-        axes.stairs(
-            columns.most / whole, edges, baseline=columns.least / whole, fill=True, color=colour, alpha=_SHADE, lw=0
-        )
-    elif len(curve.value) > 1:
-        values, edges = curve.value[:-1] / whole, axis.at(curve.instant_ns)
-        axes.stairs(values, edges, color=colour, linewidth=1.0, zorder=2.2)
-        axes.stairs(values, edges, fill=True, color=colour, alpha=_SHADE, lw=0)
-    most = float(curve.value.max(initial=0)) / whole
-    axes.set_ylim(0, 1.08 * most or 1.0)
-    return thinned

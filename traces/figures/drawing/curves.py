@@ -1,0 +1,55 @@
+"""Draws step functions of time; those of very many steps by columns of time."""
+
+from __future__ import annotations
+
+from traces.figures.drawing.canvas import Axes
+from traces.figures.drawing.panels import quiet
+from traces.figures.drawing.steps import Steps, in_columns
+from traces.figures.drawing.time_axis import TimeAxis
+
+__all__ = ["draw_steps"]
+
+_SHADE = 0.3
+
+
+def draw_steps(
+    axes: Axes,
+    curve: Steps,
+    span: tuple[int, int],
+    axis: TimeAxis,
+    *,
+    unit: float,
+    colour: str,
+    exact: int,
+    columns: int,
+) -> bool:
+    """Draw a step function as a line and the area below it, and return whether it had too many steps to draw each.
+
+    Parameters
+    ----------
+    curve : Steps
+        Its last value is 0.
+    span : (int, int)
+        The time that is drawn, ns.
+    unit : float
+        What a 1 of the axis is.
+    exact : int
+        Up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal columns of time, so
+        that it keeps its integral, with a band from the least to the largest value in the column.
+    columns : int
+        That number.
+    """
+    quiet(axes, "y")
+    thinned = len(curve.value) > exact
+    if thinned:
+        found = in_columns(curve, *span, columns)
+        edges = axis.at(found.edge_ns)
+        axes.stairs(found.mean / unit, edges, color=colour, linewidth=1.0, zorder=2.2)
+        axes.stairs(found.most / unit, edges, baseline=found.least / unit, fill=True, color=colour, alpha=_SHADE, lw=0)
+    elif len(curve.value) > 1:
+        values, edges = curve.value[:-1] / unit, axis.at(curve.instant_ns)
+        axes.stairs(values, edges, color=colour, linewidth=1.0, zorder=2.2)
+        axes.stairs(values, edges, fill=True, color=colour, alpha=_SHADE, lw=0)
+    most = float(curve.value.max(initial=0)) / unit
+    axes.set_ylim(0, 1.08 * most or 1.0)
+    return thinned
