@@ -1,6 +1,8 @@
 # make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace and a page of it
 # make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
+# make release what a release needs beside make test: it is installed into every Python, the whole site is built and looked at in a
+#              browser, all notebooks run, and SimGrid simulates all 97 of its own cases
 # make soak    look for what nobody has seen: 100 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tools/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tools/interrupt_soak.py)
@@ -21,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test soak bench wheel docs page clean static kernels system-packages
+.PHONY: demo check test release soak bench wheel docs page clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -41,18 +43,21 @@ demo: $(VENV)/installed
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
 # Tests start hundreds of processes: what they import is parsed once.
-check test soak: export PYTHONDONTWRITEBYTECODE :=
+check test release soak: export PYTHONDONTWRITEBYTECODE :=
 
 check: $(VENV)/installed-dev system-packages
 	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
-	$(PYTEST) --hypothesis-profile check -m 'not whole'
+	$(PYTEST) --layer check
 
 test: $(VENV)/installed-dev system-packages
 	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels
 	$(PYTEST)
 
+release: $(VENV)/installed-dev system-packages kernels
+	$(PYTEST) --layer release
+
 soak: $(VENV)/installed-dev system-packages kernels
-	$(PYTEST) --hypothesis-profile soak -m hypothesis
+	$(PYTEST) --layer soak
 	$(BIN)/python -m tools.replay_soak
 	$(BIN)/python -m tools.interrupt_soak --times 20
 

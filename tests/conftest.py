@@ -28,36 +28,42 @@ collect_ignore = [] if SHARED.is_dir() else ["real"]
 if not (SHARED / "cases").is_dir():
     collect_ignore.append("real/test_cases.py")
 
-# How long an example takes is the machine's business. A test may say how many it wants, of which a profile takes a share.
-for _name, _derandomize in {"test": True, "check": True, "soak": False}.items():
-    settings.register_profile(
-        _name,
-        derandomize=_derandomize,
-        deadline=None,
-        max_examples=100,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-settings.load_profile("test")
+#: The layers of the tests, by what they guard (``--layer``), and how many times as many examples as a test says hypothesis looks
+#: at there. ``check`` has units and contracts; ``test`` has all behaviour, and in real_world the main job on whole logs;
+#: ``soak`` searches: it takes other examples in every run, and keeps what fails in ``.hypothesis``; ``release`` has what takes
+#: minutes: tests with the mark ``release``.
+LAYERS = {"check": 0.04, "test": 0.1, "soak": 20.0, "release": 0.1}
 
-#: How many times as many examples as a test says: ``--hypothesis-profile``. ``test`` and ``check`` take the same ones in every
-#: run; ``soak`` takes others each time, and keeps what fails in ``.hypothesis``. Of ten faults that were planted into the
-#: engines, one at a time, the eight that change a result were each found by some test within the first 4 % of what it says.
-SHARES = {"check": 0.04, "test": 0.2, "soak": 20.0}
-
-#: The fewest that are worth the name of a search.
+#: The fewest examples that are worth the name of a search.
 FEWEST = 3
 
+# How long an example takes is the machine's business. A test may say how many it wants, of which a layer takes a share.
+settings.register_profile(
+    "twolevel",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("twolevel")
 
-def _of_profile(said: settings, profile: str) -> settings:
-    """What a test has said, as the profile has it."""
-    examples = max(min(FEWEST, said.max_examples), round(said.max_examples * SHARES[profile]))
-    if profile != "soak":
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--layer", choices=list(LAYERS), default="test", help="which tests to run, and how long they search"
+    )
+
+
+def _of_layer(said: settings, layer: str) -> settings:
+    """What a test has said, as the layer has it."""
+    examples = max(min(FEWEST, said.max_examples), round(said.max_examples * LAYERS[layer]))
+    if layer != "soak":
         return settings(said, max_examples=examples)
     return settings(said, max_examples=examples, derandomize=False, database=settings.default.database)
 
 
-def _take_profile(items: list[pytest.Item], profile: str) -> None:
+def _take_examples(items: list[pytest.Item], layer: str) -> None:
     taken: set[object] = set()
     for item in items:
         if not isinstance(item, pytest.Function) or not is_hypothesis_test(item.obj):
@@ -68,7 +74,7 @@ def _take_profile(items: list[pytest.Item], profile: str) -> None:
         if owner in taken:  # one function with several parameters
             continue
         taken.add(owner)
-        setattr(owner, name, _of_profile(getattr(owner, name), profile))
+        setattr(owner, name, _of_layer(getattr(owner, name), layer))
 
 
 #: The folders of tests that start the command or other processes, read real logs, run the pages' examples, write figures and
@@ -124,10 +130,20 @@ def _mark_whole(items: list[pytest.Item]) -> None:
             item.add_marker("whole")
 
 
+def _is_in(item: pytest.Item, layer: str) -> bool:
+    if layer == "soak":
+        return item.get_closest_marker("hypothesis") is not None
+    if (item.get_closest_marker("release") is not None) != (layer == "release"):
+        return False
+    return layer != "check" or item.get_closest_marker("whole") is None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    layer = config.getoption("layer")
     _mark_whole(items)
-    _take_profile(items, config.getoption("hypothesis_profile") or "test")
+    items[:] = [item for item in items if _is_in(item, layer)]
+    _take_examples(items, layer)
 
 
 def pytest_collection_finish() -> None:

@@ -40,7 +40,7 @@ from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import Workforce
 from traces.base.errors import TwolevelError
 
-#: How many seeds each kind of run tries: ``--hypothesis-profile``.
+#: How many seeds each layer of the tests tries.
 SEEDS = {"check": 20, "test": 200, "soak": 100_000}
 
 #: Seeds of runs with other hosts, behind those, which take steps that hardly one in fifty takes: two for each such step, so
@@ -142,9 +142,9 @@ def searched(count: int) -> Reached:
 def test_every_seed_gives_the_same_tables_or_says_why_not(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    profile = request.config.getoption("hypothesis_profile") or "test"
-    count = SEEDS[profile]
-    reached = searched(count) if profile == "soak" else tried([*range(count), *RARE])
+    layer = request.config.getoption("layer")
+    count = SEEDS[layer]
+    reached = searched(count) if layer == "soak" else tried([*range(count), *RARE])
     steps = len(reached.connection_steps) + len(reached.job_steps) + len(reached.host_steps)
     record_property(
         "found",
@@ -158,7 +158,7 @@ def test_every_seed_gives_the_same_tables_or_says_why_not(
     assert reached.host_steps <= HOST_STEPS
     assert reached.hosts > count // 4
     assert reached.tables > count // 2
-    if profile != "check":
+    if layer != "check":
         assert reached.connection_steps == CONNECTION_STEPS
         assert reached.job_steps == JOB_STEPS - NEVER_TAKEN
         assert reached.host_steps == HOST_STEPS

@@ -341,7 +341,7 @@ def test_what_is_not_modelled_is_no_option() -> None:
 
 def test_the_shares_of_examples_are_those_of_conftest() -> None:
     rows = {row[0]: row[2] for row in table(section(ROOT / "CONTRIBUTING.md", "Tests"))}
-    (shares,) = re.findall(r"^SHARES = (\{.*\})$", (ROOT / "tests/conftest.py").read_text("utf-8"), re.MULTILINE)
+    (shares,) = re.findall(r"^LAYERS = (\{.*\})$", (ROOT / "tests/conftest.py").read_text("utf-8"), re.MULTILINE)
     for name, share in json.loads(shares).items():
         said = rows[f"`make {name}`"]
         assert said.startswith(f"{share:.0%}".replace("%", " %") if share < 1 else f"{share:g} times"), name
