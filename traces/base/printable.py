@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 __all__ = ["escaped", "printable", "unescaped"]
 
-_PUNCTUATION = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # all of ASCII but "%"
+_UNESCAPED = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the punctuation of ASCII but "%"
 
 
 def printable(text: str) -> str:
@@ -19,7 +19,7 @@ def printable(text: str) -> str:
     )
 
 
-def escaped(text: str, *, blanks: bool = True) -> str:
+def escaped(text: str, *, apart: str = "") -> str:
     """Return a text as a part of a line from which :func:`unescaped` gets it back.
 
     It stays as it is if all of it is printable, no blank is at an end and no escape in it. Else it is percent-encoded UTF-8,
@@ -29,11 +29,12 @@ def escaped(text: str, *, blanks: bool = True) -> str:
     Parameters
     ----------
     text : str
-    blanks : bool
-        Whether a text with blanks may stay as it is.
+    apart : str
+        Characters that part the fields of the line: a text with one of them is percent-encoded, too.
     """
-    plain = text.isprintable() and text == text.strip() and (blanks or " " not in text) and unescaped(text) == text
-    return text if plain else quote(text, safe=_PUNCTUATION, errors="replace")
+    plain = text.isprintable() and text == text.strip() and not set(text) & set(apart) and unescaped(text) == text
+    safe = "".join(sign for sign in _UNESCAPED if sign not in apart)
+    return text if plain else quote(text, safe=safe, errors="replace")
 
 
 def unescaped(text: str) -> str:

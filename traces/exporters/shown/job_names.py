@@ -22,8 +22,8 @@ class JobNames:
     ledger : Ledger
     form : callable, optional
         Quotes a name as the format asks for.
-    blanks : bool
-        Whether names may have blanks.
+    apart : str
+        Characters that names must not have, as they part fields.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class JobNames:
         One per row, empty where the log has no name; no rows at all where it has none for any of these jobs.
     """
 
-    def __init__(self, ledger: Ledger, form: Callable[[str], str] = str, *, blanks: bool = True) -> None:
+    def __init__(self, ledger: Ledger, form: Callable[[str], str] = str, *, apart: str = "") -> None:
         ids = ledger.ids
         numbers = ledger.jobs.job_id.tolist() if ids else []
-        texts = [form(escaped(ids.get(number, ""), blanks=blanks)) for number in numbers]
+        texts = [form(escaped(ids.get(number, ""), apart=apart)) for number in numbers]
         self.texts = texts if any(texts) else []
 
     def labels(self, numbers: Array) -> list[str]:
