@@ -20,6 +20,8 @@ from stories import pytest_assertrepr_compare
 
 __all__ = ["pytest_assertrepr_compare", "shared"]
 
+pytest_plugins = ["costs"]
+
 HERE = Path(__file__).resolve().parent
 
 collect_ignore = [] if SHARED.is_dir() else ["real"]

@@ -35,12 +35,14 @@ makes no arrays.
     called, since a call through a pointer takes longer than such a draw.
 ``COUNT``
     Exactly n tasks, as they come.
+``PATTERN``
+    As ``WORK``, for lengths that follow a pattern and have nothing random: the rule may ignore ``mean``, and a length that is
+    not above 0 is an error.
 ``SCALED``
-    Exactly n tasks, multiplied by the factor that makes their sum L, without rounding to nanoseconds; the rule may ignore
-    ``mean``. For patterns, which have nothing random.
+    As ``PATTERN``, without rounding to nanoseconds.
 
-``--lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, and between the two of the normal
-distribution.
+``--lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, the two of the normal
+distribution, and the two of patterns.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ __all__ = [
     "MAX_TASKS_PER_JOB",
     "NEXT_LENGTH",
     "NORMAL",
+    "PATTERN",
     "SCALED",
     "WORK",
     "WORK_NORMAL",
@@ -74,12 +77,12 @@ __all__ = [
 ]
 
 # How the lengths become a loop.
-FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL = range(6)
+FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL, PATTERN = range(7)
 
-#: The ways in which random lengths become a loop, by the word after ``draw=``, and the mode that each makes of another.
+#: The ways in which lengths become a loop, by the word after ``draw=``, and the mode that each makes of another.
 DRAWS = {
-    "work": {FILL: WORK, NORMAL: WORK_NORMAL},
-    "paper": {WORK: FILL, WORK_NORMAL: NORMAL},
+    "work": {FILL: WORK, NORMAL: WORK_NORMAL, SCALED: PATTERN},
+    "paper": {WORK: FILL, WORK_NORMAL: NORMAL, PATTERN: SCALED},
 }
 
 #: Largest coefficient of variation (standard deviation over mean) that may be asked for; the paper studies 0 to 0.25.
@@ -140,7 +143,7 @@ class LengthModel:
     memo_size : int
         How many numbers it keeps along a loop, >= 0.
     mode : int
-        ``WORK``, ``FILL``, ``COUNT``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``.
+        ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``.
     count : int or None
         The only number of tasks that a loop has, whatever its cores; None: as many as the run says. Not
         with ``FILL`` or ``NORMAL``.
@@ -174,7 +177,7 @@ class LengthModel:
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{where}: params {shown(self.params)}; allowed: numbers") from None
         whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
-        whole(f"{where}: mode", self.mode, FILL, WORK_NORMAL)
+        whole(f"{where}: mode", self.mode, FILL, PATTERN)
         if self.count is not None:
             whole(f"{where}: count", self.count, 1, MAX_TASKS_PER_JOB)
             if self.fills:
@@ -188,10 +191,7 @@ class LengthModel:
         return self
 
     def with_draw(self, draw: str) -> LengthModel:
-        """The model whose random lengths become a loop in the way that a key of :data:`DRAWS` names.
-
-        Equal lengths and patterns are not drawn: they stay the same.
-        """
+        """The model whose lengths become a loop in the way that a key of :data:`DRAWS` names; equal lengths stay the same."""
         mode = DRAWS[draw].get(self.mode)
         return self if mode is None else replace(self, mode=mode)
 

@@ -13,6 +13,7 @@ from als.lengths.contract import (
     MAX_TASKS_PER_JOB,
     NEXT_LENGTH,
     NORMAL,
+    PATTERN,
     SCALED,
     WORK,
     WORK_NORMAL,
@@ -134,7 +135,7 @@ def draw_loop(
     The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets the
     cursor to the beginning (:func:`als.streams.start_stream`) once for a job.
 
-    With ``WORK`` and ``WORK_NORMAL`` lengths are scaled to the work of the loop, and their durations at ``speed_gflops`` are
+    With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` lengths are scaled to the work of the loop. Durations at ``speed_gflops`` are
     rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), the ns that are
     missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
     the same number for each task, and 1 more for the first ones of them.
@@ -157,7 +158,7 @@ def draw_loop(
         Mean length. It is given, and not total / n, since a caller may know it without rounding: a task of the mean length
         then takes the recorded run time to the nanosecond.
     total_gflop : float
-        What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding (``SCALED``).
+        What the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding.
     n_cores : int
         P.
     core_ns : float
@@ -190,20 +191,17 @@ def draw_loop(
                 return at
     if n > lengths.size:
         return NO_ROOM
-    if mode in (WORK, WORK_NORMAL):
-        for k in range(n):
-            length = _next_positive(*stream, k, n, mean_gflop)
-            if length == 0.0:
-                return IMPOSSIBLE
-            lengths[k] = length
-            reached += length
-        return n if _keep_work(lengths, n, reached, total_gflop, n_cores, core_ns, speed_gflops) else IMPOSSIBLE
     for k in range(n):
-        length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
+        if mode in (WORK, WORK_NORMAL):
+            length = _next_positive(*stream, k, n, mean_gflop)
+        else:
+            length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
         if not (length > 0.0 and length < math.inf):
             return IMPOSSIBLE
         lengths[k] = length
         reached += length
+    if mode in (WORK, WORK_NORMAL, PATTERN):
+        return n if _keep_work(lengths, n, reached, total_gflop, n_cores, core_ns, speed_gflops) else IMPOSSIBLE
     if mode == SCALED:
         factor = total_gflop / reached
         for k in range(n):

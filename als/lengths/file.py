@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, SCALED, LengthModel
+from als.lengths.contract import COUNT, MAX_TASKS_PER_JOB, PATTERN, LengthModel
 from als.lengths.pattern import pattern_lengths
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real
@@ -112,4 +112,4 @@ class FromFile:
                 "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"
             )
         lengths = read_lengths(self.path, self.unit)
-        return pattern_lengths(self.name, lengths, self.path, mode=SCALED if self.scale else COUNT)
+        return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from als.lengths.contract import SCALED, LengthModel, length_kernel
+from als.lengths.contract import PATTERN, LengthModel, length_kernel
 from traces.compiled import Array
 
 __all__ = ["pattern_lengths"]
@@ -16,7 +16,7 @@ def _next_length(
     return float(pattern[k])
 
 
-def pattern_lengths(name: str, pattern: Array, source: str, *, mode: int = SCALED) -> LengthModel:
-    """As many tasks as ``pattern`` has numbers, of these lengths, scaled to the work of the loop if ``mode`` is ``SCALED``."""
+def pattern_lengths(name: str, pattern: Array, source: str, *, mode: int = PATTERN) -> LengthModel:
+    """As many tasks as ``pattern`` has numbers, of these lengths, scaled to the work of the loop if ``mode`` is ``PATTERN``."""
     cov = float(pattern.std() / pattern.mean())
     return LengthModel(name, _next_length, pattern=pattern, mode=mode, count=len(pattern), cov=cov, source=source)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from als.lengths.contract import SCALED, LengthModel, length_kernel
+from als.lengths.contract import PATTERN, LengthModel, length_kernel
 from traces.base.errors import InputError
 from traces.base.ranges import real
 from traces.compiled import Array
@@ -56,7 +56,7 @@ class Triangular:
 
     def lengths(self, variation: float) -> LengthModel:
         """The model, whatever the run's variation."""
-        return LengthModel(self.name, _next_length, (self.first, self.last), mode=SCALED, source="its definition")
+        return LengthModel(self.name, _next_length, (self.first, self.last), mode=PATTERN, source="its definition")
 
 
 INCREASING = Triangular("increasing", 0.0, 1.0)

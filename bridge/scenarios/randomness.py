@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from als.lengths import COUNT, LENGTHS, SCALED, lengths
+from als.lengths import COUNT, LENGTHS, PATTERN, SCALED, lengths
 from als.techniques import TECHNIQUES
 from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
@@ -34,7 +34,7 @@ def _fixed_technique(name: object) -> bool:
 def _fixed_lengths(spec: str) -> bool:
     # Of these two modes only our own distributions are known to draw nothing; a file is a pattern, and not read for this.
     kind = _kind(spec or "normal")
-    return kind == "file" or (kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, SCALED))
+    return kind == "file" or (kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, PATTERN, SCALED))
 
 
 #: The options of a run's record with which a run may draw at random, and when it does not: built-in policies, allocators and

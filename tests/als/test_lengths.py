@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, SCALED, WORK, lengths
+from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, PATTERN, SCALED, WORK, lengths
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
 from als.programs.tasks import TaskModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
@@ -176,6 +177,35 @@ def test_every_distribution_makes_loops_as_it_says(name: str, n: int, draw: str)
     else:
         assert len(found) == model.tasks(n) == room(model, n)
         assert math.isclose(math.fsum(found), 3.0 * n, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["increasing", "decreasing:first=9", "mandelbrot:width=8,height=7", "file"])
+@pytest.mark.parametrize("run_ns", [10**9 + 7, 3 * 10**12 + 1, 86_400 * 10**9 - 1])
+def test_patterns_keep_the_work_to_the_nanosecond(spec: str, run_ns: int, tmp_path: Path) -> None:
+    if spec == "file":
+        spec = f"file:{tmp_path / 'lengths'}"
+        (tmp_path / "lengths").write_text("3\n1\n4.1\n5.9\n2.6\n")
+    cores, speed = 5, 46.875
+    total = run_ns / 1e9 * speed * cores
+
+    def durations(draw: str) -> list[int]:
+        found = drawn(
+            lengths(with_draw(spec, draw)),
+            1,
+            2,
+            35,
+            total / 35,
+            total,
+            n_cores=cores,
+            core_ns=run_ns,
+            speed_gflops=speed,
+        )
+        return [duration_ns(length, speed) for length in found.tolist()]
+
+    kept, scaled = durations("work"), durations("paper")
+    assert sum(kept) == cores * run_ns
+    assert abs(sum(scaled) - cores * run_ns) <= len(scaled)
+    assert all(abs(one - other) <= 2 for one, other in zip(kept, scaled, strict=True))
 
 
 @pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
@@ -353,4 +383,5 @@ def test_tasks_of_a_job_by_its_model() -> None:
     found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.kept("gamma", drawing.words(7, 3), 2.0, 40, 80.0, 10, 8e9, 1.0, cov=0.5)
     assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0, 1.0).tolist() == [0.5, 1.5, 2.5, 3.5]
-    assert lengths("increasing").mode == SCALED
+    assert lengths("increasing").mode == PATTERN
+    assert lengths("increasing:draw=paper").mode == SCALED

@@ -14,7 +14,7 @@ from als.lengths import (
     COUNT,
     FILL,
     LENGTHS,
-    SCALED,
+    PATTERN,
     LengthModel,
     check_variation,
     length_kernel,
@@ -85,7 +85,7 @@ def test_a_file_of_lengths(tmp_path: Path) -> None:
     assert read_lengths(path).tolist() == [2e9, 4e9, 6e9]
     assert read_lengths(path, "flop").tolist() == [2.0, 4.0, 6.0]
     scaled = lengths(f"file:{path},unit=flop")
-    assert (scaled.name, scaled.mode, scaled.count, scaled.source) == ("file", SCALED, 3, str(path))
+    assert (scaled.name, scaled.mode, scaled.count, scaled.source) == ("file", PATTERN, 3, str(path))
     assert scaled.cov == pytest.approx(math.sqrt(8 / 3) / 4)
     assert drawn(scaled, 0, 0, 100, 1.0, 24.0).tolist() == [4.0, 8.0, 12.0]
     as_they_are = lengths(f"file:{path},unit=flop,scale=no")
@@ -214,8 +214,8 @@ def test_models_that_cannot_be() -> None:
 
     with pytest.raises(InputError, match=r"^lengths x: next_length must be a function, not 3$"):
         LengthModel("x", 3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"^lengths x: mode: 6 is out of range; allowed: 0 to 5$"):
-        LengthModel("x", _from_params, mode=6)
+    with pytest.raises(InputError, match=r"^lengths x: mode: 7 is out of range; allowed: 0 to 6$"):
+        LengthModel("x", _from_params, mode=7)
     with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
         LengthModel("x", _from_params, mode=FILL, count=4)
     assert LengthModel("x", _from_params, count=4).tasks(9) == 4

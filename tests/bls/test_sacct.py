@@ -205,7 +205,7 @@ def test_run_time_and_cores_from_what_there_is(read: Read) -> None:
     assert found.cores.tolist() == [16, 9]
     assert rejects(found) == {"no run time": 1, "no processors": 1}
     raw = read("JobIDRaw|JobID|AllocCPUS|ReqCPUS|Submit|ElapsedRaw", "100|7_1|0|3|50|9", "101|7_2|2|3|50|9")
-    assert raw.job_id.tolist() == [100, 101]
+    assert raw.job_id.tolist() == [7 * 10**10 + 1, 7 * 10**10 + 2]  # so that `7_2` names the second
     assert raw.cores.tolist() == [3, 2]
 
 
@@ -509,7 +509,7 @@ def test_memory_of_nodes_needs_their_number() -> None:
 
 def test_first_lines_that_name_too_little(tmp_path: Path) -> None:
     for text, message in (
-        ("1 0 -1 60\n", r"line 1: '1 0 -1 60' names no column for the job number: JobIDRaw, JobID; the first line"),
+        ("1 0 -1 60\n", r"line 1: '1 0 -1 60' names no column for the job number: JobID, JobIDRaw; the first line"),
         ("JobID|Submit|NCPUS|End\n", "names no column for the run time: ElapsedRaw, Elapsed, End"),
         ("# x\nJobID|ElapsedRaw|NCPUS\n", "line 2: .* names no column for the submit: Submit"),
         ("JobID|ElapsedRaw|Submit\n", "names no column for the cores: AllocCPUS, NCPUS, ReqCPUS, AllocTRES, ReqTRES"),

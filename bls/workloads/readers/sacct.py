@@ -11,7 +11,7 @@ read in more than one way is a reject, unless only the job's name depends on it;
 =================================== ==================================================================================
 columns (the first that is known)   here
 =================================== ==================================================================================
-JobIDRaw, JobID                     ``job_id``, see below
+JobID, JobIDRaw                     ``job_id``, see below
 Submit                              ``submit_ns``
 ElapsedRaw, Elapsed, End − Start    ``run_ns``
 AllocTRES (cpu=), AllocCPUS, NCPUS, ``cores``: what the job held; where it held nothing, what it asked for
@@ -40,8 +40,8 @@ them. Time 0 is the earliest submit of all lines that are no job step, and is ke
 ``; UnixStartTime: N``.
 
 Numbers: a job is N. A task K of a job array, ``N_K``, is N × 10¹⁰ + K, a component K of a heterogeneous job, ``N+K``,
-N × 10¹⁰ + 9 × 10⁹ + K. With the column JobIDRaw each task has a number of its own from Slurm. Of JSON, the number is
-that of the column JobID, and a job's "line" is its place in the list of jobs.
+N × 10¹⁰ + 9 × 10⁹ + K. In a dump that has JobIDRaw and not JobID each task has a number of its own from Slurm. Of JSON,
+the number is that of the column JobID, and a job's "line" is its place in the list of jobs.
 
 The reasons for a reject, in the order they are tested:
 

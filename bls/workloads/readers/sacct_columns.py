@@ -11,7 +11,7 @@ __all__ = ["USES", "Columns", "further_columns"]
 
 #: What a word is used for, and the columns it is taken from: the first that the dump has.
 USES = {
-    "job_id": ("JobIDRaw", "JobID"),
+    "job_id": ("JobID", "JobIDRaw"),
     "submit": ("Submit",),
     "start": ("Start",),
     "end": ("End",),
