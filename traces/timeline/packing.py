@@ -7,7 +7,6 @@ of which are its time, which nothing makes shorter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
