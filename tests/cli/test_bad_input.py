@@ -502,6 +502,27 @@ def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("--on-failure lose", "--failures; "),
+        ("--max-attempts 3", "--failures; "),
+        ("--assignment master", "--overhead or --latency, "),
+        ("--malleable 0.5 --resize mold --resize-cost 5", "a --resize that changes the width of running jobs; "),
+        ("--malleable 0.5 --resize none --resize-cost 5", "a --resize that changes the width of running jobs; "),
+    ],
+)
+def test_what_changes_nothing_without_another_option(here: Path, words: str, needs: str) -> None:
+    *_, option, value = words.split()
+    for command in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss")):
+        refused(here, (*command, *words.split()), f"{option} {value}: needs {needs}")
+    used = {"--assignment": "--latency 5", "--resize-cost": "--resize expand"}.get(
+        option, "--failures mtbf:900d,mttr:1s"
+    )
+    ran = twolevel(*RUN, "--select", "first:3", *words.split(), *used.split())
+    assert ran.code == 0, ran
+
+
+@pytest.mark.parametrize(
     ("name", "said"),
     [
         ("mine.py:Zero", "technique mine.py:Zero: chunk() gave 0; allowed: 1 to "),
