@@ -367,7 +367,7 @@ def _power(
 
 def _technique(given: object) -> AnyScheduler:
     if isinstance(given, str):
-        return scheduler(given, also=(RECORDED,))
+        return scheduler(given, where="--als", also=(RECORDED,))
     if isinstance(given, Technique | Selection | Planner | Mapped):
         return given
     raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
+from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
@@ -71,6 +72,7 @@ class Grid:
             object.__setattr__(self, "backfill", (self.options.rules.backfill,))
         if not self.seeds:
             object.__setattr__(self, "seeds", (self.options.seed,))
+        object.__setattr__(self, "als", tuple(spelled(one) if isinstance(one, str) else one for one in self.als))
         axes = (
             ("bls", self.bls),
             ("backfill", self.backfill),
