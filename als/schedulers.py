@@ -17,7 +17,7 @@ __all__ = ["AnyScheduler", "loop_technique", "scheduler", "scheduler_name"]
 AnyScheduler = Technique | Selection | Planner | Mapped
 
 
-def scheduler(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> AnyScheduler:
+def scheduler(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> AnyScheduler:
     """The application-level scheduler of this name.
 
     Parameters
@@ -26,7 +26,7 @@ def scheduler(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
         As ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a file or a
         package; or ``mapped``.
     where : str
-        The option or argument it was given in, for the error.
+        The option it was given in, for the error.
     also : tuple of str
         Further names that the caller understands itself; the error lists them.
 

@@ -213,6 +213,9 @@ def test_a_target_that_cannot_be_had(shelf: Path, command: str) -> None:
     [
         ("--bls=", "--bls: empty"),
         ("--bls=fcfs,fcfs", "--bls: 'fcfs,fcfs' has one twice"),
+        ("--als=static,4,static:chunk=4", "--als: 'static:chunk=4,static:chunk=4' has one twice"),
+        ("--als=dynamic,4,ss: chunk = 4", "has one twice"),
+        ("--als=fsc:h=1,sigma=2,fsc:sigma=2,h=1", "has one twice"),
         ("--bls=fcfs,sfj", "known: sjf, "),
         ("--als=ss,gs", "known: gss, "),
         ("--variation=0,x", "--variation"),
