@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from traces.compiled import Array
-from traces.figures.drawing.canvas import Axes
+from traces.figures.drawing.canvas import Axes, StepPatch
 from traces.figures.drawing.panels import quiet
 from traces.figures.drawing.steps import Steps, in_columns
 from traces.figures.drawing.time_axis import TimeAxis
@@ -61,6 +61,4 @@ def draw_steps(
 
 def _stairs(axes: Axes, values: Array, edges: Array, *, fill: bool = False, **style: Any) -> None:
     # As Axes.stairs, which also spends a second on the limits of 10,000 steps. Here the limits are set.
-    from matplotlib.patches import StepPatch
-
     axes.add_artist(StepPatch(values, edges, fill=fill, **style))
