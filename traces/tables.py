@@ -42,6 +42,7 @@ __all__ = [
     "finish_jobs",
     "job_blocks",
     "joined_frames",
+    "distinct",
     "job_names",
     "jobs_frame",
     "read_columns",
@@ -576,6 +577,15 @@ def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     except (ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
     return pd.DataFrame(found, copy=False)
+
+
+def distinct(column: Any) -> tuple[Array, list[Any]]:
+    """Return the place of each value of a column in the list of all, and that list, in the order in which they first appear."""
+    import pandas as pd
+
+    values: Any
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    return codes, values.tolist()
 
 
 def table_rows(path: Path) -> int:

@@ -16,6 +16,7 @@ from traces.base.packed_columns import packed_text
 from traces.compiled import Array
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.steps import Steps, steps
+from traces.tables import distinct
 from traces.timeline.coding import coded_columns
 from traces.timeline.held import Held, held_cores
 from traces.timeline.tables import TimelineTables
@@ -126,12 +127,9 @@ def timeline_text(tables: TimelineTables) -> str:
 
 def _codes(words: Any, absent: str = "") -> tuple[Array, list[str]]:
     # Places of words in the list of all, in the order in which they first appear; ``absent`` in place of what is no text.
-    import pandas as pd
-
-    values: Any
-    codes, values = pd.factorize(words, use_na_sentinel=False)
+    codes, values = distinct(words)
     place: dict[str, int] = {}
-    places = np.array([place.setdefault(_text(word) or absent, len(place)) for word in values.tolist()], np.int64)
+    places = np.array([place.setdefault(_text(word) or absent, len(place)) for word in values], np.int64)
     return places[codes], list(place)
 
 
