@@ -311,7 +311,7 @@ def test_static_with_a_chunk_deals_in_turn() -> None:
 def test_openmp_schedules_without_a_meaning_are_refused(text: str, error: str) -> None:
     with pytest.raises(InputError) as refused:
         technique(text)
-    assert str(refused.value).startswith("--als: ")
+    assert str(refused.value).startswith("name: ")
     assert error in str(refused.value)
 
 

@@ -81,6 +81,8 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
         ran = twolevel(*words.split())
         assert (ran.code, ran.out) == (2, ""), words
         assert words.split()[-1 if words.startswith(("story", "compare")) else 4] in ran.err
+    ran = twolevel("trace", "cut", "r", "--jobs", "900_2", "--cores", "200-255", "--out", "x")
+    assert (ran.code, ran.err) == (2, "twolevel: --jobs: no such job held one of these cores: 900_2\n")
     assert twolevel("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part").code == 0
     held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
     assert "9000000000001" in held
