@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from als.options import ASSIGNMENT, LATENCY, OVERHEAD, RESIZE_COST
+from als.options import RESIZE_COST
 from bls.options import BLS, FAILURES, MAX_ATTEMPTS, ON_FAILURE, RESIZE, SLACK, WINDOWS
 from bls.policies import POLICIES, WRITTEN, reads_deadlines
 from traces.base.errors import InputError
@@ -62,11 +62,6 @@ COMPANIONS = (
     ),
     Companion(ON_FAILURE, _loses, _LOSS),
     Companion(MAX_ATTEMPTS, _loses, _LOSS),
-    Companion(
-        ASSIGNMENT,
-        lambda run: run["overhead"] != OVERHEAD.default or run["latency"] != LATENCY.default,
-        _needs(f"{OVERHEAD.name} or {LATENCY.name}, the costs that it deals out"),
-    ),
     Companion(
         RESIZE_COST,
         lambda run: (

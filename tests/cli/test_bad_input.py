@@ -509,7 +509,6 @@ def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> No
     [
         ("--on-failure lose", "--failures; "),
         ("--max-attempts 3", "--failures; "),
-        ("--assignment master", "--overhead or --latency, "),
         ("--malleable 0.5 --resize mold --resize-cost 5", "a --resize that changes the width of running jobs; "),
         ("--malleable 0.5 --resize none --resize-cost 5", "a --resize that changes the width of running jobs; "),
     ],
@@ -518,9 +517,7 @@ def test_what_changes_nothing_without_another_option(here: Path, words: str, nee
     *_, option, value = words.split()
     for command in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss")):
         refused(here, (*command, *words.split()), f"{option} {value}: needs {needs}")
-    used = {"--assignment": "--latency 5", "--resize-cost": "--resize expand"}.get(
-        option, "--failures mtbf:900d,mttr:1s"
-    )
+    used = "--resize expand" if option == "--resize-cost" else "--failures mtbf:900d,mttr:1s"
     ran = twolevel(*RUN, "--select", "first:3", *words.split(), *used.split())
     assert ran.code == 0, ran
 
