@@ -28,8 +28,8 @@ collect_ignore = [] if SHARED.is_dir() else ["real"]
 if not (SHARED / "cases").is_dir():
     collect_ignore.append("real/test_cases.py")
 
-#: The layers of the tests, by what they guard (``--layer``), and how many times as many examples as a test says hypothesis looks
-#: at there. ``check`` has units and contracts; ``test`` has all behaviour, and in real_world the main job on whole logs;
+#: The layers of the tests, by what they guard (``--layer``), and how many times as many examples as a test says hypothesis
+#: looks at there. ``check`` has units and contracts; ``test`` has all behaviour, and in real_world the main job on whole logs;
 #: ``soak`` searches: it takes other examples in every run, and keeps what fails in ``.hypothesis``; ``release`` has what takes
 #: minutes: tests with the mark ``release``.
 LAYERS = {"check": 0.04, "test": 0.1, "soak": 20.0, "release": 0.1}
