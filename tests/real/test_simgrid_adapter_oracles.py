@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,14 @@ from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.protocol.messages import Start
 
 START_NS = 7 * 10**9
+
+
+def _two_stay(values: Iterable[Any]) -> list[Any]:
+    # The first and the last of them; the others are for a release.
+    first, *others, last = values
+    return [first, *(pytest.param(value, marks=pytest.mark.release) for value in others), last]
+
+
 TOPOLOGIES = {"duplex": "full", "shared": "shared", "star": "star"}
 
 
@@ -35,7 +44,7 @@ def of_simgrid(order: Start) -> Answered:
     return found
 
 
-@pytest.mark.parametrize("theirs", SIMGRID)
+@pytest.mark.parametrize("theirs", _two_stay(SIMGRID))
 def test_loops(shared: Path, theirs: str) -> None:
     for name, (given, lengths) in cases(shared).items():
         expected = given["techniques"][theirs]
@@ -110,7 +119,7 @@ def network_of(
     )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", _two_stay(MODELS))
 def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     """Each flow from a task that ends as it begins to one that waits for it, on cores of their own."""
     compared = 0
@@ -130,9 +139,12 @@ def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     assert compared >= 30
 
 
-@pytest.mark.parametrize(("kind", "model"), PAIRS)
-@pytest.mark.parametrize("name", ["d0", "d1", "d2", "d4", "d6"])
-def test_graphs(shared: Path, tmp_path: Path, name: str, kind: str, model: str) -> None:
+@pytest.mark.parametrize("pair", _two_stay(PAIRS), ids="/".join)
+@pytest.mark.parametrize(
+    "name", ["d0", *(pytest.param(name, marks=pytest.mark.release) for name in ("d1", "d2", "d4", "d6"))]
+)
+def test_graphs(shared: Path, tmp_path: Path, name: str, pair: tuple[str, str]) -> None:
+    kind, model = pair
     graph = case(shared, name)
     theirs = graph.results[f"{kind}/{model}"]
     n_cores = graph.hosts * graph.cores
@@ -153,6 +165,7 @@ def test_graphs(shared: Path, tmp_path: Path, name: str, kind: str, model: str) 
     assert max(apart) <= 1.5
 
 
+@pytest.mark.release
 def test_a_list_of_ten_thousand_tasks(shared: Path, tmp_path: Path) -> None:
     folder = shared / "oracles" / "simgrid" / "dag"
     words = gzip.decompress((folder / "list10k.dag.gz").read_bytes()).decode().split()
