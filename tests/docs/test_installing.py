@@ -1,4 +1,4 @@
-"""A wheel and a source distribution, installed with all they need into an empty environment: of this Python, and of every one."""
+"""A wheel and a source distribution, installed with all they need into an empty environment of this Python, and of others."""
 
 from __future__ import annotations
 

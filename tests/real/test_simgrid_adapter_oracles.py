@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from layers import two_stay
 from test_graph_reference_oracles import LOOPBACK, MODELS, PAIRS, case, usable
 from test_loop_oracles import SIMGRID, cases
 from two_engines import Answered, answered, between, ordered, simgrid
@@ -23,14 +23,6 @@ from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.protocol.messages import Start
 
 START_NS = 7 * 10**9
-
-
-def _two_stay(values: Iterable[Any]) -> list[Any]:
-    # The first and the last of them; the others are for a release.
-    first, *others, last = values
-    return [first, *(pytest.param(value, marks=pytest.mark.release) for value in others), last]
-
-
 TOPOLOGIES = {"duplex": "full", "shared": "shared", "star": "star"}
 
 
@@ -44,7 +36,7 @@ def of_simgrid(order: Start) -> Answered:
     return found
 
 
-@pytest.mark.parametrize("theirs", _two_stay(SIMGRID))
+@pytest.mark.parametrize("theirs", two_stay(SIMGRID))
 def test_loops(shared: Path, theirs: str) -> None:
     for name, (given, lengths) in cases(shared).items():
         expected = given["techniques"][theirs]
@@ -119,7 +111,7 @@ def network_of(
     )
 
 
-@pytest.mark.parametrize("model", _two_stay(MODELS))
+@pytest.mark.parametrize("model", two_stay(MODELS))
 def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     """Each flow from a task that ends as it begins to one that waits for it, on cores of their own."""
     compared = 0
@@ -139,7 +131,7 @@ def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     assert compared >= 30
 
 
-@pytest.mark.parametrize("pair", _two_stay(PAIRS), ids="/".join)
+@pytest.mark.parametrize("pair", two_stay(PAIRS), ids="/".join)
 @pytest.mark.parametrize(
     "name", ["d0", *(pytest.param(name, marks=pytest.mark.release) for name in ("d1", "d2", "d4", "d6"))]
 )
