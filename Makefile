@@ -3,7 +3,7 @@
 # make test    every check and test: what must hold of every commit
 # make soak    look for what nobody has seen: 100 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
-#              (tools/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tools/interrupt_soak.py)
+#              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
 # make bench   the benchmark (tools/bench.py)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
@@ -53,8 +53,8 @@ test: $(VENV)/installed-dev system-packages
 
 soak: $(VENV)/installed-dev system-packages kernels
 	$(PYTEST) --hypothesis-profile soak -m hypothesis
-	$(BIN)/python -m tools.replay_soak
-	$(BIN)/python -m tools.interrupt_soak --times 20
+	$(BIN)/python tests/bridge/replay_soak.py
+	$(BIN)/python tests/bridge/interrupt_soak.py --times 20
 
 static: $(VENV)/installed-dev
 	$(BIN)/ruff check .
