@@ -49,6 +49,7 @@ from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
 from traces.figures.drawing.panels import quiet
+from traces.figures.drawing.styles import UPSILON
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.decisions import decisions_figure
 from traces.figures.run.gantt import core_gantt_figure
@@ -382,6 +383,34 @@ def four_jobs_drawn() -> Figures:
     return found
 
 
+def draws() -> Figures:
+    """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and on it the extra task."""
+    rows = pd.read_csv(DATA / "two-level-paper-draws.csv")
+    with styled():
+        figure = new_figure(8.0, 5.6)
+        panels = rows.groupby(["tasks_per_core", "workload"], sort=False)
+        order = sorted(panels.groups)
+        for axes, (per_core, workload) in zip(figure.subplots(2, 2).flat, order, strict=True):
+            of = panels.get_group((per_core, workload)).set_index(["measure", "als"])[["mean", "mean_low", "mean_high"]]
+            whole, part = (100 * (of.loc[draw] - 1) for draw in ("paper", "work"))
+            places = np.arange(len(part))
+            axes.bar(places, part["mean"], 0.6, color="#4477aa", label="imbalance")
+            extra = whole["mean"] - part["mean"]
+            axes.bar(places, extra, 0.6, part["mean"], color="#ee7733", hatch="//", label="extra task")
+            for shift, one in ((-0.12, part), (0.12, whole)):
+                reach = np.abs(one[["mean_low", "mean_high"]].to_numpy().T - one["mean"].to_numpy())
+                axes.errorbar(
+                    places + shift, one["mean"], reach, color="black", capsize=3, linewidth=1, linestyle="none"
+                )
+            axes.set_xticks(places, list(part.index))
+            axes.set_title(f"{workload}, {per_core} task{'s' * (per_core > 1)} per core")
+            axes.set_ylabel("increase of makespan [%]")
+            axes.set_ylim(bottom=0)
+        figure.axes[0].legend()
+        figure.suptitle(f"fcfs, {UPSILON} = 0.25: makespan of the paper's draw over that without variation")
+    return {"paper-draws.png": figure}
+
+
 def planners() -> Figures:
     """Figures of ``docs/data/dispatch-study.csv`` and ``dispatch-instances.csv``."""
     rows, of = (
@@ -535,6 +564,7 @@ PICTURES: Final = (
         ),
         by="twolevel study tools/studies/two-level-paper.toml",
     ),
+    Section("The two-level paper's extra tasks", "", {"paper-draws.png": ""}, draws),
     Section(
         "The two-level paper's four jobs",
         "",

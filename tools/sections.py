@@ -89,7 +89,7 @@ def table(declared: Mapping[str, Any]) -> list[str]:
     found = read(declared["data"])
     for column, value in declared.get("where", {}).items():
         found = found[found[column].isin(value if isinstance(value, list) else [value])]
-    if "merge" in declared:
+    if declared.get("merge"):
         found = _merged(found, declared["merge"])
     names, digits = declared.get("names", {}), declared.get("digits")
     cells: dict[tuple[str, ...], dict[str, str]] = {}

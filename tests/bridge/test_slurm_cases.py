@@ -49,7 +49,7 @@ def test_the_widest_jobs_ask_for_few_switches() -> None:
     widths = dict(zip(one.job_id.tolist(), one.cores.tolist(), strict=True))
     for share in (5, 15, 30):
         text = slurm_jobs.switch_requests(share / 100)
-        assert (STUDIES / f"slurm-switches-{share}.csv").read_text() == text
+        assert (ROOT / "docs" / "data" / f"slurm-switches-{share}.csv").read_text() == text
         asked = {int(job): int(n) for job, n in (line.split(",") for line in text.splitlines()[1:])}
         assert len(asked) == round(share / 100 * len(widths))
         assert min(widths[job] for job in asked) >= max(w for job, w in widths.items() if job not in asked)
