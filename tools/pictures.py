@@ -383,6 +383,23 @@ def four_jobs_drawn() -> Figures:
     return found
 
 
+def evaluation() -> Figures:
+    """The two-level paper's Figures 3 to 8 of the makespans in ``docs/data``."""
+    found = {}
+    one, eight = (
+        pd.read_csv(DATA / f"two-level-paper{more}-results.csv", keep_default_na=False) for more in ("", "-8-tasks")
+    )
+    for workload in ("W1", "W2"):
+        of = one[one["workload"] == workload]
+        found |= {
+            f"paper-makespan-{workload}.png": makespans_figure(of, variation=0.0, title=workload),
+            f"paper-variation-{workload}.png": variation_figure(of, title=workload),
+            f"paper-ratio-{workload}.png": ratio_figure(of, title=workload),
+        }
+    found["paper-8-tasks-W1.png"] = ratio_figure(eight[eight["workload"] == "W1"], title="W1, 8 tasks a core")
+    return found
+
+
 def draws() -> Figures:
     """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and on it the extra task."""
     rows = pd.read_csv(DATA / "two-level-paper-draws.csv")
@@ -556,13 +573,24 @@ PICTURES: Final = (
     Section("Speeds of cores", "", {"core-speeds.png": ""}, speeds),
     Section(
         "The two-level paper's evaluation",
-        "The Gantt chart is made by `twolevel gantt`, and the cost of two studies.",
+        "",
         _alike(
             "paper-",
             *(f"{kind}-{log}" for kind in ("makespan", "variation", "ratio") for log in ("W1", "W2")),
-            *("8-tasks-W1", "gantt", "cost"),
+            "8-tasks-W1",
         ),
-        by="twolevel study tools/studies/two-level-paper.toml",
+        evaluation,
+    ),
+    Section(
+        "The two-level paper's five jobs",
+        "",
+        {"paper-gantt.png": "twolevel gantt DIR --jobs 684374-684412 --cores 128-151 -o gantt.png"},
+    ),
+    Section(
+        "The cost of simulations",
+        "With the results of `two-level-paper-cost-inline.toml` in the same figure.",
+        {"paper-cost.png": "twolevel figures DIR --only cost"},
+        by="twolevel study tools/studies/two-level-paper-cost.toml",
     ),
     Section("The two-level paper's extra tasks", "", {"paper-draws.png": ""}, draws),
     Section(
@@ -573,7 +601,7 @@ PICTURES: Final = (
     ),
     Section(
         "AccaSim's case study",
-        "",
+        "With the paper's names of dispatchers, plain slowdowns, and the least times of five runs.",
         _alike("accasim-", "slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
         by="twolevel study tools/studies/accasim.toml",
     ),
