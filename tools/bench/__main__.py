@@ -1,7 +1,7 @@
 """The benchmark: run the cases of ``tools/bench/cases.py``, print a table, and keep it in ``bench/bench.json``.
 
-    python -m tools.bench                                  # every case
-    python -m tools.bench --case traces --case start
+    python -m tools.bench                                  # every case of ``make bench``
+    python -m tools.bench --case whole --case formats      # these groups
     python -m tools.bench --page                           # put the last table on docs/reference/benchmarks.md
     TWOLEVEL_SHARED=/data python -m tools.bench
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.cli.doctor import versions
-from tools.bench.cases import CASES
+from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, ROOT, Missing, Row, line, measured, slowness, timed
 from traces.base.processor import processor_model
 
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     seconds: dict[str, float] = {}
     print(HEAD, end="")
     before = slowness()
-    for name in chosen.case or groups:
+    for name in chosen.case or [name for name in groups if name not in ON_DEMAND]:
         seconds[name], found = timed(lambda: _group(name, failed))  # noqa: B023
         before, slow = (after := slowness()), (before + after) / 2
         for row in found:

@@ -120,7 +120,7 @@ def repeated_curie() -> Path:
 
 # First starts: each cache folder is empty at first, so the kernels that this machine has already do not count.
 
-#: A feature, and the options of ``run sample`` that use it, in the order in which :func:`_chain` compiles them.
+#: A feature, and the options of ``run sample`` that use it, in the order in which :func:`first_uses` compiles them.
 FEATURES = {
     "graphs": ("--applications", "graphs.toml"),
     "a network for graphs": ("--applications", "graphs.toml", "--network", "lv08"),
@@ -155,7 +155,7 @@ def kept_mb() -> float:
 @cache
 def _compiled() -> list[Cost]:
     cold()
-    return [_sample("plain") for _ in range(5)]
+    return [_sample("plain") for _ in range(3)]
 
 
 def warm() -> Found:
@@ -171,18 +171,16 @@ def new_python() -> float:
 
 
 @cache
-def _chain() -> dict[str, float]:
-    # All features but the last have no kernels in common and share a cache; the last has EASY in common with an earlier one.
+def first_uses() -> dict[str, float]:
+    """Return the CPU time of the first run with each feature.
+
+    The features but the last have no kernels in common and share a cache. The last has EASY in common with an earlier one.
+    """
     cold()
     for name in ("all", "again"):
         shutil.copytree(scratch() / "plain", scratch() / name)
     last = list(FEATURES)[-1]
     return {name: _sample("again" if name == last else "all", *words).cpu_s for name, words in FEATURES.items()}
-
-
-def first_use(feature: str) -> float:
-    """Return the CPU time of the first run with a feature."""
-    return _chain()[feature]
 
 
 def everything() -> Found:
@@ -191,7 +189,7 @@ def everything() -> Found:
     It is the sum over the plain run, over the features that share its cache, each without the time that a compiled run takes,
     and over ``warm-up --all`` after them. If the user has no kernels yet, they are kept for the cases that follow.
     """
-    before = [cold().cpu_s, *list(_chain().values())[:-1]]
+    before = [cold().cpu_s, *list(first_uses().values())[:-1]]
     before_s = sum(before) - len(before) * statistics.median(cost.cpu_s for cost in _compiled())
     rest_s = command("warm-up", "--all", kernels=scratch() / "all").cpu_s
     usual = cache_directory()

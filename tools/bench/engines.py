@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from tools.bench.rows import CURIE, HPC2N, Found, Missing, agree, archive, scrat
 from traces import InputError
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A log, the machine of its jobs, and the number of jobs that fit."""
 
     name: str
@@ -185,6 +183,11 @@ def _run(scenario: Scenario, coupling: str = "inline", *, tasks: bool = True, **
     return float(result.coupling["simulation_s"]), result.ledger
 
 
+@cache
+def _first(name: str, jobs: int) -> Workload:
+    return load_workload(archive(name), Platform(), selection=f"first:{jobs}")
+
+
 def two_level(name: str, jobs: int, coupling: str = "inline", cores: int = 256, *, short: bool = False) -> Found:
     """Wall time of the simulation of the first jobs of a log, FCFS-STATIC, as in Figure 10 of the two-level paper.
 
@@ -192,7 +195,7 @@ def two_level(name: str, jobs: int, coupling: str = "inline", cores: int = 256, 
     """
     jobs = 20 if short else jobs
     machine = Platform(hosts=(HostGroup(count=cores // 64, cores=64, speed_gflops=3000.0),))
-    base = load_workload(archive(name), Platform(), selection=f"first:{jobs}")
+    base = _first(name, jobs)
     workload = base.take(np.arange(len(base)), cores=base.cores * (cores // 256))
     options = Options(bls="fcfs", als="static", variation=0.25, seed=1)
     took, ledger = _run(Scenario.of(workload, machine, options), coupling, tasks=False, workers=2)

@@ -82,20 +82,20 @@ def _tiny(seeds: int, variations: int) -> Study:
 
 
 @cache
-def _cells() -> dict[str, Found]:
-    # The same 2,000 cells by a cluster of this machine and by two processes, with the same bytes as results.
+def cells() -> dict[str, Found]:
+    """Time of a cell by two processes, ms, and the overhead of Dask per cell and worker, with the same results."""
     from distributed import LocalCluster
 
-    study, moments, tables = _tiny(100, 1), {"dask": _Moments(), "own": _Moments()}, []
+    study, moments, tables = _tiny(50, 1), {"dask": _Moments(), "own": _Moments()}, []
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         by_dask = cluster_executor(cluster.scheduler_address, study, None)
         for name, executor in {"dask": by_dask, "own": lambda needs: Workers(2)}.items():
             report = run_study(study, scratch() / name, executor, watch=moments[name])
-            assert (report.total, report.failed, len(moments[name].at)) == (2000, 0, 2000)
+            assert (report.total, report.failed, len(moments[name].at)) == (1000, 0, 1000)
             tables.append((scratch() / name / RESULTS).read_bytes())
     assert tables[0] == tables[1]
-    dask_ms, own_ms = (one.ms(_WARM, 1999) for one in moments.values())
-    parts = [moments["own"].ms(*ends) for ends in pairwise([_WARM, 650, 1100, 1550, 1999])]
+    dask_ms, own_ms = (one.ms(_WARM, 999) for one in moments.values())
+    parts = [moments["own"].ms(*ends) for ends in pairwise([_WARM, 400, 600, 800, 999])]
     return {
         # Each of the two workers loses twice of what the study takes longer per cell.
         "overhead": Found((2 * (dask_ms - own_ms),), f"a cell {dask_ms:.1f} ms, by own processes {own_ms:.1f} ms"),
@@ -103,39 +103,29 @@ def _cells() -> dict[str, Found]:
     }
 
 
-def cells(what: str) -> Found:
-    """Overhead of Dask per cell and worker, ms; time of a cell by two processes, ms."""
-    return _cells()[what]
-
-
 @cache
-def _journal() -> dict[str, Found]:
-    # 100,000 rows of cells and seeds, each like one that was run.
-    study, tenths = _tiny(1000, 5), []
+def journal() -> dict[str, Found]:
+    """Time to add a row to a journal of 20,000, µs; to write its tables, s; to read it when a study goes on, s."""
+    study, tenths = _tiny(200, 5), []
     run_study(_tiny(1, 1), scratch() / "one", lambda needs: Workers(1))
-    with Journal(scratch() / "one") as journal:
-        like = next(one for one in journal.entries(iter(list(journal.finished)[:1])) if one is not None)
+    with Journal(scratch() / "one") as made:
+        like = next(one for one in made.entries(iter(list(made.finished)[:1])) if one is not None)
     keys = [f"{cell:020x}" for cell in range(len(study.cells))]
     folder = scratch() / "journal"
     folder.mkdir()
-    with Journal(folder) as journal:
+    with Journal(folder) as made:
         entries = (replace(like, key=key, seed=seed) for key in keys for seed in study.seeds)
         for _ in range(10):
-            took, _ = timed(lambda: [journal.add(entry) for entry in islice(entries, len(study) // 10)])
+            took, _ = timed(lambda: [made.add(entry) for entry in islice(entries, len(study) // 10)])
             tenths.append(1e6 * took / (len(study) // 10))
-        assert len(journal.finished) == len(study)
-        tables_s, failed = timed(lambda: write_tables(study, keys, journal, folder))
+        assert len(made.finished) == len(study)
+        tables_s, failed = timed(lambda: write_tables(study, keys, made, folder))
         assert failed == 0
-    read_s, journal = timed(lambda: Journal.as_it_stands(folder))
-    assert len(journal.finished) == len(study)
+    read_s, again = timed(lambda: Journal.as_it_stands(folder))
+    assert len(again.finished) == len(study)
     note = f"{(folder / JOURNAL).stat().st_size / len(study):.0f} bytes per row of the journal"
     return {
         "add": Found(tenths, f"the last tenth {tenths[-1] / tenths[0]:.2f} times the first"),
-        "tables": Found((tables_s,), f"{10 * tables_s:.0f} s per million; {note}"),
+        "tables": Found((tables_s,), f"{50 * tables_s:.0f} s per million; {note}"),
         "read": Found((read_s,)),
     }
-
-
-def journal(what: str) -> Found:
-    """Time to add a row to a journal of 100,000, µs; to write its tables, s; to read it when a study goes on, s."""
-    return _journal()[what]

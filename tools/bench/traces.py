@@ -65,8 +65,8 @@ _MOVED = """(pictures) => new Promise((done) => {
 
 
 @cache
-def _timeline() -> dict[str, Found]:
-    # A run of a million tasks on 1,024 cores: its timeline is packed; its report is opened, searched for a job and moved.
+def timeline() -> dict[str, Found]:
+    """Seconds to pack a timeline and to open its report, MB of the timeline, pictures per second while it is moved."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -104,8 +104,3 @@ def _timeline() -> dict[str, Found]:
         "opened": Found((opened_s,), "the whole report page"),
         "moved": Found((fps,)),
     }
-
-
-def timeline(what: str) -> Found:
-    """Seconds to pack a timeline and to open its page, MB of the timeline, pictures per second while it is moved."""
-    return _timeline()[what]
