@@ -11,7 +11,7 @@ import pytest
 from pages import table
 
 from tools.bench import __main__ as bench
-from tools.bench.cases import CASES
+from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, Case, Found, Missing, Row, line, measured, slowness
 
 
@@ -111,6 +111,7 @@ def test_exit_codes_and_the_page(
 def test_titles_name_one_case_and_the_page_has_no_others() -> None:
     bounds = {case.title: case.must for case in CASES}
     assert len(bounds) == len(CASES)
+    assert set(ON_DEMAND) < {case.group for case in CASES}
     text = bench.PAGE.read_text(encoding="utf-8")
     assert re.search(r"^Measured \d{4}-\d\d-\d\d, \d+ × .*, Python 3\.\d+\.\d+\.", text, re.MULTILINE)
     for name, _, must, *_ in table(text):

@@ -1,6 +1,6 @@
 """The cases of the benchmark, in the order in which they run.
 
-A row with a bound keeps its title, its bound and its meaning, as rows are compared over time. What the columns mean is said at
+A row with a bound keeps its title, its bound and its meaning, as rows are compared over time. The fields are those of
 ``tools.bench.rows.Case``.
 """
 

@@ -65,7 +65,7 @@ _MOVED = """(pictures) => new Promise((done) => {
 
 
 @cache
-def timeline() -> dict[str, Found]:
+def timeline(tasks_per_core: int = 83) -> dict[str, Found]:
     """Seconds to pack a timeline and to open its report, MB of the timeline, pictures per second while it is moved."""
     try:
         from playwright.sync_api import sync_playwright
@@ -74,7 +74,7 @@ def timeline() -> dict[str, Found]:
     if (chromium := shutil.which("chromium")) is None:
         raise Missing("there is no chromium")
     folder, machine = scratch() / "run", Platform(hosts=(HostGroup(count=16, cores=64, speed_gflops=3000.0),))
-    words = ("--als", "fac", "--variation", "0.25", "--tasks-per-core", "110", "--tasks", "--no-trace")
+    words = ("--als", "fac", "--variation", "0.25", "--tasks-per-core", str(tasks_per_core), "--tasks", "--no-trace")
     command("run", "sample", "--platform", given(machine), *words, "--out", str(folder))
     command("report", str(folder), "-o", str(folder / "report.html"))
     made = folder_tables(folder, json.loads((folder / "run.json").read_text()))
@@ -93,7 +93,7 @@ def timeline() -> dict[str, Found]:
 
         opened_s, _ = timed(shown)
         fps = page.evaluate(_MOVED, 120)
-        page.get_by_role("searchbox").fill(str(job["job_id"]))
+        page.locator(".timeline").get_by_role("searchbox").fill(str(job["job_id"]))
         page.keyboard.press("Enter")
         words_shown = page.locator(".timeline-job").inner_text()
         assert f"{job['tasks']} in {job['chunks']} chunks" in words_shown, words_shown
