@@ -10,7 +10,7 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.panels import counted, quiet, remark, title_figure
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
 def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
     job, length, start_ns = arrays(tasks, ("job_id", "length_gflop", "start_ns"), "tasks")
     ran = (start_ns >= 0) & np.isfinite(length)
-    return job[ran], length[ran]
+    return (job, length) if ran.all() else (job[ran], length[ran])
 
 
 def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
@@ -109,7 +109,7 @@ def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
 
 def _all(tasks: pd.DataFrame) -> _Lengths:
     job, length = _lengths(tasks)
-    numbers, index, count = np.unique(job, return_inverse=True, return_counts=True)
+    numbers, index, count = counted_values(job)
     if len(numbers) == 0:
         raise InputError("nothing to draw: no task ran")
     mean = np.bincount(index, weights=length) / count

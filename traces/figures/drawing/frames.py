@@ -13,7 +13,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arrays", "final_rows", "runs"]
+__all__ = ["arrays", "counted_values", "final_rows", "runs"]
 
 
 def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
@@ -37,6 +37,16 @@ def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
     if missing:
         raise InputError(f"the table of {what} has no column {missing[0]}; needed: {', '.join(names)}")
     return [frame[name].to_numpy() for name in names]
+
+
+def counted_values(numbers: Array) -> tuple[Array, Array, Array]:
+    """Return ``np.unique(numbers, return_inverse=True, return_counts=True)``, in less time and memory if equal numbers mostly
+    follow each other, as the jobs of a table of tasks do."""
+    heads = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)) if len(numbers) else np.zeros(0, np.int64)
+    length = np.diff(heads, append=len(numbers))
+    values, place = np.unique(numbers[heads], return_inverse=True)
+    counts = np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
+    return values, np.repeat(place.astype(np.int32), length), counts
 
 
 def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
