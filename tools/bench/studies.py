@@ -87,7 +87,9 @@ def cells() -> dict[str, Found]:
     from distributed import LocalCluster
 
     study, moments, tables = _tiny(50, 1), {"dask": _Moments(), "own": _Moments()}, []
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
         by_dask = cluster_executor(cluster.scheduler_address, study, None)
         for name, executor in {"dask": by_dask, "own": lambda needs: Workers(2)}.items():
             report = run_study(study, scratch() / name, executor, watch=moments[name])
