@@ -5,7 +5,7 @@
 # make soak    look for what nobody has seen: 200 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
-# make bench   the benchmark (tools/bench.py)
+# make bench   the benchmark, some nine minutes on two quiet processors (docs/reference/benchmarks.md)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
 # make docs    the site of the documentation, in build/site (tools/site)

@@ -1,11 +1,11 @@
-"""The tool that measures dispatches: its instances, and that it prints its tables."""
+"""The instances of dispatches that are drawn, and the cases of the benchmark that measure them."""
 
 from __future__ import annotations
 
 import pytest
 
+from tools.bench.dispatch import choosing, dispatch
 from tools.cp_instances import MACHINES, drawn
-from tools.cp_speed import main
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -19,11 +19,10 @@ def test_instances_are_nine_tenths_full_and_the_same_for_the_same_seed(name: str
     assert first.free.tolist() == again.free.tolist() != other.free.tolist()
 
 
-def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--machines", "eurora", "--models", "hcp19", "pcp20", "--modelled", "12", "--seeds", "1", "--which", "all"])
-    head, *rows, all_, fits = capsys.readouterr().out.splitlines()
-    assert head.split()[:4] == ["machine", "model", "modelled", "which"]
-    assert [row.split()[:4] for row in rows] == [["eurora", "hcp19", "12", "all"], ["eurora", "pcp20", "12", "all"]]
-    assert all(len(row.split()) == len(head.split()) for row in rows)
-    assert "of 10,000" in all_
-    assert "of 10,000" in fits
+@pytest.mark.parametrize(("model", "which"), [("hcp19", "all"), ("pcp20", "fits")])
+def test_cases_of_the_benchmark(model: str, which: str) -> None:
+    found = dispatch("eurora", model, which, jobs=12)
+    assert len(found.figures) == 3
+    assert min(found.figures) > 0
+    assert "of pcp19's variables" in found.note
+    assert choosing("eurora", which).figures
