@@ -117,9 +117,13 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     some = usable[index]
     if not some.any():
         raise InputError("nothing to draw: no job had more than one task; give job_id")
-    ratio = length[some] / mean[index[some]]
+    # In place: there may be millions of tasks.
+    ratio = np.where(usable, mean, 1.0)[index]
+    np.divide(length, ratio, out=ratio)
+    ratio = ratio if some.all() else ratio[some]
     freedom = int((count[usable] - 1).sum())
-    sigma = float(np.sqrt(np.square(ratio - 1.0).sum() / freedom))
+    deviation = ratio - 1.0
+    sigma = float(np.sqrt(np.square(deviation, out=deviation).sum() / freedom))
     said = f"{len(ratio):,} tasks of {counted(int(usable.sum()), 'job')}"
     alone = int((~usable).sum())
     if alone:
