@@ -188,6 +188,7 @@ def page_of_run(
     colour = next(
         (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
     )
+    images = _figures(parts)  # first: figures of many tasks take the most memory
     made = [
         Section(
             "timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
@@ -199,7 +200,7 @@ def page_of_run(
             "Any two columns of the jobs against each other; a point is a job.",
         ),
     ]
-    if images := _figures(parts):
+    if images:
         made.append(Section("figures", "Figures", [Figures(images)]))
     made += sections
     made += [

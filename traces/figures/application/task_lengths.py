@@ -24,6 +24,9 @@ _LONG = 12.0
 
 _MOST_BARS = 80
 
+# Tasks whose deviations are held at a time.
+_BLOCK = 1_000_000
+
 
 class _Lengths(NamedTuple):
     values: Array
@@ -122,8 +125,8 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     np.divide(length, ratio, out=ratio)
     ratio = ratio if some.all() else ratio[some]
     freedom = int((count[usable] - 1).sum())
-    deviation = ratio - 1.0
-    sigma = float(np.sqrt(np.square(deviation, out=deviation).sum() / freedom))
+    parts = (ratio[lo : lo + _BLOCK] for lo in range(0, len(ratio), _BLOCK))
+    sigma = float(np.sqrt(sum(float(np.square(part - 1.0).sum()) for part in parts) / freedom))
     said = f"{len(ratio):,} tasks of {counted(int(usable.sum()), 'job')}"
     alone = int((~usable).sum())
     if alone:
