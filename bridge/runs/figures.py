@@ -281,7 +281,7 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
 
 
 def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the table that a figure is drawn from; of a tasks.parquet only these ``columns`` are read, or all if there are none."""
+    """Return the table of a figure; of a tasks.parquet only these ``columns`` are read, or all if there are none."""
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 

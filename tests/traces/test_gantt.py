@@ -154,7 +154,9 @@ def test_a_picture_keeps_the_area_of_its_bars(drawn: list[tuple[int, int, int]])
     row, lo, hi = np.array(bars or [(0, 0, 0)]).T
     black = np.zeros((1, 3))
     bars_drawn = (row, lo / 60, hi / 60, np.zeros(len(row), np.int64))
-    picture = painted([tuple(column[part] for column in bars_drawn) for part in (slice(3), slice(3, None))], black, 7, 13, 4)
+    picture = painted(
+        [tuple(column[part] for column in bars_drawn) for part in (slice(3), slice(3, None))], black, 7, 13, 4
+    )
     assert picture.shape == (4, 13, 3)
     covered = (1 - picture[:, :, 0]).sum() * 2 / 13
     assert covered == pytest.approx(((hi - lo) / 60).sum())
