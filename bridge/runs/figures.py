@@ -154,7 +154,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
     "gantt": RunFigure("tasks", _gantt, ("job_id", "core", "start_ns", "end_ns")),
     "chunks": RunFigure("tasks", _chunks, ("job_id", "task", "chunk", "start_ns")),
-    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop", "start_ns")),
+    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
     "power": RunFigure("power", _power),
     "decisions": RunFigure("decisions", _decisions),
 }

@@ -50,7 +50,8 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     Parameters
     ----------
     tasks : DataFrame
-        One row per task, with the columns ``job_id``, ``length_gflop`` and ``start_ns`` of tasks.parquet.
+        One row per task, with the columns ``job_id`` and ``length_gflop`` of tasks.parquet. With ``start_ns``, too, tasks that
+        never ran, whose start is -1, are left out; tasks.parquet has none.
     job_id : int, optional
         The job; None is all.
     title : str
@@ -98,8 +99,10 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
 
 
 def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
-    job, length, start_ns = arrays(tasks, ("job_id", "length_gflop", "start_ns"), "tasks")
-    ran = (start_ns >= 0) & np.isfinite(length)
+    job, length = arrays(tasks, ("job_id", "length_gflop"), "tasks")
+    ran = np.isfinite(length)
+    if "start_ns" in tasks:
+        ran &= tasks["start_ns"].to_numpy() >= 0
     return (job, length) if ran.all() else (job[ran], length[ran])
 
 
