@@ -70,7 +70,8 @@ def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: 
 def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour: Array) -> Blocks:
     """The blocks that bars make, by job, then by row; the columns are the bars', ``row`` counts the rows of the chart."""
     if not len(row):
-        return Blocks(*[np.zeros(0, np.int64)] * 6, np.zeros(0))
+        none = np.zeros(0, np.int64)
+        return Blocks(none, none, none, none, none, none, np.zeros(0))
     parts = [slice(lo, lo + _SORTED) for lo in range(0, len(row), _SORTED)]
     columns = [_by_row(job_id[part], row[part], start_ns[part], end_ns[part], colour[part]) for part in parts]
     job, at, start, end, colour, busy = (
