@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
+from tables import table_rows
 
 import bridge
 from bls import Platform, Rules, SeenJob, Start, Surroundings, View
@@ -286,12 +287,8 @@ def test_notes_are_checked_where_no_table_is_kept_too() -> None:
 @pytest.mark.parametrize(
     ("noted", "message"),
     [
-        ({"z": 0.5}, "note(): z=0.5; allowed: Fraction or int, of up to 14000 bits"),
+        *table_rows(__file__, "wrong_notes"),
         ({"z": Fraction(1, 2**14_000)}, "allowed: Fraction or int, of up to 14000 bits"),
-        ({"modelled": 1.0}, "note(): modelled=1.0; allowed: int64"),
-        ({"modelled": 2**63}, "allowed: int64"),
-        ({"modelled": True}, "note(): modelled=True; allowed: int64"),
-        ({"bound": "0"}, "note(): bound='0'; allowed: float"),
         ({"status": "x" * 201}, "allowed: str of up to 200 characters"),
     ],
 )

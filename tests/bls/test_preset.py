@@ -97,7 +97,7 @@ def test_cancel_instants_move_with_the_window() -> None:
 JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st.integers(1, 30))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(JOBS, min_size=1, max_size=10), st.integers(0, 31), st.integers(1, 12))
 def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: int, length: int) -> None:
     rows = [(k, *job) for k, job in enumerate(jobs)]

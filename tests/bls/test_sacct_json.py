@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table_rows
 
 from bls.workloads import format_of, read_workload
 from bls.workloads.columns import COLUMNS, OPTIONAL
@@ -142,20 +143,10 @@ def job(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
+        *table_rows(__file__, "what_a_job_may_lack"),
         ({"job_id": None}, "malformed"),
-        ({"job_id": "x"}, "malformed"),
-        ({"job_id": 1.5}, "malformed"),
-        ({"job_id": 10**30}, "malformed"),
-        ({"job_id": True}, "malformed"),
         ({"time": None}, "malformed"),
-        ({"time": {"submission": {"set": False, "number": 5}}}, "malformed"),
-        ({"required": {"CPUs": "many"}}, "malformed"),
-        ({"required": []}, "no processors"),
-        ({"state": {"current": ["RUNNING"]}}, "not ended"),
-        ({"state": {"current": []}}, None),
-        ({"state": "COMPLETED"}, None),
         ({"array": {"job_id": 3, "task_id": None, "task": "1-4"}}, "no run time"),
-        ({"array": {"job_id": 3, "task_id": {"set": False}, "task": ""}}, None),
         ({"tres": {"allocated": [None, 3, {"type": "cpu", "count": "x"}, {"count": 3}]}}, None),
         ({"name": "\ud800", "user": 5}, None),
     ],
@@ -169,15 +160,7 @@ def test_what_a_job_may_lack(tmp_path: Path, more: dict[str, Any], reason: str |
 
 @pytest.mark.parametrize(
     ("more", "place"),
-    [
-        ({"job_id": "x"}, "job_id, 'x'"),
-        ({"time": None}, "time/submission is missing"),
-        ({"time": {"submission": 100, "elapsed": 0}}, "time/elapsed, '0'"),
-        ({"time": {"submission": 100, "elapsed": 60, "limit": "x"}}, "time/limit, 'x'"),
-        ({"required": {"CPUs": "many"}}, "required/CPUs, 'many'"),
-        ({"required": {}, "tres": {"allocated": [{"type": "cpu", "count": 0}]}}, "tres/allocated, 'cpu=0'"),
-        ({"state": {"current": ["RUNNING"]}}, "state/current, 'RUNNING'"),
-    ],
+    [*table_rows(__file__, "a_reject_names_the_key_of_the_dump"), ({"time": None}, "time/submission is missing")],
 )
 def test_a_reject_names_the_key_of_the_dump(tmp_path: Path, more: dict[str, Any], place: str) -> None:
     found = read(tmp_path, json.dumps({"jobs": [job(**more), job(job_id=8)]}))
@@ -198,20 +181,9 @@ def test_what_is_no_object_is_malformed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "not valid JSON: "),
-        ('{"jobs": [', "not valid JSON: "),
-        ('{"jobs": [{"job_id": 1} {"job_id": 2}]}', "not valid JSON: ',' or ']' is missing before '"),
-        ('{"jobs": [{"job_id": 1}', "not valid JSON: ',' or ']' is missing before ''"),
-        ('{"jobs" [1]}', "not valid JSON: ':' is missing before"),
-        ('{"jobs": nothing}', "not valid JSON: "),
-        ('{"a": 1 "jobs": []}', "not valid JSON: ',' or '}' is missing"),
-        ('{"jobs": [{"a": 1, "a": 2}]}', "a key is there twice: 'a', in '{\"a\": 1, \"a\": 2}'"),
+        *table_rows(__file__, "what_is_no_such_file_is_one_line"),
         ('{"jobs": [' + "[" * 100_000 + "]" * 100_000 + "]}", "not valid JSON: it is nested too deeply"),
         ('{"jobs": [{"job_id": ' + "9" * 5000 + "}]}", "not valid JSON: "),
-        ('{"jobs": 5}', "not what sacct --json writes: no list of jobs"),
-        ("{}", "not what sacct --json writes: no list of jobs"),
-        ('{"jobs": []}', "no valid job in 0 lines"),
-        ('{"jobs": [{}]}', "no valid job in 1 line: malformed 1"),
     ],
 )
 def test_what_is_no_such_file_is_one_line(tmp_path: Path, text: str, words: str) -> None:

@@ -47,20 +47,6 @@ def passes(order: Asks, jobs: list[Any], **options: Any) -> list[int]:
     return order.called
 
 
-def test_each_instant_is_a_pass_in_order() -> None:
-    def asked(view: View, n: int) -> None:
-        if n == 1:
-            for second in (9, 3, 7, 3):
-                view.wake_at(second * S)
-            view.wake_after(5 * S)
-        if view.now_ns == 3 * S:
-            view.wake_after(1)
-            view.wake_at(7 * S)
-
-    called = passes(Asks(asked), [(1, 0, 20, 1, 20)])
-    assert called == [0, 3 * S, 3 * S + 1, 5 * S, 7 * S, 9 * S, 20 * S]
-
-
 def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
     assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,19 +103,6 @@ def test_in_any_order_each_starts_at_the_first_second_from_its_release_on(
         assert generation(np.array(order)).start_s.tolist() == in_order(case, room, release, list(order))
 
 
-def test_who_came_before_one_that_was_placed_may_start_before_it() -> None:
-    case = Case(((2,),), (), (Waiting(0, 3, 1, (1,)), Waiting(0, 3, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    for room in (POOL, NODES, BOXES):
-        assert SerialGeneration(problem, room, column(7, 2))(np.array([0, 1])).start_s.tolist() == [7, 2]
-
-
-def test_an_order_has_every_job() -> None:
-    problem = problem_of(instance_of(Case(((2,),), (), (Waiting(0, 3, 1, (1,)),) * 2)), np.arange(2))
-    with pytest.raises(AssertionError, match="every job"):
-        SerialGeneration(problem, POOL)(column(0))
-
-
 @settings(max_examples=100)
 @given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS.values())), st.data())
 def test_the_last_plans_order_is_one_more(case: Case, room: int, data: st.DataObject) -> None:
@@ -146,55 +134,40 @@ def test_an_order_that_no_rule_has_is_remembered() -> None:
     assert best_list(problem, objective, generation, column(5, -1, 5, -1))[0].start_s.tolist() == [3, 7, 3, 0]
 
 
+@pytest.mark.parametrize(
+    ("rooms", "capacity", "busy", "waiting", "starts"),
+    [
+        # The first two follow each other on the node's second core; the third one needs one core beside both.
+        ([NODES], [3], [], [(2, 1, 2), (3, 1, 2), (5, 1, 1)], [0, 2, 0]),
+        # The first needs all of node 0, from 3 on. Beside what runs there the other would fit up to then; elsewhere never.
+        ([NODES, BOXES], [4, 2, 2], [(3, [0], 2), (9, [1, 2], 1)], [(2, 1, 4), (5, 1, 2)], [3, 5]),
+        # Who asks for less may be earlier than who came before: fewer units; shorter, and as many; fewer units of more.
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (2, 1, 1)], [5, 0]),
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 3, 1)], [5, 7]),
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 1, 2)], [5, 0]),
+        # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
+        ([POOL, NODES, BOXES], [2], [(4, [0], 1)], [(3, 2, 1), (9, 1, 1), (3, 1, 1)], [4, 7, 0]),
+    ],
+)
+def test_starts_by_hand(rooms: list[int], capacity: list[int], busy: Any, waiting: Any, starts: list[int]) -> None:
+    """Jobs that run are (left, nodes, cores), and jobs that wait (duration, units, cores)."""
+    case = Case(
+        tuple((has,) for has in capacity),
+        tuple(Busy(left, dict.fromkeys(nodes, 1), (cores,)) for left, nodes, cores in busy),
+        tuple(Waiting(0, duration, units, (cores,)) for duration, units, cores in waiting),
+    )
+    problem = problem_of(instance_of(case), np.arange(len(waiting)))
+    for room in rooms:
+        assert SerialGeneration(problem, room)(np.arange(len(waiting))).start_s.tolist() == starts
+
+
 def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:
     case = Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)),), (Waiting(0, 2, 3, (2,)), Waiting(0, 9, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    found = SerialGeneration(problem, BOXES)(np.arange(2))
+    found = SerialGeneration(problem_of(instance_of(case), np.arange(2)), BOXES)(np.arange(2))
     assert found.start_s.tolist() == [5, 0]
     # At 5 the first node is free, all of which two units take; the other job would be in the third one's way at position 0.
     assert found.unit_node.tolist() == [0, 0, 1, 1]
     assert found.unit_low.tolist() == [[0], [2], [0], [2]]
-
-
-def test_units_on_a_node_count_what_is_held_at_the_same_time() -> None:
-    # The first two follow each other on the node's second core; the third one needs one core beside both.
-    case = Case(((3,),), (), (Waiting(0, 2, 1, (2,)), Waiting(0, 3, 1, (2,)), Waiting(0, 5, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(3))
-    assert SerialGeneration(problem, NODES)(np.arange(3)).start_s.tolist() == [0, 2, 0]
-
-
-def test_units_on_a_node_count_what_begins_later() -> None:
-    # The first needs all of node 0, from 3 on. Beside what runs there the other one would fit up to then; elsewhere never.
-    busy = (Busy(3, {0: 1}, (2,)), Busy(9, {1: 1, 2: 1}, (1,)))
-    case = Case(((4,), (2,), (2,)), busy, (Waiting(0, 2, 1, (4,)), Waiting(0, 5, 1, (2,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    for room in (NODES, BOXES):
-        assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == [3, 5]
-
-
-@pytest.mark.parametrize("room", [POOL, NODES, BOXES])
-@pytest.mark.parametrize(
-    ("later", "starts"),
-    [
-        (Waiting(0, 2, 1, (1,)), [5, 0]),  # fewer units
-        (Waiting(0, 1, 3, (1,)), [5, 7]),  # shorter, and as many
-        (Waiting(0, 1, 1, (2,)), [5, 0]),  # fewer units, each of more
-    ],
-)
-def test_who_asks_for_less_may_be_earlier_than_who_came_before(room: int, later: Waiting, starts: list[int]) -> None:
-    case = Case(((4,),), (Busy(5, {0: 1}, (2,)),), (Waiting(0, 2, 3, (1,)), later))
-    problem = problem_of(instance_of(case), np.arange(2))
-    assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == starts
-
-
-def test_who_lasts_less_long_may_fit_before_what_was_placed() -> None:
-    # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
-    case = Case(
-        ((2,),), (Busy(4, {0: 1}, (1,)),), (Waiting(0, 3, 2, (1,)), Waiting(0, 9, 1, (1,)), Waiting(0, 3, 1, (1,)))
-    )
-    problem = problem_of(instance_of(case), np.arange(3))
-    for room in (POOL, NODES, BOXES):
-        assert SerialGeneration(problem, room)(np.arange(3)).start_s.tolist() == [4, 7, 0]
 
 
 @settings(max_examples=200)

@@ -177,26 +177,6 @@ def test_a_job_is_held_back_to_cheaper_energy() -> None:
         assert [start.row for start in found.starts] == [0]
 
 
-def test_who_is_held_back_holds_nobody_else_back() -> None:
-    """One core. The first job is held back to 30 s; the second, which asks for no less, starts before it, in a list, too."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for search in ("hinted", "list"):
-        instance = priced(case, [3_600_000, 0], [(0, 2_000_000, 0), (30, 1_000_000, 0)])
-        found = dispatch(instance, "hcp19", replace(LONG, search=search))
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert (by_row[0], by_row[1]) == (30, 0), search
-
-
-def test_who_ends_before_it_is_dear_goes_first() -> None:
-    """One core, dear from 10 s on: of a job of 10 s and one of 12 s, the one that draws is first."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for draws, first in (([3_600_000, 0], 0), ([0, 3_600_000], 1)):
-        found = dispatch(priced(case, draws, [(0, 0, 0), (10, 5_000_000, 0)]), "pcp20", LONG)
-        assert [start.row for start in found.starts] == [first]
-
-
 def test_what_comes_too_late_is_not_known() -> None:
     instants = np.array([0, 3, 5, 9]) * S
     columns = np.array([4, 3, 2, 1]), np.array([0, 0, 0, 0])
@@ -237,10 +217,10 @@ def signals(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("search", ["hinted", "lns"])
-def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str, search: str) -> None:
+def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str) -> None:
     """A job saves 0.2 of a currency; at 100 a unit that is worth 20, and a wait of two hours costs 2. The third has its core
     half an hour later, and ends as it becomes dear."""
+    search = ("hinted", "lns")[MODELS.index(model) % 2]
     chosen = f"{model}:which=all,search={search},goal=weighted,slowdown=0,wait=1,energy=100"
     found = simulate(signals, chosen, ROWS).jobs
     cheap = 2 * H + S // 4
@@ -278,12 +258,6 @@ def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
     assert min(starts["inline"]) == 2 * H + S // 4
 
 
-def test_without_a_weight_a_run_is_the_one_without_prices(signals: Path) -> None:
-    weighted = simulate(signals, "hcp19:which=all,goal=weighted,energy=0", ROWS)
-    plain = simulate(signals, "hcp19:which=all", ROWS)
-    assert weighted.jobs.start_ns.tolist() == plain.jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
-
-
 def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
     chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
     assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
@@ -294,22 +268,8 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
     """One line before the run begins: signals, and the column that is weighed."""
     jobs, one = Workload.from_jobs(ROWS), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     with pytest.raises(
-        InputError, match="it goes by price_per_kwh, and there are no signals=; allowed: signals= with"
-    ) as error:
+        InputError, match=r"^[^\n]*goes by price_per_kwh, and there are no signals=; allowed: signals= with"
+    ):
         bridge.simulate(jobs, one, bls="hcp19:goal=weighted,energy=1", als="recorded")
-    assert "\n" not in str(error.value)
     with pytest.raises(InputError, match=r"it goes by g_co2e_per_kwh, and .*signals\.csv has no such column; allowed"):
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
-
-
-def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
-    """The machine is held for 40 s, and energy cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
-    case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
-    for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
-        steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
-        found = dispatch(priced(case, [3_600_000, 0], steps), "pcp19", LONG)
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert [by_row[row] for row in (0, 1)] == starts
-        assert [start.row for start in found.starts] == [1]

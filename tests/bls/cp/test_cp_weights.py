@@ -13,6 +13,7 @@ from dispatch_cases import CELLS, cases, faults, instance_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Case, Waiting, least_z
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -95,27 +96,7 @@ def test_runs_know_the_users() -> None:
         assert found.job_id[found.start_ns.argmin()] == first
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"wait": -1.0}, "wait: -1.0 is out of range; allowed: 0"),
-        ({"fairness": 1.5}, "fairness: 1.5 is out of range; allowed: 0"),
-        ({"wait": 4e-7}, "wait: 4e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"slowdown": 9.9e-7, "wait": 1.0}, "slowdown: 9.9e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"fairness": 1e-9}, "fairness: 1e-09; allowed: 0, or 1e-06 to 1"),
-        ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
-        ({"lists": 10}, "lists: 10 of them are made by no other search; allowed: with search=lns"),
-        (
-            {"goal": "wait", "fairness": 0.5},
-            "slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted",
-        ),
-        ({"goal": "slowdown", "energy": 2.0}, "slowdown, wait, fairness, energy and carbon are weights; allowed:"),
-        ({"energy": 1e-7}, "energy: 1e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"slowdown": 0.0, "energy": 1.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
-        ({"energy": 1.0, "ahead_h": 0.0}, "ahead_h: 0; allowed: above 0, up to 1e+05"),
-        ({"ahead_h": 48.0}, "ahead_h: 48: no prices are looked at; allowed: with energy or carbon"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "said"), table_rows(__file__, "weights_that_cannot_be"))
 def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as error:
         replace(LONG, **wrong)

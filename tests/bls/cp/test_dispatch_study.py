@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 from bls import sample_path
 from bls.cp.instance import Queue, Running
@@ -124,16 +125,7 @@ def test_jobs_of_the_wide_stand_in_come_as_densely_as_is_said() -> None:
     assert set((jobs.workload.cores[jobs.workload.cores > 20] % 20).tolist()) == {0}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--dispatchers", "easy"), "dispatcher"),
-        (("--machine", "eurora", "--select", "busiest:3d"), "allowed: first:N"),
-        (("--charge-decisions", "soon"), "--charge-decisions"),
-        (("--cores", "0"), "--cores: 0 of pool; allowed: 1 or more, of pool"),
-        (("--cores", "64", "--machine", "eurora", "--select", "first:40"), "--cores: 64 of eurora"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), table_rows(__file__, "what_cannot_be_run"))
 def test_what_cannot_be_run(
     tmp_path: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
