@@ -23,6 +23,53 @@ def rows(states: HostStates) -> list[tuple[int, int, int, str]]:
 FIRST = column(0, 2, 4, 6)  # three hosts of two cores
 
 
+def test_by_hand() -> None:
+    """Job A holds cores 1 to 3 during [2, 6), job B cores 0 and 1 during [6, 8); job C never started.
+
+    Host 1 is down during [6, 9), host 2 in maintenance during [1, 4) and down for good from 3 on; core 0 is reserved
+    during [5, 20).
+    """
+    states = host_states(
+        host_first=FIRST,
+        start_ns=column(2, 6, -1),
+        end_ns=column(6, 8, -1),
+        allocations=Allocations(column(0, 1, 2, 2), column(1, 0), column(4, 2)),
+        begin_ns=0,
+        until_ns=10,
+        outages=host_windows(FIRST, column(1, 2), column(6, 3), column(9, -1)),
+        maintenance=host_windows(FIRST, column(2), column(1), column(4)),
+        reservations=core_windows(column(0), column(1), column(5), column(20)),
+    )
+    assert rows(states) == [
+        (0, 0, 2, "idle"),
+        (0, 2, 6, "mixed"),  # A has one of its two cores; a reservation is not seen beside it
+        (0, 6, 8, "allocated"),
+        (0, 8, 10, "reserved"),
+        (1, 0, 2, "idle"),
+        (1, 2, 6, "allocated"),
+        (1, 6, 9, "down"),
+        (1, 9, 10, "idle"),
+        (2, 0, 1, "idle"),
+        (2, 1, 3, "maintenance"),
+        (2, 3, 10, "down"),
+    ]
+    used = {"idle": 2 + 2 + 1 + 1, "mixed": 4, "allocated": 2 + 4, "down": 3 + 7, "maintenance": 2, "reserved": 2}
+    assert states.host_ns() == used
+
+
+def test_a_change_that_is_undone_at_once_is_none() -> None:
+    """One job hands host 0 over to another; a third takes no time."""
+    states = host_states(
+        host_first=FIRST,
+        start_ns=column(0, 5, 7),
+        end_ns=column(5, 9, 7),
+        allocations=Allocations(column(0, 1, 2, 3), column(0, 0, 4), column(2, 2, 5)),
+        begin_ns=0,
+        until_ns=9,
+    )
+    assert rows(states) == [(0, 0, 9, "allocated"), (1, 0, 9, "idle"), (2, 0, 9, "idle")]
+
+
 def test_an_empty_span_has_no_states() -> None:
     none = Allocations(column(0), column(), column())
     empty = host_states(host_first=FIRST, start_ns=column(), end_ns=column(), allocations=none, begin_ns=4, until_ns=4)

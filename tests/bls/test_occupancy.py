@@ -21,6 +21,23 @@ def test_how_long_rows_hold_within_a_span() -> None:
     assert lasting_ns(column(0, 1, 2, 3, 10, 15), 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
 
 
+def test_who_was_withdrawn_before_it_was_eligible_never_waits() -> None:
+    """One job runs during [0, 100); the others leave at 50 and at 60, and never were eligible."""
+    steps = occupancy(
+        Schedule.of(
+            submit_ns=column(0, 50, 10),
+            start_ns=column(0, -1, -1),
+            end_ns=column(100, -1, -1),
+            cores=column(1, 2, 2),
+            n_cores=2,
+            eligible_ns=column(0, -1, -1),
+            left_ns=column(-1, 50, 60),
+        )
+    )
+    assert steps.instant_ns.tolist() == [0, 100]
+    assert steps.queue_length.tolist() == steps.smallest_waiting.tolist() == [0, 0]
+
+
 def test_nobody_at_all() -> None:
     nobody = Schedule.of(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
     assert len(occupancy(nobody).instant_ns) == 0

@@ -57,6 +57,48 @@ def test_without_partitions_there_is_one_of_everything() -> None:
     assert column.tolist() == [0, 0]
 
 
+def test_the_first_partition_that_has_a_job_s_numbers_gets_it() -> None:
+    machine = platform(
+        Partition("both", swf_partitions=(1,), swf_queues=(7,)),
+        Partition("rest", default=True),
+        Partition("queue", swf_queues=(7, 8)),
+        Partition("late", swf_queues=(8,)),
+    )
+    made = workload({"partition": 1, "queue": 7}, {"partition": 2, "queue": 7}, {"queue": 8}, {"queue": 9}, {})
+    assert assign(made, machine)[1].tolist() == [0, 2, 2, 1, 1]
+
+
+def test_rejects_are_counted_under_the_first_reason() -> None:
+    machine = platform(
+        Partition("a", hosts="0", swf_queues=(1,), max_time_ns=60 * NS, min_cores=2),
+        Partition("b", hosts="1-2", swf_queues=(2,), max_cores=6, max_running_cores=5),
+        Partition("c", hosts="3", swf_queues=(3,), max_cores_per_user=1),
+    )
+    made = workload(
+        {"cores": 9},  # wider than any partition, before it is asked whose it is
+        {"cores": 8},  # nobody's
+        {"queue": 1, "cores": 5},  # wider than its partition
+        {"queue": 1, "cores": 2, "estimate_s": 61},
+        {"queue": 1, "cores": 1},
+        {"queue": 1, "cores": 4, "estimate_s": 60},
+        {"queue": 2, "cores": 6},  # could never run at once
+        {"queue": 2, "cores": 5},
+        {"queue": 3, "cores": 2},
+        {"queue": 3, "cores": 1},
+    )
+    found, column = assign(made, machine)
+    assert found.job_id.tolist() == [5, 7, 9]
+    assert column.tolist() == [0, 1, 2]
+    assert {reason: count for reason, count in found.rejects.items() if count} == {
+        TOO_WIDE: 1,
+        NO_PARTITION: 1,
+        BEYOND_LIMITS: 5,
+    }
+    again, same = assign(found, machine)
+    assert again is found
+    assert same.tolist() == column.tolist()
+
+
 def test_no_job_left() -> None:
     with pytest.raises(
         InputError, match="none of 2 jobs fits its partition: wider than the platform 1, no partition 1"

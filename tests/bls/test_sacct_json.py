@@ -21,85 +21,9 @@ from traces.base.errors import InputError
 
 S = 10**9
 
-#: Two jobs, a task of an array and a component of a heterogeneous job, as --parsable2 has them.
-LINES = """\
-JobID|JobName|User|Group|Account|Partition|QOS|AllocTRES|ReqTRES|ReqMem|AllocNodes|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|NodeList
-12|a|ann|g1|phys|gpu|high|billing=4,cpu=4,gres/gpu:a100=2,mem=16384M,node=2|cpu=4,mem=16384M|4096Mc|2|1700000000|1700000100|1700000105|1700000165|60|10|COMPLETED|n[1-2]
-900_2|b|bob|g2|bio|cpu|normal|cpu=1,node=1|cpu=1||1|1700000010|1700000010|1700000010|1700000020|10|UNLIMITED|FAILED|n3
-901+1|c|bob|g2|bio|cpu|normal||cpu=2,mem=100M|100Mn|1|1700000020|1700000020|1700000030|1700000040|10|5|CANCELLED|n4
-13|d|ann|g1|phys|cpu|normal||cpu=1||1|1700000030|Unknown|Unknown|Unknown|0||PENDING|None assigned
-"""
-
-
-def number(value: int | None, style: str, *, infinite: bool = False) -> Any:
-    """A number as a version of Slurm writes it."""
-    if style == "plain":
-        return 2**32 - 1 if infinite else value
-    return {"set": value is not None and not infinite, "infinite": infinite, "number": value or 0}
-
-
-def tres(words: str) -> list[dict[str, Any]]:
-    found = []
-    for place, word in enumerate(filter(None, words.split(","))):
-        name, _, count = word.partition("=")
-        kind, _, rest = name.partition("/")
-        plain = int(count.removesuffix("M"))
-        found.append({"type": kind, "name": rest or None, "id": place, "count": plain})
-    return found
-
-
-def dumped(style: str, *, jobs_first: bool = True) -> str:
-    """The jobs of ``LINES`` in the form of Slurm 21.08 (plain numbers) or of today's."""
-    header, *lines = LINES.splitlines()
-    jobs = []
-    for place, line in enumerate(lines):
-        word = dict(zip(header.split("|"), line.split("|"), strict=True))
-        instant = {
-            name: int(word[name]) if word[name].isdigit() else 0 for name in ("Submit", "Eligible", "Start", "End")
-        }
-        base, mark, part = word["JobID"].replace("+", "_").partition("_")
-        array = {"job_id": int(base), "task_id": number(int(part), style)} if "_" in word["JobID"] else {"job_id": 0}
-        het = {"job_id": int(base), "job_offset": number(int(part), style)} if "+" in word["JobID"] else {"job_id": 0}
-        limit = word["TimelimitRaw"]
-        memory = word["ReqMem"]
-        needs: dict[str, Any] = {"CPUs": 1}
-        if style == "plain":
-            needs["memory"] = 0
-        if memory:
-            needs["memory_per_cpu" if memory.endswith("c") else "memory_per_node"] = number(int(memory[:-2]), style)
-        jobs.append(
-            {
-                "account": word["Account"],
-                "allocation_nodes": int(word["AllocNodes"]),
-                "array": {"limits": {"max": {"running": {"tasks": 0}}}, "task": "", **array},
-                "association": {"account": word["Account"], "cluster": "c", "partition": None, "user": word["User"]},
-                "flags": ["CLEAR_SCHEDULING"],
-                "group": word["Group"],
-                "het": het,
-                "job_id": 5000 + place if mark else int(base),
-                "name": word["JobName"],
-                "nodes": word["NodeList"],
-                "partition": word["Partition"],
-                "priority": number(7, style),
-                "qos": word["QOS"],
-                "required": needs,
-                "state": {"current": word["State"] if style == "plain" else [word["State"]], "reason": "None"},
-                "steps": [{"time": {"elapsed": 60}, "step": {"id": f"{base}.batch", "name": "batch"}}],
-                "time": {
-                    "elapsed": int(word["ElapsedRaw"]),
-                    "eligible": instant["Eligible"],
-                    "end": instant["End"],
-                    "start": instant["Start"],
-                    "submission": instant["Submit"],
-                    "limit": number(int(limit) if limit.isdigit() else None, style, infinite=limit == "UNLIMITED"),
-                },
-                "tres": {"allocated": tres(word["AllocTRES"]), "requested": tres(word["ReqTRES"])},
-                "user": word["User"],
-            }
-        )
-    meta = {"Slurm": {"version": {"major": 23, "micro": 1, "minor": 11}, "release": "23.11.1"}}
-    rest: dict[str, Any] = {"meta": meta, "errors": [], "warnings": [{"jobs": "none"}]}
-    return json.dumps({"jobs": jobs, **rest} if jobs_first else {**rest, "jobs": jobs}, indent=1)
+#: Two jobs, a task of an array and a component of a heterogeneous job: as --parsable2 has them, and as --json of Slurm 21.08,
+#: with plain numbers, and of today.
+TABLES = Path(__file__).with_name("tables")
 
 
 def same(one: Workload, other: Workload) -> None:
@@ -115,8 +39,10 @@ def same(one: Workload, other: Workload) -> None:
 @pytest.mark.parametrize("style", ["plain", "set"])
 @pytest.mark.parametrize("jobs_first", [False, True])
 def test_json_is_read_as_the_lines_are(tmp_path: Path, style: str, jobs_first: bool) -> None:
-    (tmp_path / "a.sacct").write_text(LINES)
-    (tmp_path / "a.json").write_text("\ufeff \n" + dumped(style, jobs_first=jobs_first))
+    dump = json.loads((TABLES / f"sacct_{style}.json").read_text())
+    (tmp_path / "a.sacct").write_text((TABLES / "sacct_lines.txt").read_text())
+    ordered = dump if jobs_first else dict(reversed(dump.items()))
+    (tmp_path / "a.json").write_text("\ufeff \n" + json.dumps(ordered, indent=1))
     assert format_of(tmp_path / "a.json") == "sacct"
     found = read_workload(tmp_path / "a.json")
     same(found, read_workload(tmp_path / "a.sacct"))

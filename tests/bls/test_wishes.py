@@ -79,6 +79,15 @@ def test_a_wish_is_heard_at_its_instant_and_granted_after_the_pass() -> None:
     ]
 
 
+def test_what_is_left_of_wishes_is_granted_as_it_becomes_free() -> None:
+    batch = simulator((1, 0, 10, 2, 10), (2, 0, 4, 2, 4))
+    told(batch, 0, 10 * S, [(1 * S, 4)])
+    told(batch, 1, 4 * S)
+    assert batch.advance(100) == BatchStatus.REACHED
+    assert batch.now_ns == 4 * S
+    assert batch.resized(0) == ([2, 3], [])
+
+
 @pytest.mark.parametrize(
     "wishes",
     [[(-1, 2)], [(3 * S, 0)], [(3 * S, 5)], [(3 * S, 2), (2 * S, 3)]],

@@ -225,7 +225,7 @@ def test_as_many_alike_nodes_are_kept_as_all_have_units_and_of_each_class() -> N
     assert solved[0].tolist() == [6, 7]
 
 
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(cases(nodes=4, jobs=5), st.booleans())
 def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
     """All variables fixed to the hint are a solution, with the starts and the units of the plan; of either kind of plan."""

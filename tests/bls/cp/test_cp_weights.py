@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dispatch_cases import CELLS, cases, faults, instance_of
+from dispatch_cases import CELLS, cases, faults, instance_of, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Case, Waiting, least_z
@@ -17,9 +17,7 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.cp import MODELS, Instance, Parameters, Plan, dispatch
-from bls.cp.dispatch import plan
-from bls.cp.problem import problem_of
+from bls.cp import MODELS, Instance, Parameters, dispatch
 from traces.base.errors import InputError, PluginError
 
 LONG = Parameters(which="all", limit_s=5.0, goal="weighted")
@@ -28,11 +26,6 @@ LONG = Parameters(which="all", limit_s=5.0, goal="weighted")
 def of_users(case: Case, users: list[int]) -> Instance:
     instance = instance_of(case)
     return replace(instance, queue=replace(instance.queue, user=np.array(users, np.int64)))
-
-
-def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
-    problem = problem_of(instance, np.arange(len(instance.queue)))
-    return plan(problem, model, parameters, row=instance.queue.row)
 
 
 @settings(max_examples=80)

@@ -1,7 +1,8 @@
-"""The tools of the study of dispatchers that plan: rows, tables, kept dispatches and figures."""
+"""The tools of the study of dispatchers that plan: rows, tables, kept dispatches, figures, speeds, and plans ahead of a log."""
 
 from __future__ import annotations
 
+import csv
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tables import table_rows
 from bls import sample_path
 from bls.cp.instance import Queue, Running
 from bls.policies.planning.planner import Planner
-from tools import dispatch_instances, dispatch_page, dispatch_study
+from tools import cp_speed, dispatch_instances, dispatch_page, dispatch_study, plan_ahead
 from tools.cp_instances import MACHINES, drawn
 from tools.dispatch_instances import compared, read_instance, written
 from tools.dispatch_lists import RANKED
@@ -275,3 +276,65 @@ def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
     none = np.zeros(0)
     with pytest.raises(InputError, match="no instance"):
         planning_ratios_figure(none, none, none, none, none, is_made=none.astype(bool))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_instances_are_nine_tenths_full_and_the_same_for_the_same_seed(name: str) -> None:
+    first, again, other = (drawn(MACHINES[name], 30, seed) for seed in (1, 1, 2))
+    cores = first.capacity[:, 0].sum()
+    assert 0.89 * cores < cores - first.free[:, 0].sum() < 0.97 * cores
+    assert first.running.left_s.tolist() == sorted(first.running.left_s.tolist(), reverse=True)
+    assert len(first.queue) == 30
+    assert first.queue.duration_s.tolist() == again.queue.duration_s.tolist() != other.queue.duration_s.tolist()
+    assert first.free.tolist() == again.free.tolist() != other.free.tolist()
+
+
+def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    cp_speed.main(
+        ["--machines", "eurora", "--models", "hcp19", "pcp20", "--modelled", "12", "--seeds", "1", "--which", "all"]
+    )
+    head, *rows, all_, fits = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["machine", "model", "modelled", "which"]
+    assert [row.split()[:4] for row in rows] == [["eurora", "hcp19", "12", "all"], ["eurora", "pcp20", "12", "all"]]
+    assert all(len(row.split()) == len(head.split()) for row in rows)
+    assert "of 10,000" in all_
+    assert "of 10,000" in fits
+
+
+def test_a_plan_is_no_worse_than_any_policy_and_its_table_obeys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plan.csv"
+    words = [
+        "--select",
+        "first:60",
+        "--load",
+        "4",
+        "--policies",
+        "fcfs+easy",
+        "list",
+        "--lists",
+        "100",
+        "--out",
+        str(out),
+    ]
+    assert plan_ahead.main([str(sample_path()), *words]) == 0
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    slowdown = {line[:20].strip(): float(line[20:].split()[0]) for line in lines}
+    assert list(slowdown) == ["fcfs+easy", "list", "ahead, 0 lists", "ahead, 100 lists"]
+    assert list(slowdown.values())[3] <= list(slowdown.values())[2] <= min(list(slowdown.values())[:2])
+    n_cores = int(head.split()[2])
+    with out.open(encoding="utf-8", newline="") as table:
+        jobs = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(table)]
+    assert len(jobs) == 60
+    assert all(job["submit_s"] <= job["start_s"] < job["end_s"] for job in jobs)
+    for one in jobs:
+        there = [job["cores"] for job in jobs if job["start_s"] <= one["start_s"] < job["end_s"]]
+        assert sum(there) <= n_cores
+
+
+def test_an_unknown_policy_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan_ahead.main([str(sample_path()), "--policies", "best"]) == 2
+    said = capsys.readouterr().err
+    assert "--policies: unknown dispatcher 'best'" in said
+    assert said.count("\n") == 1
