@@ -16,7 +16,7 @@ def table_rows(test: str, name: str) -> list[Any]:
     """
     path = Path(test)
     file = path.parent / "tables" / f"{path.stem.removeprefix('test_')}.toml"
-    found = tomllib.loads(file.read_text("utf-8"))[name]
+    found: list[Any] = tomllib.loads(file.read_text("utf-8"))[name]
     if not isinstance(found[0], list):
         return found
     width = max(map(len, found))

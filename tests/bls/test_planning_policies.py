@@ -138,9 +138,7 @@ def test_who_fits_now_alone_protects_nobody_and_all_does() -> None:
 
 
 @pytest.mark.parametrize("warm", ["true", "false"])
-def test_a_warm_run_remembers_when_the_plan_before_starts_whom(
-    warm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_run_remembers_the_plan_before(warm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[tuple[Any, Any]] = []
 
     def noted(instance: Any, *rest: Any, last_s: Any, **more: Any) -> Any:

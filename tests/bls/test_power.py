@@ -281,9 +281,7 @@ def test_jobs_and_hosts_make_the_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
-def test_stopped_hosts_that_go_down_are_planned_with(
-    backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_hosts_may_go_down(backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's state, its plan among it, is checked at each step; what was drawn is counted again core by core."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)

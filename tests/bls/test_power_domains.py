@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference.power import Case, Limit, Part, run
+from tables import table_rows
 from test_job_power import predicted
 from test_power import S, assert_as, drawn, estimates_of, fallback_of, job_power_of, simulated, with_downs
 
@@ -116,9 +117,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fallback", FALLBACKS)
-def test_a_part_that_is_the_whole_machine_is_the_machine(
-    fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where cores are told apart: all tables are the same, whatever the allocator."""
     monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
     tried = 0
@@ -281,29 +280,9 @@ def test_a_file_and_shares(tmp_path: Path) -> None:
     assert power.metrics["above_limit_j"] == sum((end - begin) * above for begin, end, above in spans)
 
 
-@pytest.mark.parametrize(
-    ("platform", "where", "message"),
-    [
-        (FOUR, "partition:c", "limits: where: unknown partition 'c'; known: b, a"),
-        (FOUR, "switch:up", "limits: where: unknown switch 'up'; known: right, left"),
-        (
-            PLAIN,
-            "switch:up",
-            "limits: where: 'switch:up': the platform has no switches; allowed: nothing, for the machine",
-        ),
-        (PLAIN, "partition:a", "limits: where: unknown partition 'a'; known: all"),
-        (FOUR, "hosts:2-4", "limits: where: host 4; the platform has the hosts 0 to 3"),
-        (FOUR, "hosts:", "limits: where: 'hosts:': no hosts; allowed: nothing, for the machine, partition:NAME"),
-        (FOUR, "hosts:a", "limits: where: 'a'"),
-        (
-            FOUR,
-            "rack:1",
-            "limits: where: 'rack:1'; allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7",
-        ),
-        (FOUR, "left", "limits: where: 'left'; allowed: nothing, for the machine"),
-    ],
-)
-def test_parts_that_cannot_be(platform: Platform, where: str, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "where", "message"), table_rows(__file__, "parts_that_cannot_be"))
+def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Path) -> None:
+    platform = {"four": FOUR, "plain": PLAIN}[name]
     path = tmp_path / "limits.csv"
     path.write_text(f"from,to,limit_w,where\n0,1,50%,{where}\n")
     of_file = message.replace("limits: where", f"{path}: line 2: where")

@@ -56,7 +56,7 @@ def test_windows_are_whole_and_have_jobs(rows: list[tuple[int, int, int]], lengt
 
 @settings(max_examples=100)
 @given(ROWS, st.integers(1, 15), st.integers(0, 15), st.booleans())
-def test_a_replication_counts_the_jobs_of_its_window(
+def test_a_replication_counts_its_jobs(
     rows: list[tuple[int, int, int]], length: int, warm_up: int, preset: bool
 ) -> None:
     made = log(*rows)
@@ -112,9 +112,7 @@ def test_metrics_of_a_replication_by_hand() -> None:
 
 @settings(max_examples=60)
 @given(ROWS, st.lists(st.booleans(), min_size=20, max_size=20))
-def test_uncounted_rows_fill_the_machine_and_count_for_nothing_else(
-    rows: list[tuple[int, int, int]], flags: list[bool]
-) -> None:
+def test_uncounted_rows_only_fill_the_machine(rows: list[tuple[int, int, int]], flags: list[bool]) -> None:
     submit, wait, run = (np.array(column) * NS for column in zip(*rows, strict=True))
     counted = np.array(flags[: len(rows)])
     columns: dict[str, Any] = {"submit_ns": submit, "start_ns": submit + wait, "end_ns": submit + wait + run}

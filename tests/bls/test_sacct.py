@@ -216,9 +216,7 @@ def test_memory_of_nodes_needs_their_number() -> None:
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
 )
-def test_no_two_jobs_tasks_or_components_have_one_number(
-    one: tuple[int, str, int], other: tuple[int, str, int]
-) -> None:
+def test_numbers_of_jobs_and_tasks_differ(one: tuple[int, str, int], other: tuple[int, str, int]) -> None:
     words = [f"{job}{mark}{part if mark else ''}" for job, mark, part in (one, other)]
     numbers = [job_number(word) for word in words]
     assert None in numbers or (numbers[0] == numbers[1]) == (words[0] == words[1])

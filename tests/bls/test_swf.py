@@ -456,9 +456,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     runs=st.lists(st.integers(-1, 3), min_size=1, max_size=30).filter(lambda runs: max(runs) > 0),
     block_bytes=st.integers(3, 400),
 )
-def test_blocks_are_what_is_read_as_a_whole(
-    runs: list[int], block_bytes: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_blocks_are_the_whole(runs: list[int], block_bytes: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     # Lines that are no jobs, and comments, stand anywhere, at the end, too.
     path = tmp_path_factory.mktemp("log") / "log.swf"
     lines = [f"{k + 1} {k // 3} 0 {run} 1 -1 -1 1 9 -1 1 {k % 4} 1 -1 1 1 -1 -1" for k, run in enumerate(runs)]

@@ -178,9 +178,7 @@ def test_a_failed_job_without_run_time_counts_as_cancelled_and_one_that_ran_does
     assert dict(zip(found.job_id.tolist(), found.cancel_ns.tolist(), strict=True)) == {5: 120 * NS, 9: -1}
 
 
-def test_only_readers_that_know_cancelled_jobs_are_asked_for_them(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"{tmp_path}/a.swf"
     with open(path, "w") as file:
         file.write(CANCELLED)

@@ -64,9 +64,7 @@ def test_on_a_pool_no_plan_of_all_orders_is_better(case: Case, data: st.DataObje
 
 @settings(max_examples=60)
 @given(cases(nodes=3, jobs=6), st.data(), st.booleans())
-def test_plans_obey_nobody_starts_before_he_comes_and_they_are_repeatable(
-    case: Case, data: st.DataObject, pooled: bool
-) -> None:
+def test_plans_obey_and_are_repeatable(case: Case, data: st.DataObject, pooled: bool) -> None:
     submit = [data.draw(st.integers(-5, 15)) for _ in case.waiting]
     found, again = (planned(case, submit, pooled=pooled, lists=20, seed=3) for _ in range(2))
     starts = found.start_s.tolist()

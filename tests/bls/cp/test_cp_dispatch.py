@@ -152,9 +152,7 @@ def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(
 
 @settings(max_examples=60)
 @given(cases(nodes=4, jobs=9), st.sampled_from(MODELS), st.sampled_from(["hinted", "guided"]), st.integers(0, 3))
-def test_a_plan_that_is_cut_short_is_between_the_list_and_its_bound_and_repeatable(
-    case: Case, model: str, search: str, seed: int
-) -> None:
+def test_a_plan_that_is_cut_short_is_within_its_bounds(case: Case, model: str, search: str, seed: int) -> None:
     instance = instance_of(case)
     hasty = Parameters(which="all", limit_s=1e-6, search=search, seed=seed)
     found = planned(instance, model, hasty)
@@ -209,9 +207,7 @@ def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_a_solve_found_before_the_clock_stopped_it_is_not_used(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solve_that_the_clock_stopped_is_not_used(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = {"was_stopped": True, "status": "feasible"}
     monkeypatch.setattr(of_dispatch, "solve", lambda *a, **b: replace(solve(*a, **b), **stopped))
     found = dispatch(instance_of(CROWD), model, Parameters(which="all"))
@@ -314,9 +310,7 @@ def test_limits_grow_while_nothing_is_found_and_double_until_two_results_are_equ
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_later_solve_that_finds_nothing_leaves_the_status_of_the_plan(
-    stopped: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_solve_that_finds_nothing_changes_nothing(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
     def once(*a: Any, **b: Any) -> Solved:

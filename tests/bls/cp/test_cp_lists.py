@@ -92,9 +92,7 @@ def in_order(case: Case, room: int, release: list[int], order: list[int]) -> lis
 
 @settings(max_examples=150)
 @given(cases(nodes=3, jobs=7), st.sampled_from([POOL, NODES]), st.data())
-def test_in_any_order_each_starts_at_the_first_second_from_its_release_on(
-    case: Case, room: int, data: st.DataObject
-) -> None:
+def test_each_starts_as_early_as_it_can_in_any_order(case: Case, room: int, data: st.DataObject) -> None:
     problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
     release = [data.draw(st.integers(0, 9)) for _ in case.waiting]
     generation = SerialGeneration(problem, room, np.array(release))
@@ -212,9 +210,7 @@ def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
 @given(
     cases(nodes=4, jobs=8), st.sampled_from(["all", "fits"]), st.integers(1, 30), st.integers(1, 5), st.integers(0, 99)
 )
-def test_jobs_that_are_chosen_in_blocks_are_those_who_fit_by_priority(
-    case: Case, which: str, most: int, block: int, seed: int
-) -> None:
+def test_jobs_chosen_in_blocks_are_those_who_fit(case: Case, which: str, most: int, block: int, seed: int) -> None:
     some = instance_of(case).queue
     draw = np.random.default_rng(seed)
     many = draw.integers(0, len(some), 40)
