@@ -124,3 +124,10 @@ def test_an_instant_with_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(Path("r").rglob("*.otf2")), "a trace without a job"
     end = twolevel("run", "log.swf", "--bls", "reject", "--backfill", "easy", "--out", "s")
     assert (end.code, end.err.count("\n")) == (2, 1)
+
+
+def test_in_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.swf").write_text("".join(f"{k} {k} 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for k in range(1, 9)))
+    end = twolevel("grid", "log.swf", "--bls", "fcfs,reject", "--als", "recorded", "--workers", 1, "--out", "g")
+    assert end.code == 0, end.err

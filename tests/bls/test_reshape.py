@@ -93,6 +93,12 @@ def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> N
         cut(WINTER, spec)
 
 
+def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
+    chosen = cut(WINTER, "window:2002-12-01..2002-12-30T12:00")
+    assert chosen.submit_ns.tolist() == [0]
+    assert chosen.header[0] == WINTER.header[0]
+
+
 def test_a_date_needs_a_log_that_says_its_own() -> None:
     with pytest.raises(InputError, match=r"is a date, and a.swf does not say its own"):
         cut(submits_of(0, 1), "window:2003-01-01+1d")

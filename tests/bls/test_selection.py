@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.workloads.calendar import Calendar
 from bls.workloads.selection import busiest_window, fit, heaviest_window, select
@@ -99,16 +100,7 @@ def test_windows_at_the_end_of_time() -> None:
     assert select(made, f"window:{last_s}+{last_s}").submit_ns.tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        *("", "al", "all:", "ALL", "last:3", "first", "first:", "first:0", "first:-1", "first:1.5", "first:x"),
-        *("first:" + "9" * 5000, "busiest", "busiest:", "busiest:xx", "busiest:0h", "busiest:-1h"),
-        *("heaviest", "heaviest:", "heaviest:xx", "heaviest:0h", "heavy:1h"),
-        *("busiest:nan", "busiest:99999999999d", "window:5", "window:+", "window:1h+", "window:+1h"),
-        *("window:-1h+2h", "window:1h+0"),
-    ],
-)
+@pytest.mark.parametrize("spec", [*table_rows(__file__, "bad_specifications"), "first:" + "9" * 5000])
 def test_a_bad_specification_shows_what_is_allowed(spec: str) -> None:
     with pytest.raises(InputError, match=r"^--select: .*allowed: (.* as |up to 7625w)") as caught:
         select(workload(1, 2), spec)

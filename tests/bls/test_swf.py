@@ -284,6 +284,11 @@ def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # ---------------------------------------------------------------- the registry
 
 
+def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--format: unknown workload format 'swff'; known: swf"):
+        read_workload(tmp_path / "x", format="swff")
+
+
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file that is written anew in every example."""

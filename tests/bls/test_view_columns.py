@@ -110,6 +110,12 @@ def test_columns_agree_with_jobs(tmp_path: Path) -> None:
     assert min(checks.most_running, checks.attempts, checks.several_hosts) > 3
 
 
+def test_plain_jobs_have_columns_of_resources_too() -> None:
+    checks = Checks()
+    bridge.simulate(Workload.from_jobs(drawn(40, 6)[0]), PLATFORM, bls=checks, als="recorded")
+    assert checks.looks > 40
+
+
 def test_there_are_no_others() -> None:
     class Asks(Checks):
         def check(self, view: View) -> None:
