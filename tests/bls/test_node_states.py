@@ -120,7 +120,7 @@ def test_as_it_is_at_every_instant(small: Small, data: st.DataObject, unit: int)
         maintenance=core_windows(*of_kind("maintenance")),
         reservations=core_windows(*of_kind("reserved")),
     )
-    expected = []
+    expected: list[tuple[int, int, int, str]] = []
     for host in range(len(small.sizes)):
         for t in range(begin, until):
             state = literally(small, windows, host, t)

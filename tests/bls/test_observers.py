@@ -98,10 +98,9 @@ def test_after_every_instant_at_which_something_happened(coupling: str, tmp_path
     as_the_ledger_has_it(result, instants, looked)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS[::2])
-def test_at_every_multiple_of_an_interval(coupling: str, tmp_path: Path) -> None:
+def test_at_every_multiple_of_an_interval(tmp_path: Path) -> None:
     looked = Look(7 * S)
-    result = simulated(tmp_path, looked, coupling=coupling, workers=2)
+    result = simulated(tmp_path, looked)
     instants = result.observations.now_ns.tolist()
     assert instants == list(range(0, int(result.ledger.jobs.end_ns.max()) + 1, 7 * S))
     as_the_ledger_has_it(result, instants, looked)

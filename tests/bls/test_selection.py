@@ -130,4 +130,4 @@ def test_fit_refuses_a_platform_that_no_job_fits() -> None:
 
 def test_fit_refuses_another_treatment() -> None:
     with pytest.raises(InputError, match=r"--oversize: unknown .* 'clmp'; known: clamp, reject"):
-        fit(workload(1), 2, "clmp")  # type: ignore[arg-type]
+        fit(workload(1), 2, "clmp")

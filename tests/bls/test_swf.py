@@ -199,7 +199,7 @@ def test_arrays_are_read_only_also_in_a_copy(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="read-only"):
             workload.cores[0] = 1
         with pytest.raises(TypeError):
-            workload.rejects["malformed"] = 1
+            workload.rejects["malformed"] = 1  # type: ignore[index]
 
 
 # ---------------------------------------------------------------- further fields

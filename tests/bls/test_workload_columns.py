@@ -78,7 +78,7 @@ def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
         with pytest.raises(ValueError, match="read-only"):
             workload.extras["rack"][0] = 1
         with pytest.raises(TypeError):
-            workload.extras["rack"] = column
+            workload.extras["rack"] = column  # type: ignore[index]
     assert made.take(column <= 1).queue.tolist() == [1]
 
 
@@ -123,7 +123,12 @@ def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> N
 
 
 def test_memory_is_what_was_asked_for_or_else_what_was_used_rounded_up() -> None:
-    fields = ({"f7": "100", "f10": "200"}, {"f7": "100", "f10": "-1"}, {"f7": "0", "f10": "0.25"}, {})
+    fields: tuple[dict[str, str], ...] = (
+        {"f7": "100", "f10": "200"},
+        {"f7": "100", "f10": "-1"},
+        {"f7": "0", "f10": "0.25"},
+        {},
+    )
     found = parse(*(line(f1=str(k), **changes) for k, changes in enumerate(fields)))
     assert found.memory_kb.tolist() == [200, 100, 1, -1]
 
