@@ -208,7 +208,7 @@ def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_solve_that_the_clock_stopped_is_not_used(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = {"was_stopped": True, "status": "feasible"}
+    stopped: dict[str, Any] = {"was_stopped": True, "status": "feasible"}
     monkeypatch.setattr(of_dispatch, "solve", lambda *a, **b: replace(solve(*a, **b), **stopped))
     found = dispatch(instance_of(CROWD), model, Parameters(which="all"))
     assert (found.source, found.is_repeatable, found.solves) == ("fallback", False, 1)
