@@ -26,7 +26,8 @@ jobs; times are in seconds, and ``-`` is nothing. A row that gives nothing but t
 keywords of :func:`bridge.simulate` and fields of its ``rules``, ``surroundings``, ``level`` and ``power``; ``files`` are
 texts, and an option that is the name of one is its path. ``schedule`` has a line for each core, with a character for each
 ``step`` seconds (1): the job's last digit or letter, in base 36. A case that is refused has ``error``, the whole line;
-``metrics`` are some of the run's.
+``metrics`` are some of the run's. ``tables`` are columns of other tables of the result, instants in s, power in W. ``machine``
+may name a text of the file's table ``machines``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +72,7 @@ _BUNDLES: dict[str, Any] = {
     "level": ApplicationLevel,
     "power": PowerOptions,
 }
-_KNOWN = {"name", "why", "machine", "options", "files", "jobs", "schedule", "step", "error", "metrics"}
+_KNOWN = {"name", "why", "machine", "options", "files", "jobs", "schedule", "step", "error", "metrics", "tables"}
 _LABELS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NS = 10**9
 
@@ -96,6 +98,10 @@ class DrawnSchedule:
         assert found == expected
         for name, value in self.table.get("metrics", {}).items():
             assert result.metrics[name] == pytest.approx(value), name
+        for name, text in self.table.get("tables", {}).items():
+            header, *rows = (line.split() for line in _lines(text))
+            table = pd.DataFrame(attrgetter(name)(result))
+            assert [[_word(row, column) for column in header] for _, row in table.iterrows()] == rows, name
         if "schedule" in self.table:
             text = schedule_text(result.jobs, result.scenario.platform.n_cores, self.table.get("step", 1))
             assert text == _lines(self.table["schedule"])
@@ -142,8 +148,10 @@ def drawn_schedules(folder: Path) -> list[Any]:
     """Return the cases of all files of a folder, as parameters of a test."""
     found = []
     for path in sorted(folder.glob("*.toml")):
-        for table in tomllib.loads(path.read_text("utf-8"))["case"]:
+        file = tomllib.loads(path.read_text("utf-8"))
+        for table in file["case"]:
             assert set(table) <= _KNOWN, f"{path}: {set(table) - _KNOWN}"
+            table["machine"] = file.get("machines", {}).get(table["machine"], table["machine"])
             found.append(pytest.param(DrawnSchedule(table), id=f"{path.stem}: {table['name']}"))
     return found
 
@@ -179,8 +187,11 @@ def _shown(jobs: pd.DataFrame, expected: list[dict[str, str]]) -> list[dict[str,
 def _word(row: pd.Series[Any], name: str) -> str:
     if name == "job":
         return str(row["job_id"])
+    if f"{name}_mw" in row:
+        return "-" if row[f"{name}_mw"] < 0 else f"{row[f'{name}_mw'] / 1000:g}"
     if f"{name}_ns" not in row:
-        return str(row[name]).replace(" ", ",")
+        value = row[name]
+        return f"{value:.9g}" if isinstance(value, float) else str(value).replace(" ", ",")
     ns = row[f"{name}_ns"]
     return "-" if ns < 0 else f"{ns / _NS:.9f}".rstrip("0").rstrip(".")
 

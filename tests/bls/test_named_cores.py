@@ -12,6 +12,7 @@ import pytest
 from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 import bridge
 from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
@@ -55,28 +56,18 @@ class ByHosts:
             yield job, cores
 
 
-class FirstFit(ByHosts):
-    """Hosts by number."""
-
-    def order(self, left: list[list[int]], unit: int) -> list[int]:
-        return list(range(len(left)))
-
-
 class BestFit(ByHosts):
-    """Those with the fewest usable cores first, equals by number."""
+    """Hosts with the fewest usable cores first, equals by number; worst fit has those with the most first."""
+
+    def __init__(self, sign: int = 1) -> None:
+        self.sign = sign
 
     def order(self, left: list[list[int]], unit: int) -> list[int]:
-        return sorted(range(len(left)), key=lambda host: (len(left[host]) // unit, host))
+        return sorted(range(len(left)), key=lambda host: (self.sign * (len(left[host]) // unit), host))
 
 
-class WorstFit(ByHosts):
-    """Those with the most first."""
-
-    def order(self, left: list[list[int]], unit: int) -> list[int]:
-        return sorted(range(len(left)), key=lambda host: (-(len(left[host]) // unit), host))
-
-
-RULES: dict[str, type[ByHosts]] = {"first-fit": FirstFit, "best-fit": BestFit, "worst-fit": WorstFit}
+#: First fit has all hosts alike.
+RULES: dict[str, ByHosts] = {"first-fit": BestFit(0), "best-fit": BestFit(), "worst-fit": BestFit(-1)}
 
 
 def machine(*hosts: int, **more: Any) -> Platform:
@@ -113,7 +104,7 @@ rows_of_jobs = st.lists(
 def test_it_is_the_engines_own_rule(rule: str, rows: list[tuple[int, int, int, int]], hosts: list[int]) -> None:
     platform = machine(*hosts)
     jobs = Workload.from_jobs([(k, q, p, min(n, sum(hosts)), r) for k, (q, p, n, r) in enumerate(rows)])
-    by_hand = simulated(jobs, platform, RULES[rule](), "random")
+    by_hand = simulated(jobs, platform, RULES[rule], "random")
     assert by_hand == simulated(jobs, platform, policy("fcfs"), rule)
 
 
@@ -132,15 +123,14 @@ def test_so_it_is_with_units_and_hosts_that_fail(
     requests.write_text("job_id,unit_cores\n" + "".join(f"{k},{unit}\n" for k, unit in enumerate(chosen)))
     failures.write_text("host,down_s,up_s\n0,5,9\n2,7,30\n0,20,21\n3,3,60\n")
     said = Surroundings(requests=str(requests), failures=str(failures))
-    assert simulated(jobs, platform, RULES[rule](), "lowest", said) == simulated(
-        jobs, platform, policy("fcfs"), rule, said
-    )
+    by_hand = simulated(jobs, platform, RULES[rule], "lowest", said)
+    assert by_hand == simulated(jobs, platform, policy("fcfs"), rule, said)
 
 
-def test_a_thousand_jobs_with_an_application_level() -> None:
+def test_many_jobs_with_an_application_level() -> None:
     draw = np.random.default_rng(3)
-    submit, run, cores = np.sort(draw.integers(0, 9000, 1000)), draw.integers(1, 40, 1000), draw.integers(1, 13, 1000)
-    columns = zip(range(1000), submit.tolist(), run.tolist(), cores.tolist(), (run + 5).tolist(), strict=True)
+    submit, run, cores = np.sort(draw.integers(0, 3000, 300)), draw.integers(1, 40, 300), draw.integers(1, 13, 300)
+    columns = zip(range(300), submit.tolist(), run.tolist(), cores.tolist(), (run + 5).tolist(), strict=True)
     jobs, platform = Workload.from_jobs(columns), machine(8, 4, 4)
     options: dict[str, Any] = {"als": "gss", "variation": 0.25, "tasks_per_core": 2, "seed": 4}
     by_hand = bridge.simulate(jobs, platform, bls=BestFit(), allocator="worst-fit", **options)
@@ -187,67 +177,9 @@ def test_numbers_may_be_of_any_kind() -> None:
 
 JOBS = [(7, 0, 10, 3, 10), (8, 0, 10, 2, 10), (9, 1, 10, 1, 10)]
 FREE: dict[int, Iterable[int] | None] = {7: [0, 1, 2], 8: [3, 4], 9: [5]}
-
-
-def refused(
-    platform: Platform,
-    cores: dict[int, Any],
-    message: str,
-    *,
-    jobs: list[Any] = JOBS,
-    said: Surroundings | None = None,
-    placed: str = "first-fit",
-) -> None:
-    with pytest.raises(PluginError) as caught:
-        simulated(Workload.from_jobs(jobs), platform, places(FREE | cores), placed, said)
-    assert re.fullmatch(f"batch policy mine, at {message}", str(caught.value)), caught.value
-
-
-@pytest.mark.parametrize(
-    ("cores", "message"),
-    [
-        ({7: [0, 1]}, r"0 ns: decide\(\) placed job 7 on 2 cores, cores 0-1; it asks for 3"),
-        ({7: [0, 1, 2, 3]}, r"0 ns: decide\(\) placed job 7 on 4 cores, cores 0-3; it asks for 3"),
-        ({7: []}, r"0 ns: decide\(\) placed job 7 on no core; it asks for 3"),
-        ({7: [0, 1, 6]}, r"0 ns: decide\(\) placed job 7 on 6: core: 6 is out of range; allowed: 0 to 5"),
-        ({7: [-1, 1, 0]}, r"0 ns: decide\(\) placed job 7 on -1: core: -1 is out of range; allowed: 0 to 5"),
-        ({7: [0, 1, 1.5]}, r"0 ns: decide\(\) placed job 7 on 1.5: core: 1.5 is not a whole number; allowed: 0 to 5"),
-        ({7: [0, True, 2]}, r"0 ns: decide\(\) placed job 7 on True: core: True is not a whole .*"),
-        ({7: "0-2"}, r"0 ns: decide\(\) placed job 7 on '0-2'; allowed: the numbers of 3 cores, as \[0, 1, 5\]"),
-        ({7: 3}, r"0 ns: decide\(\) placed job 7 on 3; allowed: the numbers of 3 cores, as \[0, 1, 5\]"),
-        ({7: [0, 2, 2]}, r"0 ns: decide\(\) placed job 7 on core 2 twice"),
-        ({8: [2, 3]}, r"0 ns: decide\(\) placed job 8 on cores 2-3: core 2 is named for job 7, too"),
-        ({7: None, 8: [2, 3]}, r"0 ns: decide\(\) placed job 8 on cores 2-3: core 2 is held by job 7"),
-        ({9: [4]}, r"1000000000 ns: decide\(\) placed job 9 on core 4: core 4 is held by job 8"),
-    ],
-)
-def test_cores_that_cannot_be(cores: dict[int, Any], message: str) -> None:
-    refused(machine(4, 2), cores, message)
-
-
-def test_a_host_that_is_down(tmp_path: Path) -> None:
-    failures = tmp_path / "f.csv"
-    failures.write_text("host,down_s,up_s\n1,1,8\n")
-    said = Surroundings(failures=str(failures))
-    message = r"1000000000 ns: decide\(\) placed job 9 on core 6: core 6 is on host 1, which is down"
-    refused(machine(6, 2), {9: [6]}, message, said=said)
-
-
-def test_another_partition() -> None:
-    halves = (Partition("low", hosts="0", default=True), Partition("high", hosts="1", swf_queues=(1,)))
-    refused(
-        machine(5, 2, partitions=halves),
-        {8: [3, 5]},
-        r"0 ns: decide\(\) placed job 8 on cores 3 5: core 5 is not of its partition, 'low'",
-    )
-
-
-def test_a_limit_of_a_partition() -> None:
-    limited = (Partition("one", default=True, max_running_jobs=1),)
-    message = r"0 ns: decide\(\) placed job 8 on cores 3-4: a limit of its partition on what runs at once .*"
-    refused(machine(4, 2, partitions=limited), {}, message)
-
-
+GPUS = Platform((HostGroup(2, 4, 1.0, (("gpu", 2),)),), licences=(("solver", 1),))
+HALVES = (Partition("low", hosts="0", default=True), Partition("high", hosts="1", swf_queues=(1,)))
+LEAVES = (Switch("a", hosts="0-1"), Switch("b", hosts="2"), Switch("top", switches=("a", "b")))
 WINDOWS = """
 [[maintenance]]
 name = "service"
@@ -263,37 +195,33 @@ cores = "0-1"
 jobs = "9"
 """
 
+#: Machines, the allocator, and an option with the text of its file, or what it says.
+MACHINES: dict[str, tuple[Platform, str, dict[str, str]]] = {
+    "4+2": (machine(4, 2), "first-fit", {}),
+    "failing": (machine(6, 2), "first-fit", {"failures": "host,down_s,up_s\n1,1,8\n"}),
+    "halves": (machine(5, 2, partitions=HALVES), "first-fit", {}),
+    "limited": (machine(4, 2, partitions=(Partition("one", default=True, max_running_jobs=1),)), "first-fit", {}),
+    "cards": (GPUS, "first-fit", {"requests": "job_id,unit_cores,gpu,solver\n7,1,0,1\n8,2,1,0\n9,1,2,1\n"}),
+    "whole": (machine(4, 2), "whole-host", {}),
+    "switches": (Platform((HostGroup(3, 2, 1.0),), switches=LEAVES), "topology", {"switches": "1"}),
+    "windows": (machine(4, 2), "first-fit", {"windows": WINDOWS}),
+}
 
-@pytest.mark.parametrize(
-    ("jobs", "cores", "message"),
-    [
-        (
-            JOBS[:2],
-            {8: [3, 4]},
-            r"0 ns: .* job 8 on cores 3-4: it would meet maintenance 'service', from 9 s to 60 s, on core 4",
-        ),
-        (
-            [(7, 15, 10, 1, 10)],
-            {7: [1]},
-            r"15000000000 ns: .* it would meet reservation 'lecture', from 20 s to 40 s, on core 1",
-        ),
-        (
-            [],
-            {9: [0]},
-            r"1000000000 ns: .* on core 0: it may only run inside reservation 'lecture', from 20 s to 40 s",
-        ),
-        (
-            [(6, 20, 1, 1, 1)],
-            {6: [2], 9: [3]},
-            r"20000000000 ns: .* job 9 on core 3: core 3 is not of its reservation 'lecture'",
-        ),
-    ],
-)
-def test_windows(jobs: list[Any], cores: dict[int, Any], message: str, tmp_path: Path) -> None:
-    path = tmp_path / "w.toml"
-    path.write_text(WINDOWS)
-    last = (9, 20 if jobs else 1, 10, 1, 10)
-    refused(machine(4, 2), cores, message, jobs=[*jobs, last], said=Surroundings(windows=str(path)))
+
+@pytest.mark.parametrize(("name", "named", "now_ns", "message", "jobs"), table_rows(__file__, "cores_that_cannot_be"))
+def test_cores_that_cannot_be(
+    name: str, named: dict[str, Any], now_ns: int, message: str, jobs: list[Any] | None, tmp_path: Path
+) -> None:
+    platform, placed, options = MACHINES[name]
+    said = dict(options)
+    for option, text in options.items():
+        if "\n" in text:
+            (tmp_path / option).write_text(text)
+            said[option] = str(tmp_path / option)
+    cores = FREE | {int(job): None if where == "anywhere" else where for job, where in named.items()}
+    with pytest.raises(PluginError) as caught:
+        simulated(Workload.from_jobs(jobs or JOBS), platform, places(cores), placed, Surroundings(**said))  # type: ignore[arg-type]
+    assert re.fullmatch(rf"batch policy mine, at {now_ns} ns: decide\(\) {message}", str(caught.value)), caught.value
 
 
 def in_window(view: View) -> Iterator[Any]:
@@ -313,24 +241,6 @@ def test_a_job_is_placed_in_its_window(tmp_path: Path) -> None:
     assert found == [(20 * S, "1")]
 
 
-GPUS = Platform((HostGroup(2, 4, 1.0, (("gpu", 2),)),), licences=(("solver", 1),))
-REQUESTS = "job_id,unit_cores,gpu,solver\n7,1,0,1\n8,2,1,0\n9,1,2,1\n"
-
-
-@pytest.mark.parametrize(
-    ("cores", "message"),
-    [
-        ({8: [3, 4]}, r"0 ns: .* job 8 on cores 3-4: 1 cores on host 0 are no multiple of the 2 of a unit"),
-        ({8: [4, 5], 9: [6]}, r"1000000000 ns: .* job 9 on core 6: host 1 has 1 gpu left, and each unit needs 2"),
-        ({8: [4, 5], 9: [3]}, r"1000000000 ns: .* job 9 on core 3: 0 solver are left, and it needs 1"),
-    ],
-)
-def test_units_resources_and_licences(cores: dict[int, Any], message: str, tmp_path: Path) -> None:
-    path = tmp_path / "r.csv"
-    path.write_text(REQUESTS)
-    refused(GPUS, cores, message, said=Surroundings(requests=str(path)))
-
-
 def test_high_cores_of_a_host_that_has_room_for_few_units(tmp_path: Path) -> None:
     # The allocator would be offered the lowest ones only.
     path = tmp_path / "r.csv"
@@ -340,18 +250,6 @@ def test_high_cores_of_a_host_that_has_room_for_few_units(tmp_path: Path) -> Non
     assert simulated(jobs, GPUS, places({1: None}), "first-fit", Surroundings(requests=str(path))) == [(0, "0-1")]
 
 
-@pytest.mark.parametrize(
-    ("cores", "message"),
-    [
-        ({7: [0, 1, 2]}, r"0 ns: .* job 7 on cores 0-2: 3 of the cores of host 0; allowed: whole hosts, which .*"),
-        ({7: range(6)}, r"0 ns: .* job 7 on cores 0-5: it does not need host 1; allowed: as many whole hosts as it needs"),
-        ({7: [4, 5]}, r"0 ns: .* job 7 on cores 4-5: its units can use 2 of them, and it asks for 3"),
-    ],
-)  # fmt: skip
-def test_whole_hosts(cores: dict[int, Any], message: str) -> None:
-    refused(machine(4, 2), cores, message, jobs=JOBS[:1], placed="whole-host")
-
-
 def test_whole_hosts_are_named_whole() -> None:
     jobs = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 0, 10, 5, 10)])
     cores: dict[int, Iterable[int] | None] = {1: range(6, 10), 2: range(6)}
@@ -359,11 +257,8 @@ def test_whole_hosts_are_named_whole() -> None:
 
 
 def test_switches() -> None:
-    switches = (Switch("a", hosts="0-1"), Switch("b", hosts="2"), Switch("top", switches=("a", "b")))
-    platform = Platform((HostGroup(3, 2, 1.0),), switches=switches)
+    platform, _, _ = MACHINES["switches"]
     jobs, said = [(7, 0, 10, 2, 10)], Surroundings(switches="1")
-    message = r"0 ns: .* job 7 on cores 0 4: they are on 2 leaf switches, and it accepts 1"
-    refused(platform, {7: [0, 4]}, message, jobs=jobs, said=said, placed="topology")
     for cores in ([0, 3], [4, 5]):
         named = places({7: cores})
         assert simulated(Workload.from_jobs(jobs), platform, named, "topology", said)[0][0] == 0
@@ -381,12 +276,8 @@ def test_switches() -> None:
 
 
 def test_a_job_that_waits_for_another_cannot_be_placed(tmp_path: Path) -> None:
-    jobs = Workload.from_jobs(
-        [
-            {"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 1},
-            {"job_id": 2, "submit_s": 0, "run_s": 10, "cores": 1, "preceding": 1},
-        ]
-    )
+    plain = {"submit_s": 0, "run_s": 10, "cores": 1}
+    jobs = Workload.from_jobs([{"job_id": 1, **plain}, {"job_id": 2, **plain, "preceding": 1}])
 
     def answer(view: View) -> Any:
         return [(job, [job.job_id]) for job in (*view.waiting, *view.held)]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tables import table_rows
 
 from bls import Workload
 from bls.workloads import read_workload
@@ -17,22 +18,11 @@ def log(*header: str) -> Workload:
     return one.take(one.job_id > 0, header=header)
 
 
-@pytest.mark.parametrize(
-    ("header", "hosts"),
-    [
-        (("; MaxProcs: 256", "; MaxNodes: 4"), [(4, 64)]),
-        (("; MaxProcs: 93312", "; MaxNodes: 5544"), [(4608, 17), (936, 16)]),
-        (("; MaxProcs: 430 (400 in parallel, 30 in serial)", "; MaxNodes: 43 (40, 3)"), [(43, 10)]),
-        (("; MaxProcs: 8",), [(8, 1)]),
-        (("; MaxProcs: 8", "; MaxNodes: 9"), [(8, 1)]),
-        (("; MaxProcs: 8", "; MaxNodes: 0"), [(8, 1)]),
-        (("; MaxProcs: 16777216", "; MaxNodes: 1"), [(1, 16777216)]),
-    ],
-)
-def test_it_has_the_cores_and_the_nodes_of_the_header(header: tuple[str, ...], hosts: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize(("header", "hosts"), table_rows(__file__, "it_has_the_cores_and_the_nodes_of_the_header"))
+def test_it_has_the_cores_and_the_nodes_of_the_header(header: list[str], hosts: list[list[int]]) -> None:
     machine = named_machine(log(*header))
     assert machine is not None
-    assert [(group.count, group.cores) for group in machine.hosts] == hosts
+    assert [[group.count, group.cores] for group in machine.hosts] == hosts
     assert machine.n_cores == named_size(header)[0]
     assert set(machine.core_speed_gflops.tolist()) == {46.875}
 

@@ -98,10 +98,9 @@ def test_after_every_instant_at_which_something_happened(coupling: str, tmp_path
     as_the_ledger_has_it(result, instants, looked)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_at_every_multiple_of_an_interval(coupling: str, tmp_path: Path) -> None:
+def test_at_every_multiple_of_an_interval(tmp_path: Path) -> None:
     looked = Look(7 * S)
-    result = simulated(tmp_path, looked, coupling=coupling, workers=2)
+    result = simulated(tmp_path, looked)
     instants = result.observations.now_ns.tolist()
     assert instants == list(range(0, int(result.ledger.jobs.end_ns.max()) + 1, 7 * S))
     as_the_ledger_has_it(result, instants, looked)
@@ -118,8 +117,7 @@ def test_several_look_by_instant_then_in_their_order(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(rows[rows.observer == alone.name].reset_index(drop=True), seen)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("als", ["recorded", "ss"])
+@pytest.mark.parametrize(("als", "coupling"), [("recorded", "inline"), ("ss", "inline"), ("ss", "process")])
 def test_nothing_is_changed(als: str, coupling: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"als": als, "coupling": coupling, "workers": 2}
     if als == "recorded":
@@ -179,52 +177,34 @@ def test_while_deciding_takes_time(tmp_path: Path) -> None:
     assert result.observations.free.tolist() == [10] * 13 + [14]
 
 
+def written(tmp_path: Path, look: Any) -> pd.DataFrame:
+    """The table of an observer that looks every 10 s."""
+    write_run(simulated(tmp_path, failing(look, 10 * S)), tmp_path, {}, tasks=False, trace=False)
+    return pd.read_parquet(tmp_path / "observations.parquet")
+
+
 def test_types_of_the_table(tmp_path: Path) -> None:
-    class Mixed:
-        name = "mixed"
-        every_ns = 10 * S
+    def look(view: View) -> Any:
+        noted = {
+            "count": np.int32(view.n_running),
+            "share": np.float32(0.5),
+            "word": "is",
+            "flag": view.now_ns > 15 * S,
+        }
+        return None if view.now_ns == 20 * S else noted
 
-        def look(self, view: View) -> Any:
-            if view.now_ns == 20 * S:
-                return None
-            return {
-                "count": np.int32(view.n_running),
-                "share": np.float32(0.5),
-                "word": "is",
-                "flag": view.now_ns > 15 * S,
-            }
-
-    result = simulated(tmp_path, Mixed())
-    target = tmp_path / "run"
-    target.mkdir()
-    write_run(result, target, {}, tasks=False, trace=False)
-    frame = pd.read_parquet(target / "observations.parquet")
+    frame = written(tmp_path, look)
+    assert {name: str(kind) for name, kind in frame.dtypes.items() if name not in ("observer", "word")} == {
+        "now_ns": "int64", "count": "int64", "share": "float64", "flag": "int64",
+    }  # fmt: skip
     assert frame.columns.tolist() == ["observer", "now_ns", "count", "share", "word", "flag"]
-    assert [str(kind) for kind in frame.dtypes[["now_ns", "count", "share", "flag"]]] == [
-        "int64",
-        "int64",
-        "float64",
-        "int64",
-    ]
-    assert set(frame.observer) == {"mixed"}
-    assert set(frame.word) == {"is"}
+    assert (set(frame.observer), set(frame.word)) == ({"mine"}, {"is"})
     assert 20 * S not in frame.now_ns.tolist()
     assert frame.now_ns.tolist()[1:3] == [10 * S, 30 * S]
 
 
 def test_nothing_noted_is_an_empty_table(tmp_path: Path) -> None:
-    class Quiet:
-        name = "quiet"
-        every_ns = None
-
-        def look(self, view: View) -> None:
-            return None
-
-    result = simulated(tmp_path, Quiet())
-    target = tmp_path / "run"
-    target.mkdir()
-    write_run(result, target, {}, tasks=False, trace=False)
-    frame = pd.read_parquet(target / "observations.parquet")
+    frame = written(tmp_path, lambda view: None)
     assert (frame.columns.tolist(), len(frame)) == (["observer", "now_ns"], 0)
 
 

@@ -1,13 +1,14 @@
-"""The machine and its queue over time: cases by hand, and against what there is at every instant, said literally."""
+"""The machine, its hosts and its queue over time: by hand, and against what there is at every instant, said literally."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_schedules import Row, Small, column, small_schedules
 
+from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
 from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 
@@ -17,26 +18,8 @@ def at(instants: np.ndarray, values: np.ndarray, t: int) -> int:
     return int(values[row]) if row >= 0 else 0
 
 
-def test_by_hand() -> None:
-    """Four cores: A holds three during [0, 10), B waits for four during [1, 10), C for one during [2, 3) and leaves."""
-    steps = occupancy(
-        Schedule.of(
-            submit_ns=column(0, 1, 2),
-            start_ns=column(0, 10, -1),
-            end_ns=column(10, 15, -1),
-            cores=column(3, 4, 1),
-            n_cores=4,
-            left_ns=column(-1, -1, 3),
-        )
-    )
-    assert steps.instant_ns.tolist() == [0, 1, 2, 3, 10, 15]
-    assert steps.queue_length.tolist() == [0, 1, 2, 1, 0, 0]
-    assert steps.queued_cores.tolist() == [0, 4, 5, 4, 0, 0]
-    assert steps.smallest_waiting.tolist() == [0, 4, 1, 4, 0, 0]
-    assert steps.busy_cores.tolist() == [3, 3, 3, 3, 4, 0]
-    assert steps.down_cores.tolist() == [0] * 6
-    # Within [2, 12): the rows at 2, 3 and 10 hold for 1, 7 and 2.
-    assert lasting_ns(steps.instant_ns, 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
+def test_how_long_rows_hold_within_a_span() -> None:
+    assert lasting_ns(column(0, 1, 2, 3, 10, 15), 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
 
 
 def test_who_was_withdrawn_before_it_was_eligible_never_waits() -> None:
@@ -61,28 +44,6 @@ def test_nobody_at_all() -> None:
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
-
-
-def test_a_job_that_takes_no_time_is_never_seen() -> None:
-    steps = occupancy(
-        Schedule.of(submit_ns=column(0, 4), start_ns=column(0, 4), end_ns=column(9, 4), cores=column(1, 1), n_cores=2)
-    )
-    assert steps.instant_ns.tolist() == [0, 9]
-    assert steps.busy_cores.tolist() == [1, 0]
-
-
-def test_free_blocks_by_hand() -> None:
-    """Six cores ``......``: A takes 1 and 2 at 0, B takes 4 at 1, A ends at 2 as C takes 0 to 3, all end at 5."""
-    schedule = Schedule.of(
-        submit_ns=column(0, 1, 2), start_ns=column(0, 1, 2), end_ns=column(2, 5, 5), cores=column(2, 1, 4), n_cores=6
-    )
-    blocks = free_blocks(schedule, Allocations(column(0, 1, 2, 3), column(1, 4, 0), column(3, 5, 4)), column(0, 6))
-    # .XX...  1 + 3;   .XX.X.  1 + 1 + 1;   XXXXX.  1;   ......  6
-    assert blocks.instant_ns.tolist() == [0, 1, 2, 5]
-    assert blocks.cores.tolist() == [4, 3, 1, 6]
-    assert blocks.blocks.tolist() == [2, 3, 1, 1]
-    assert blocks.squares.tolist() == [10, 3, 1, 36]
-    assert blocks.fragmentation.tolist() == pytest.approx([1 - 10 / 16, 1 - 3 / 9, 0, 0])
 
 
 def test_nothing_free_has_no_fragmentation() -> None:
@@ -120,6 +81,7 @@ def test_a_host_is_down_once_and_to_the_end_if_it_is_never_repaired() -> None:
     assert len(downtime.within(3, 4).host) == 0
 
 
+@settings(max_examples=400)
 @given(small=small_schedules(), unit=st.sampled_from((1, 2**55)))
 def test_as_it_is_at_every_instant(small: Small, unit: int) -> None:
     schedule, downtime = small.schedule(unit), small.downtime(unit)
@@ -159,3 +121,124 @@ def test_blocks_do_not_depend_on_how_an_allocation_is_cut() -> None:
     other = free_blocks(small.schedule(), small.allocations(), small.host_first)
     for name in ("instant_ns", "cores", "blocks", "squares"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+def rows(states: HostStates) -> list[tuple[int, int, int, str]]:
+    return [
+        (host, begin, end, HOST_STATES[state])
+        for host, begin, end, state in zip(
+            *(values.tolist() for values in (states.host, states.begin_ns, states.end_ns, states.state)), strict=True
+        )
+    ]
+
+
+FIRST = column(0, 2, 4, 6)  # three hosts of two cores
+
+
+def test_states_of_hosts_by_hand() -> None:
+    """Job A holds cores 1 to 3 during [2, 6), job B cores 0 and 1 during [6, 8); job C never started.
+
+    Host 1 is down during [6, 9), host 2 in maintenance during [1, 4) and down for good from 3 on; core 0 is reserved
+    during [5, 20).
+    """
+    states = host_states(
+        host_first=FIRST,
+        start_ns=column(2, 6, -1),
+        end_ns=column(6, 8, -1),
+        allocations=Allocations(column(0, 1, 2, 2), column(1, 0), column(4, 2)),
+        begin_ns=0,
+        until_ns=10,
+        outages=host_windows(FIRST, column(1, 2), column(6, 3), column(9, -1)),
+        maintenance=host_windows(FIRST, column(2), column(1), column(4)),
+        reservations=core_windows(column(0), column(1), column(5), column(20)),
+    )
+    assert rows(states) == [
+        (0, 0, 2, "idle"),
+        (0, 2, 6, "mixed"),  # A has one of its two cores; a reservation is not seen beside it
+        (0, 6, 8, "allocated"),
+        (0, 8, 10, "reserved"),
+        (1, 0, 2, "idle"),
+        (1, 2, 6, "allocated"),
+        (1, 6, 9, "down"),
+        (1, 9, 10, "idle"),
+        (2, 0, 1, "idle"),
+        (2, 1, 3, "maintenance"),
+        (2, 3, 10, "down"),
+    ]
+    used = {"idle": 2 + 2 + 1 + 1, "mixed": 4, "allocated": 2 + 4, "down": 3 + 7, "maintenance": 2, "reserved": 2}
+    assert states.host_ns() == used
+
+
+def test_a_change_that_is_undone_at_once_is_none() -> None:
+    """One job hands host 0 over to another; a third takes no time."""
+    states = host_states(
+        host_first=FIRST,
+        start_ns=column(0, 5, 7),
+        end_ns=column(5, 9, 7),
+        allocations=Allocations(column(0, 1, 2, 3), column(0, 0, 4), column(2, 2, 5)),
+        begin_ns=0,
+        until_ns=9,
+    )
+    assert rows(states) == [(0, 0, 9, "allocated"), (1, 0, 9, "idle"), (2, 0, 9, "idle")]
+
+
+def test_an_empty_span_has_no_states() -> None:
+    none = Allocations(column(0), column(), column())
+    empty = host_states(host_first=FIRST, start_ns=column(), end_ns=column(), allocations=none, begin_ns=4, until_ns=4)
+    assert (len(empty), set(empty.host_ns().values())) == (0, {0})
+
+
+def literally(small: Small, windows: list[tuple[str, int, int, int, int]], host: int, t: int) -> str:
+    cores = small.host_cores(host)
+    lasting = {kind for kind, lo, hi, begin, end in windows if begin <= t < end and cores & set(range(lo, hi))}
+    if cores & small.down(t):
+        return "down"
+    if "maintenance" in lasting:
+        return "maintenance"
+    held = len(cores & small.busy(t))
+    if held:
+        return "allocated" if held == len(cores) else "mixed"
+    return "reserved" if "reserved" in lasting else "idle"
+
+
+@settings(max_examples=400)
+@given(small=small_schedules(), data=st.data(), unit=st.sampled_from((1, 2**55)))
+def test_states_are_as_they_are_at_every_instant(small: Small, data: st.DataObject, unit: int) -> None:
+    windows = []
+    for _ in range(data.draw(st.integers(0, 3))):
+        kind = data.draw(st.sampled_from(("maintenance", "reserved")))
+        lo = data.draw(st.integers(0, small.n_cores - 1))
+        hi = data.draw(st.integers(lo + 1, small.n_cores))
+        if kind == "maintenance":  # of whole hosts
+            host = int(np.searchsorted(small.host_first, lo, side="right")) - 1
+            lo, hi = (int(border) for border in small.host_first[host : host + 2])
+        begin = data.draw(st.integers(0, 9))
+        windows.append((kind, lo, hi, begin, begin + data.draw(st.integers(0, 6))))
+
+    def of_kind(kind: str) -> list[np.ndarray]:
+        found = np.array([window[1:] for window in windows if window[0] == kind], np.int64).reshape(-1, 4)
+        return [found[:, 0], found[:, 1], found[:, 2] * unit, found[:, 3] * unit]
+
+    schedule, downs = small.schedule(unit), small.downtime(unit)
+    begin, until = data.draw(st.integers(0, 3)), data.draw(st.integers(3, 15))
+    states = host_states(
+        host_first=small.host_first,
+        start_ns=schedule.start_ns,
+        end_ns=schedule.end_ns,
+        allocations=small.allocations(),
+        begin_ns=begin * unit,
+        until_ns=until * unit,
+        outages=host_windows(small.host_first, downs.host, downs.down_ns, downs.up_ns),
+        maintenance=core_windows(*of_kind("maintenance")),
+        reservations=core_windows(*of_kind("reserved")),
+    )
+    expected: list[tuple[int, int, int, str]] = []
+    for host in range(len(small.sizes)):
+        for t in range(begin, until):
+            state = literally(small, windows, host, t)
+            if expected and expected[-1][0] == host and expected[-1][3] == state:
+                expected[-1] = (host, expected[-1][1], (t + 1) * unit, state)
+            else:
+                expected.append((host, t * unit, (t + 1) * unit, state))
+    assert rows(states) == expected
+    assert sum(states.host_ns().values()) == len(small.sizes) * (until - begin) * unit

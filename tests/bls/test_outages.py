@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.machine.platform import HostGroup, Platform
@@ -59,28 +60,7 @@ def test_hosts_that_are_drained_are_kept_apart(tmp_path: Path) -> None:
     assert read(tmp_path, "host,down_s,up_s,state\n1,5,9,down\n").drained is None
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "the file is empty"),
-        ("host,down_s\n", "the columns are 'host,down_s'; allowed: host,down_s,up_s"),
-        ("host,down_s,up_s,x\n", "the columns are "),
-        ("host,down_s,up_s\n4,1,2\n", "line 2: host '4' is unknown; the platform has the hosts 0 to 3"),
-        ("host,down_s,up_s\n-1,1,2\n", "line 2: host '-1' is unknown"),
-        ("host,down_s,up_s\n1.0,1,2\n", "line 2: host '1.0' is unknown"),
-        ("host,down_s,up_s\n1,2,1\n", "line 2: up_s 1 is not after down_s 2"),
-        ("host,down_s,up_s\n1,2,2\n", "line 2: up_s 2 is not after down_s 2"),
-        ("host,down_s,up_s\n1,-2,2\n", "line 2: down_s: '-2' is no instant; allowed: seconds from 0 to "),
-        ("host,down_s,up_s\n1,,2\n", "line 2: down_s: '' is no instant"),
-        ("host,down_s,up_s\n1,nan,2\n", "line 2: down_s: 'nan' is no instant"),
-        ("host,down_s,up_s\n1,1,99999999999\n", "line 2: up_s: '99999999999' is no instant"),
-        ("host,down_s,up_s\n1,5,9\n2,6,7\n1,3,6\n", "line 2: host 1 is down already, by line 4"),
-        ("host,down_s,up_s\n1,5,\n1,7,9\n", "line 3: host 1 is down already, by line 2"),
-        ("host,down_s,up_s\n1,5\n", "line 2: 2 fields; the header has 3"),
-        ("host,down_s,up_s,state\n1,5,6,off\n", "line 2: unknown state 'off'; known: down, drain"),
-        ("host,down_s,up_s,state\n1,5,9,drain\n1,6,7,\n1,7,8,drain\n", "line 4: host 1 is drained already, by line 2"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "a_trace_is_refused_with_its_line"))
 def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
@@ -91,7 +71,7 @@ def test_a_trace_is_refused_with_its_line(tmp_path: Path, text: str, message: st
 # ---------------------------------------------------------------- the model
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(1, 10**18), st.integers(1, 10**18), st.integers(0, 2**64 - 1), st.integers(1, 4))
 def test_more_begins_with_what_there_was(mtbf_ns: int, mttr_ns: int, seed: int, n_hosts: int) -> None:
     found = modelled_outages(OutageModel(mtbf_ns, mttr_ns, seed), n_hosts)
@@ -139,19 +119,7 @@ def test_specifications() -> None:
     assert other.model == OutageModel(30 * 86400 * NS, 4 * 3600 * NS, 9)
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("mtbf:30d", "'mtbf:30d' says no mttr"),
-        ("mtbf:x,mttr:4h", "mtbf: 'x' is not a duration"),
-        ("mtbf:30d,mttr:0", "mttr: '0' is not a duration"),
-        ("mtbf:30d,mtr:4h", "unknown key 'mtr'; known: mttr, "),
-        ("mtbf:30d,mttr:4h,mttr:5h", "allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once"),
-        ("mtbf:30d,mttr", "each once"),
-        ("mtbf:30d,mttr:4h,seed:-1", "seed: '-1' is out of range; allowed: 0 to 18446744073709551615"),
-        ("mtbf:30d,mttr:4h,seed:18446744073709551616", "seed: '18446744073709551616' is out of range"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "bad_specifications"))
 def test_bad_specifications(spec: str, message: str) -> None:
     with pytest.raises(InputError, match=rf"^--failures: .*{message}|^--failures: {message}"):
         outages(spec, MACHINE)

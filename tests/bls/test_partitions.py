@@ -126,7 +126,7 @@ def partitions(draw: st.DrawFn) -> list[Partition]:
     return found
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(st.lists(JOB, min_size=1, max_size=6), partitions())
 def test_agrees_with_a_slow_assignment(jobs: list[dict[str, int]], tables: list[Partition]) -> None:
     width = {"": 14, "0": 4, "1-3": 10, "0 3": 6, "0-2": 12}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Partition, Platform, Workload
@@ -62,7 +63,8 @@ def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
 @pytest.mark.parametrize("search", ["hinted", "paper", "lns", "list"])
 @pytest.mark.parametrize("model", MODELS)
 def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str, tmp_path: Path) -> None:
-    for which, seed in (("fits", 1), ("all", 2)):
+    """Every model has both choices of jobs, and so has every search."""
+    for which, seed in (("fits", 1), ("all", 2))[(MODELS.index(model) + len(search)) % 2 :][:1]:
         result = simulated(f"{model}:search={search},which={which}", seed, tmp_path)
         check_ledger(result.ledger)
         jobs, asked = result.ledger.jobs, result.scenario.circumstances.requests
@@ -136,9 +138,7 @@ def test_who_fits_now_alone_protects_nobody_and_all_does() -> None:
 
 
 @pytest.mark.parametrize("warm", ["true", "false"])
-def test_a_warm_run_remembers_when_the_plan_before_starts_whom(
-    warm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_run_remembers_the_plan_before(warm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[tuple[Any, Any]] = []
 
     def noted(instance: Any, *rest: Any, last_s: Any, **more: Any) -> Any:
@@ -186,13 +186,8 @@ def test_hosts_that_are_down_have_nothing(tmp_path: Path) -> None:
     failures.write_text("host,down_s,up_s\n0,1,40\n2,5,60\n", encoding="utf-8")
     workload, asked = jobs_with_cards(6, tmp_path)
     for model in MODELS:
-        result = bridge.simulate(
-            workload,
-            CARDS,
-            bls=f"{model}:which=all",
-            als="recorded",
-            surroundings=Surroundings(requests=asked, failures=str(failures)),
-        )
+        around = Surroundings(requests=asked, failures=str(failures))
+        result = bridge.simulate(workload, CARDS, bls=f"{model}:which=all", als="recorded", surroundings=around)
         check_ledger(result.ledger)
         jobs = result.jobs
         assert set(jobs.state) == {"completed", "requeued"}
@@ -277,19 +272,7 @@ def test_of_a_nodes_jobs_those_that_run_longest_lie_lowest(monkeypatch: pytest.M
     assert [8, 8, 1, 1] in seen
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("queue=0", "batch policy pcp20: queue: 0"),
-        ("which=some", "known: fits, all"),
-        ("search=best", "known: "),
-        ("limit_s=0", "allowed: above 0"),
-        ("wall_s=-1", "allowed:"),
-        ("most_variables=0", "allowed: 1 to"),
-        ("seed=-1", "allowed: 0 to"),
-        ("nodes=3", "parameter"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), table_rows(__file__, "parameters_that_cannot_be"))
 def test_parameters_that_cannot_be(text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         policy(f"pcp20:{text}")

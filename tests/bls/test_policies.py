@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table_rows
 
 import bls.policies
 from bls.inputs import deadlines_ns
@@ -63,21 +64,6 @@ class Answering:
         return self.answer
 
 
-@pytest.mark.parametrize(
-    ("name", "first_to_last"),
-    [
-        ("fcfs", [0, 1, 2, 3]),
-        ("edf", [2, 0, 3, 1]),
-        ("sjf", [3, 0, 1, 2]),
-        ("ljf", [2, 0, 1, 3]),
-        ("saf", [1, 3, 2, 0]),  # areas 20, 5, 9, 6
-    ],
-)
-def test_who_is_first(name: str, first_to_last: list[int]) -> None:
-    jobs = known(submit=[0, 1, 2, 3], estimate=[5, 5, 9, 1], deadline=[10, 30, 5, 11], cores=[4, 1, 1, 6])
-    assert order(name, jobs) == first_to_last
-
-
 def test_equal_areas_tie_and_large_ones_are_compared_exactly() -> None:
     assert order("saf", known([0, 1, 1], [6, 3, 2], [0, 0, 0], [1, 2, 3])) == [0, 1, 2]
     # Areas beyond int64, one core-nanosecond apart: 2**124, 2**124 - 2**62, (2**62 - 1)**2.
@@ -109,22 +95,6 @@ SC17: dict[str, Callable[[float, float, int], float]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        # q, r, n = (0, 100, 4), (1, 100, 4), (10, 100, 4), (1000, 0.5, 9)
-        ("f1", [8, 8, 878, 2610]),
-        ("f2", [40, 40, 25640, 9 * math.sqrt(0.5) + 76800]),
-        ("f3", [400, 400, 6_860_400, 20_580_004.5]),
-        ("f4", [200, 200, 530_200, 1_590_001.5]),
-    ],
-)
-def test_the_four_regressions(name: str, expected: list[float]) -> None:
-    jobs = in_seconds([0, 1, 10, 1000], [100, 100, 100, 0.5], [4, 4, 4, 9])
-    assert policy(name).keys(jobs).tolist() == expected  # type: ignore[union-attr]
-    assert order(name, jobs) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("name", SC17)
 @given(
     jobs=st.lists(
@@ -137,20 +107,6 @@ def test_the_four_regressions_are_what_python_says(name: str, jobs: list[tuple[f
     jobs.sort(key=lambda job: job[0])
     expected = [SC17[name](*job) for job in jobs]
     assert policy(name).keys(in_seconds(*map(list, zip(*jobs, strict=True)))).tolist() == expected  # type: ignore
-
-
-def test_wfp3_by_hand() -> None:
-    jobs = in_seconds([0, 5, 10, 10], [10, 10, 5, 1], [1, 8, 64, 5])
-    # At 10 s: (10/10)³·1, (5/10)³·8, no wait, no wait; the first two tie.
-    assert keys_at(policy("wfp3"), jobs, 10, [0, 1, 2, 3]) == [-1, -1, 0, 0]
-    # At 20 s: 2³·1, 1.5³·8, 2³·64, 10³·5; the keys are in the order of those that wait.
-    assert keys_at(policy("wfp3"), jobs, 20, [3, 0, 2, 1]) == [-5000, -8, -512, -27]
-
-
-def test_unicef_by_hand() -> None:
-    jobs = in_seconds([0, 0, 0, 7], [4, 4, 2, 1], [2, 16, 16, 2])
-    # At 8 s: 8/(1·4), 8/(4·4), 8/(4·2), 1/(1·1).
-    assert keys_at(policy("unicef"), jobs, 8, [0, 1, 2, 3]) == [-2, -0.5, -1, -1]
 
 
 def test_unicef_of_one_core_goes_before_every_wider_job_once_it_has_waited() -> None:
@@ -228,22 +184,9 @@ def test_keys_that_cannot_be_are_the_policys_fault(answer: Any, message: str) ->
         ranks(Answering(answer), known([0, 0, 0], [1, 1, 1], [1, 1, 1]))
 
 
-def test_an_unknown_policy_is_told_the_nearest_first() -> None:
-    with pytest.raises(InputError) as caught:
-        policy("sfj")
-    assert str(caught.value).startswith("--bls: unknown batch policy 'sfj'; known: sjf, ")
-
-
-def test_a_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "widest.py"
-    file.write_text(
-        "class Widest:\n    name = 'widest'\n\n    def keys(self, jobs):\n        return -jobs.cores\n",
-        encoding="utf-8",
-    )
-    widest = policy(f"{file}:Widest")
-    assert isinstance(widest, Policy)
-    assert widest.name == "widest"
-    assert widest.keys(known([0], [1], [1])).tolist() == [-1]
+def test_errors_name_where_a_policy_was_said() -> None:
+    with pytest.raises(InputError, match="--policy: expr: 'q': column 1: unknown name 'q'"):
+        policy("expr:q", where="--policy")
 
 
 def workload(*jobs: tuple[float, float]) -> Workload:
@@ -273,19 +216,13 @@ def test_a_slack_that_cannot_be(slack: float) -> None:
         deadlines_ns(workload((0, 1)), slack)
 
 
-@dataclass(frozen=True)
-class Confused:
-    name: str = "confused"
-
-    def keys(self, jobs: KnownJobs) -> Any:
-        return {"submit": jobs.submit_ns}["estimate"]
-
-
 def test_a_policy_that_raises_is_named() -> None:
-    jobs = Workload.from_jobs([(1, 0, 1, 1, 1)])
-    known = KnownJobs(jobs.job_id, jobs.submit_ns, jobs.estimate_ns, jobs.submit_ns, jobs.cores)
-    with pytest.raises(PluginError, match="batch policy confused: keys\\(\\) failed: KeyError: 'estimate'"):
-        ranks(Confused(), known)
+    class Confused(Answering):
+        def keys(self, jobs: KnownJobs) -> Any:
+            return {"submit": jobs.submit_ns}["estimate"]
+
+    with pytest.raises(PluginError, match="batch policy mine: keys\\(\\) failed: KeyError: 'estimate'"):
+        ranks(Confused(0), known([0], [1], [1]))
 
 
 DYNAMIC = """
@@ -389,29 +326,7 @@ def test_parameters() -> None:
 
 
 @pytest.mark.usefixtures("more_policies")
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("aged:wieght=1", "--bls: unknown parameter of batch policy aged 'wieght'; known: weight, "),
-        ("aged:weight=1,weight=2", "--bls: parameter weight of batch policy aged is given twice"),
-        ("aged:weight=1,2", "--bls: '2' is not a parameter; allowed: key=value, separated by commas"),
-        ("aged:weight=1,", "--bls: '' is not a parameter"),
-        ("aged:weight=heavy", "--bls: aged:weight: 'heavy' is not a number"),
-        ("aged:weight=nan", "--bls: aged:weight: 'nan' is not a number"),
-        ("aged:weight=-1", "aged:weight: -1.0; allowed: from 0"),
-        ("aged:power=1.5", "--bls: aged:power: '1.5' is not a whole number"),
-        ("aged:half_life=soon", "--bls: aged:half_life: 'soon' is not a duration"),
-        ("aged:half_life_ns=5", "--bls: unknown parameter of batch policy aged 'half_life_ns'"),
-        ("aged:favour_small=perhaps", "--bls: aged:favour_small: 'perhaps'; allowed: true, yes, false, no"),
-        ("aged:factors=1", "--bls: unknown parameter of batch policy aged 'factors'"),
-        ("aged:name=x", "--bls: unknown parameter of batch policy aged 'name'"),
-        ("fcfs:slack=1", "--bls: batch policy fcfs has no parameter 'slack'; it has none"),
-        ("wfp3:score=1", "--bls: batch policy wfp3 has no parameter 'score'; it has none"),
-        ("sfj:x=1", "--bls: unknown batch policy 'sfj'; known: sjf, "),
-        ("fcfs:", "--bls: unknown batch policy 'fcfs:'; known: fcfs, "),
-        ("", "--bls: unknown batch policy ''; known: "),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), table_rows(__file__, "parameters_that_cannot_be"))
 def test_parameters_that_cannot_be(name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         policy(name)
@@ -419,17 +334,7 @@ def test_parameters_that_cannot_be(name: str, message: str) -> None:
 
 
 @pytest.mark.usefixtures("more_policies")
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("aged:table=bad", "batch policy aged: prepare() failed: KeyError: 'bad'"),
-        (
-            "aged:table=flat",
-            "batch policy aged: prepare() gave numbers of shape (3,) and memory of shape (1,); allowed: ",
-        ),
-        ("aged:power=3", "batch policy aged: max is not compiled for "),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), table_rows(__file__, "a_dynamic_policy_that_cannot_be_is_named"))
 def test_a_dynamic_policy_that_cannot_be_is_named(name: str, message: str) -> None:
     if name == "aged:power=3" and not jit_enabled():
         return  # any function will do then
@@ -451,46 +356,27 @@ def test_policies_that_read_what_stands_behind_their_name() -> None:
     day = 86400 * NS_PER_S
     jobs = known([0, 7 * day], [1, 1], [0, 0])
     assert keys_at(made, jobs, 14 * 86400, [0, 1]) == [-1000, -500]
-    with pytest.raises(InputError, match="--bls: multifactor: unknown key 'agee'"):
-        policy("multifactor:agee=1")
-    with pytest.raises(InputError, match="--policy: expr: 'q': column 1: unknown name 'q'"):
-        policy("expr:q", where="--policy")
-    with pytest.raises(InputError, match="unknown batch policy 'expr'; known: expr:EXPRESSION, "):
-        policy("expr")
 
 
-def test_what_is_no_policy(tmp_path: Path) -> None:
-    file = tmp_path / "odd.py"
-    file.write_text("class Named:\n    name = 'named'\n\n\nNUMBER = 3\n", encoding="utf-8")
+def test_policies_of_ones_own_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import dataclass\n\n\n@dataclass(frozen=True)\nclass Biased:\n    bias: int = 1\n"
+        "    name: str = 'biased'\n\n    def keys(self, jobs):\n        return jobs.submit_ns + self.bias\n\n\n"
+        "class Named:\n    name = 'named'\n\n\nNUMBER = 3\n",
+        encoding="utf-8",
+    )
+    for parameter, key in (("", 11), (":bias=-5", 5)):
+        made = policy(f"{file}:Biased{parameter}")
+        assert isinstance(made, Policy)
+        assert made.name == "biased"
+        assert made.keys(known([10], [1], [1])).tolist() == [key]
     with pytest.raises(InputError, match=r"Named has no keys\(jobs\), no scored\(jobs\) and no decide\(view\)"):
         policy(f"{file}:Named")
     with pytest.raises(InputError, match="NUMBER: int, which has no name; allowed: a policy: a name, and keys"):
         policy(f"{file}:NUMBER")
 
 
-def test_parameters_of_a_policy_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "biased.py"
-    file.write_text(
-        "from dataclasses import dataclass\n\n\n@dataclass(frozen=True)\nclass Biased:\n    bias: int = 1\n"
-        "    name: str = 'biased'\n\n    def keys(self, jobs):\n        return jobs.submit_ns + self.bias\n",
-        encoding="utf-8",
-    )
-    made = policy(f"{file}:Biased:bias=-5")
-    assert isinstance(made, Policy)
-    assert made.keys(known([10], [1], [1])).tolist() == [5]
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("fcfs", ["fcfs"]),
-        (" fcfs, sjf ,,edf", ["fcfs", "sjf", "edf"]),
-        ("expr:max(w,t)*min(1,n),fcfs", ["expr:max(w,t)*min(1,n)", "fcfs"]),
-        ("aged:a=1,b=2,fcfs,aged:a=(1,2),c = 3", ["aged:a=1,b=2", "fcfs", "aged:a=(1,2),c = 3"]),
-        ("expr:w),fcfs", ["expr:w)", "fcfs"]),
-        ("fcfs,a=1", ["fcfs", "a=1"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), table_rows(__file__, "a_list_of_policies"))
 def test_a_list_of_policies(text: str, names: list[str]) -> None:
     assert split_names(text) == names

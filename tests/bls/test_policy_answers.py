@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
+from tables import table_rows
 
 import bridge
 from bls import Platform, Rules, SeenJob, Start, Surroundings, View
@@ -178,11 +179,16 @@ def test_the_reason_is_shown(tmp_path: Path) -> None:
 
 
 def test_without_reasons_there_is_no_such_column() -> None:
-    class Silent(Counts):
-        def decide(self, view: View) -> Iterator[Any]:
-            return (one.job for one in super().decide(view))
+    silent = type("Silent", (Counts,), {"decide": lambda self, view: [one.job for one in Counts.decide(self, view)]})
+    assert "started_because" not in simulated(silent).jobs
 
-    assert "started_because" not in simulated(Silent).jobs
+
+def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
+    """What is wrong with a policy that decides so."""
+    wrong = type("Wrong", (base,), {"decide": decide, **attributes})
+    with pytest.raises(PluginError) as caught:
+        simulated(wrong)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +204,9 @@ def test_without_reasons_there_is_no_such_column() -> None:
     ],
 )
 def test_wrong_answers(answer: Any, message: str) -> None:
-    class Wrong(Counts):
-        def decide(self, view: View) -> Iterator[Any]:
-            yield answer(next(iter(view.waiting)))
-
-    with pytest.raises(PluginError) as caught:
-        simulated(Wrong)
-    assert str(caught.value).startswith("batch policy counts, at 0 ns: decide() ")
-    assert message in str(caught.value)
+    said = refused(lambda self, view: [answer(next(iter(view.waiting)))])
+    assert said.startswith("batch policy counts, at 0 ns: decide() ")
+    assert message in said
 
 
 # ---- notes ----
@@ -258,74 +259,46 @@ def test_the_largest_fractions() -> None:
 
 
 def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
-    class Never(Notes):
-        def decide(self, view: View) -> Iterator[Any]:
-            return Counts.decide(self, view)
-
-    result = simulated(Never, rules=Rules(keep_decisions=True))
+    never = type("Never", (Notes,), {"decide": Counts.decide})
+    result = simulated(never, rules=Rules(keep_decisions=True))
     bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
     written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
     assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
     assert written.iloc[:, 4:].isna().all().all()
 
 
-def test_notes_are_checked_where_no_table_is_kept_too() -> None:
-    assert len(simulated(Notes).decisions) == 0
-
-    class Wrong(Notes):
-        def decide(self, view: View) -> Iterator[Any]:
-            view.note(statsu="x")
-            return iter(())
-
-    with pytest.raises(
-        PluginError, match=r"^batch policy counts, at 0 ns: note\(\): unknown column 'statsu'; known: st"
-    ):
-        simulated(Wrong)
-
-
 @pytest.mark.parametrize(
     ("noted", "message"),
     [
-        ({"z": 0.5}, "note(): z=0.5; allowed: Fraction or int, of up to 14000 bits"),
+        *table_rows(__file__, "wrong_notes"),
         ({"z": Fraction(1, 2**14_000)}, "allowed: Fraction or int, of up to 14000 bits"),
-        ({"modelled": 1.0}, "note(): modelled=1.0; allowed: int64"),
-        ({"modelled": 2**63}, "allowed: int64"),
-        ({"modelled": True}, "note(): modelled=True; allowed: int64"),
-        ({"bound": "0"}, "note(): bound='0'; allowed: float"),
         ({"status": "x" * 201}, "allowed: str of up to 200 characters"),
+        ({"statsu": "x"}, "batch policy counts, at 0 ns: note(): unknown column 'statsu'; known: st"),
     ],
 )
 def test_wrong_notes(noted: dict[str, Any], message: str) -> None:
-    class Wrong(Notes):
-        def decide(self, view: View) -> Iterator[Any]:
-            view.note(**noted)
-            return iter(())
-
-    with pytest.raises(PluginError) as caught:
-        simulated(Wrong)
-    assert message in str(caught.value)
+    """They are checked where no table is kept, too."""
+    assert message in refused(lambda self, view: [view.note(**noted)], Notes)
+    assert len(simulated(Notes).decisions) == 0
 
 
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        (["status"], "decision_columns: ['status']; allowed: a mapping of names to int, float, str, Fraction"),
-        ({"z": bool}, "decision_columns: z: <class 'bool'>; allowed: int, float, str, Fraction"),
-        ({"waiting": int}, "decision_columns: 'waiting': there is a column waiting already"),
-        ({"z": Fraction, "z_exact": str}, "decision_columns: 'z_exact': there is a column z_exact already"),
-        ({"a b": int}, "decision_columns: 'a b'; allowed: names"),
+        (["status"], "['status']; allowed: a mapping of names to int, float, str, Fraction"),
+        ({"z": bool}, "z: <class 'bool'>; allowed: int, float, str, Fraction"),
+        ({"waiting": int}, "'waiting': there is a column waiting already"),
+        ({"z": Fraction, "z_exact": str}, "'z_exact': there is a column z_exact already"),
+        ({"a b": int}, "'a b'; allowed: names"),
     ],
 )
 def test_wrong_columns(declared: Any, message: str) -> None:
-    with pytest.raises(PluginError) as caught:
-        simulated(type("Wrong", (Counts,), {"decision_columns": declared}))
-    assert str(caught.value).startswith("batch policy counts: decision_columns: ")
-    assert message in str(caught.value)
+    said = refused(Counts.decide, decision_columns=declared)
+    assert said.startswith(f"batch policy counts: decision_columns: {message}")
 
 
 def test_nobody_else_may_note() -> None:
-    with pytest.raises(PluginError, match="note\\(\\) is for a batch policy with decision_columns"):
-        simulated(type("Plain", (Counts,), {"decide": lambda self, view: [view.note(x=1)]}))
+    assert "note() is for a batch policy with decision_columns" in refused(lambda self, view: [view.note(x=1)])
 
 
 # ---- who does not fit waits ----
@@ -420,5 +393,5 @@ def test_waking_up_for_who_never_fits_comes_to_an_end(monkeypatch: pytest.Monkey
 
 
 def test_may_not_fit_is_true_or_false() -> None:
-    with pytest.raises(PluginError, match=r"^batch policy pooled: may_not_fit: 'yes'; allowed: True, False"):
-        simulated(type("Wrong", (Pooled,), {"may_not_fit": "yes"}))
+    said = refused(Pooled.decide, Pooled, may_not_fit="yes")
+    assert said.startswith("batch policy pooled: may_not_fit: 'yes'; allowed: True, False")

@@ -139,7 +139,7 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
 def test_as_counted_core_by_core() -> None:
     """Jobs and machine, to the pJ; of hosts of several kinds."""
     scaled = stopped = failed = 0
-    for seed in range(60):
+    for seed in range(20):
         workload, platform, options = drawn(seed)
         result = bridge.simulate(workload, platform, als="recorded", **options)
         jobs, total = used_pj(result)
@@ -150,6 +150,6 @@ def test_as_counted_core_by_core() -> None:
         scaled += 0 if result.ledger.scales is None else len(result.scales)
         stopped += 0 if result.notes.host_states is None else len(result.notes.host_states[0])
         failed += len(result.notes.downtime.host)
-    assert scaled > 20
-    assert stopped > 20
-    assert failed > 20
+    assert scaled > 5
+    assert stopped > 5
+    assert failed > 5

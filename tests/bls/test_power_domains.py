@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference.power import Case, Limit, Part, run
+from tables import table_rows
 from test_job_power import predicted
 from test_power import S, assert_as, drawn, estimates_of, fallback_of, job_power_of, simulated, with_downs
 
@@ -73,76 +74,61 @@ def drawn_with(seed: int, fallback: str) -> Case:
     return with_parts(replace(drawn(seed, name), order=order or "together"), seed)
 
 
-@pytest.mark.parametrize("fallback", FALLBACKS)
-def test_as_the_slow_reference(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    met = others = 0
-    for seed in range(60):
-        case = drawn_with(seed, fallback)
-        expected = run(case)
-        if expected is None:
-            continue
-        assert_as(expected, found_of(case, tmp_path))
-        met += 1
-        alone = run(replace(case, parts=()))
-        others += alone is not None and alone.attempts != expected.attempts
-    assert met > 30
-    assert others > 10 or fallback == "none"
-
-
-@pytest.mark.parametrize("estimates", ["exact", "platform", "last-two"])
-@pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs", "dvfs:slow=fewest", "dvfs:slow=least-sensitive"])
-def test_unlike_jobs_as_the_slow_reference(
-    fallback: str, estimates: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def unlike(seed: int, fallback: str) -> Case:
     """Who has which cores is by what jobs are thought to draw, who is slowed by what they draw."""
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    met = 0
-    for seed in range(30):
-        case = predicted(drawn_with(seed, fallback), seed, estimates)
-        expected = run(case)
-        if expected is not None:
-            assert_as(expected, found_of(case, tmp_path))
-            met += 1
-    assert met > 12
+    return predicted(drawn_with(seed, fallback), seed, ("exact", "platform", "last-two")[seed % 3])
 
 
-@pytest.mark.parametrize("fallback", ["hold", "dvfs", "dvfs:slow=fewest"])
-def test_beside_failures_and_notice(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def beside_failures_or_notice(seed: int, fallback: str) -> Case:
+    case = drawn_with(seed, fallback)
+    if seed % 2:
+        return with_downs(case, seed)
+    return replace(case, reaction=0, notice=random.Random(seed).choice((1, 10, 40)) * S)
+
+
+@pytest.mark.parametrize(
+    ("make", "fallbacks", "seeds"),
+    [
+        (drawn_with, FALLBACKS, 12),
+        (unlike, ("hold", "submit", "dvfs", "dvfs:slow=fewest", "dvfs:slow=least-sensitive"), 15),
+        (beside_failures_or_notice, ("hold", "dvfs", "dvfs:slow=fewest"), 16),
+    ],
+)
+def test_as_the_slow_reference(
+    make: Callable[[int, str], Case], fallbacks: Sequence[str], seeds: int, tmp_path: Path, checked: None
+) -> None:
+    met = others = 0
+    for fallback in fallbacks:
+        for seed in range(seeds):
+            case = make(seed, fallback)
+            expected = run(case)
+            if expected is not None:
+                assert_as(expected, found_of(case, tmp_path))
+                alone = run(replace(case, parts=()))
+                met, others = met + 1, others + (alone is not None and alone.attempts != expected.attempts)
+    assert met > len(fallbacks) * seeds // 3
+    assert others > 5
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    met = 0
-    for seed in range(40):
-        case = drawn_with(seed, fallback)
-        if seed % 2:
-            case = with_downs(case, seed)
-        else:
-            case = replace(case, reaction=0, notice=random.Random(seed).choice((1, 10, 40)) * S)
-        expected = run(case)
-        if expected is not None:
-            assert_as(expected, found_of(case, tmp_path))
-            met += 1
-    assert met > 15
 
 
 @pytest.mark.parametrize("fallback", FALLBACKS)
-@pytest.mark.parametrize("backfill", ["none", "easy", "2", "conservative"])
-def test_a_part_that_is_the_whole_machine_is_the_machine(
-    fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where cores are told apart: all tables are the same, whatever the allocator."""
     monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
     tried = 0
-    for seed in range(16):
+    for seed in range(8):
         name, _, order = fallback.partition(":slow=")
         case = replace(drawn(seed, name), order=order or "together")
-        allocator = random.Random(seed).choice(("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host"))
         if run(case) is None:
             continue
+        allocator = random.Random(seed).choice(("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host"))
         whole = Part(frozenset(range(case.machine.hosts)), case.limits)
-        said = {"backfill": backfill, "allocator": allocator}
+        said = {"backfill": ("none", "easy", "2", "conservative")[seed % 4], "allocator": allocator}
         try:
             machine = found_of(case, tmp_path, **said)
         except InputError:  # it needs a limit that is less, as whole hosts are wider
@@ -151,10 +137,9 @@ def test_a_part_that_is_the_whole_machine_is_the_machine(
         pd.testing.assert_frame_equal(machine.jobs, part.jobs, check_exact=True)
         assert machine.power is not None
         assert part.power is not None
-        assert (
-            part.power.domain_columns["power_mw"] == part.power.series.at(part.power.domain_columns["instant_ns"])
-        ).all()
-        table, columns = machine.power.columns, part.power.domain_columns
+        columns = part.power.domain_columns
+        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
+        table = machine.power.columns
         limits = dict(zip(table["instant_ns"].tolist(), table["limit_mw"].tolist(), strict=True))
         for at, limit in zip(columns["instant_ns"].tolist(), columns["limit_mw"].tolist(), strict=True):
             assert limits.get(at, limit) == limit
@@ -162,17 +147,17 @@ def test_a_part_that_is_the_whole_machine_is_the_machine(
             assert machine.metrics[name] == part.metrics[name]
         assert [one[:4] for one in machine.power.excesses] == [one[:4] for one in part.power.excesses]
         tried += 1
-    assert tried > 6
+    assert tried > 2
 
 
 @pytest.mark.parametrize("fallback", FALLBACKS[1:])
-@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
-def test_partitions_are_machines_of_their_own(fallback: str, backfill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_are_machines_of_their_own(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two partitions with limits of their own: each job starts and ends as on a machine that is its partition. Reservations are
     made anew in each pass: where they are kept, what happens in one partition has those of both made anew."""
     monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
-    differ, rules = 0, Rules(backfill, conservative="rebuild")
-    for seed in range(14):
+    differ = 0
+    for seed in range(9):
+        rules = Rules(("none", "easy", "conservative")[seed % 3], conservative="rebuild")
         chance = random.Random(f"{seed} {fallback}")
         sizes = chance.randint(1, 3), chance.randint(1, 3)
         power = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)])
@@ -200,25 +185,24 @@ def test_partitions_are_machines_of_their_own(fallback: str, backfill: str, monk
         chance.shuffle(named_limits)
         how = "submit:state=1" if fallback == "submit" else fallback
 
-        def simulate(workload: Workload, platform: Platform, given: Any, how: str = how) -> bridge.Result:
+        def simulate(
+            workload: Workload, platform: Platform, given: Any, how: str = how, rules: Rules = rules
+        ) -> bridge.Result:
             options = PowerOptions(limits=given, fallback=how, allowed="0.7")
             return bridge.simulate(workload, platform, als="recorded", power=options, rules=rules, seed=5)
 
         jobs = Workload.from_jobs(rows)
         whole = simulate(replace(jobs, partition=np.array(of)), both, named_limits).jobs
         for mine in (0, 1):
-            some = [row for row, one in zip(rows, of, strict=True) if one == mine]
-            alone = simulate(
-                Workload.from_jobs(some), Platform((HostGroup(sizes[mine], 2, 2.0, power=power),)), limits[mine]
-            )
-            expected = alone.jobs[["job_id", "start_ns", "end_ns"]].to_numpy().tolist()
-            found = whole[whole.job_id.isin([row[0] for row in some])][["job_id", "start_ns", "end_ns"]]
-            assert found.to_numpy().tolist() == expected
-            plain = simulate(
-                Workload.from_jobs(some), Platform((HostGroup(sizes[mine], 2, 2.0, power=power),)), [(0, 1, 10**6)]
-            )
-            differ += plain.jobs.start_ns.tolist() != alone.jobs.start_ns.tolist()
-    assert differ > 5
+            some = Workload.from_jobs([row for row, one in zip(rows, of, strict=True) if one == mine])
+            machine = Platform((HostGroup(sizes[mine], 2, 2.0, power=power),))
+            alone = simulate(some, machine, limits[mine]).jobs
+            columns = ["job_id", "start_ns", "end_ns"]
+            found = whole[whole.job_id.isin(some.job_id)]
+            assert found[columns].to_numpy().tolist() == alone[columns].to_numpy().tolist()
+            plain = simulate(some, machine, [(0, 1, 10**6)]).jobs
+            differ += plain.start_ns.tolist() != alone.start_ns.tolist()
+    assert differ > 4
 
 
 UNLIKE = Platform(
@@ -232,13 +216,11 @@ UNLIKE = Platform(
 
 @pytest.mark.parametrize("allocator", ["first-fit", "best-fit", "contiguous", "topology", "whole-host", "random"])
 @pytest.mark.parametrize("fallback", ["hold", "dvfs", "dvfs:slow=least-sensitive"])
-def test_no_limit_is_exceeded_by_who_starts(allocator: str, fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_limit_is_exceeded_by_who_starts(allocator: str, fallback: str, checked: None) -> None:
     """On unlike hosts, whatever is planned: what is drawn fits all limits, which hold for ever, from the beginning on; and all
     instants are checked by the engine's own account."""
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     tried = 0
-    for seed in range(10):
+    for seed in range(4):
         chance = random.Random(f"{seed} {allocator} {fallback}")
         widest = 2 if allocator == "contiguous" else 4
         rows = [(k, chance.randint(0, 40), chance.randint(1, 30), chance.randint(1, widest), 30) for k in range(1, 30)]
@@ -263,34 +245,7 @@ def test_no_limit_is_exceeded_by_who_starts(allocator: str, fallback: str, monke
         domains = found.power.domain_columns
         assert (domains["power_mw"] <= domains["limit_mw"]).all()
         tried += int((domains["power_mw"] > domains["limit_mw"] - 60_000).any())
-    assert tried > 3
-
-
-def test_by_hand(tmp_path: Path) -> None:
-    """Rack ``left`` may draw 280 W from 20 to 80 s. Jobs 1 and 2 have its four cores, 400 W: by one level both are at half
-    speed, 280 W; or one after the other, the last to start first: job 2 alone would save 60 W, so both have to be slow. Job 3
-    is in the other rack, and at full speed. Job 4 waits for its two cores there. If left may draw 300 W, and nobody is slowed,
-    job 2 is in the other rack, too; job 3 waits for it, and job 4 does not."""
-    machine = Platform(
-        (HostGroup(4, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),),
-        switches=(Switch("left", hosts="0-1"), Switch("right", hosts="2-3")),
-    )
-    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 1, 70, 2, 70), (3, 2, 50, 4, 50), (4, 30, 10, 2, 10)])
-    for fallback in ("dvfs", "dvfs:slow=latest"):
-        power = PowerOptions(limits=[(20 * S, 80 * S, 280, "switch:left")], fallback=fallback)
-        found = bridge.simulate(jobs, machine, als="recorded", power=power)
-        assert (found.jobs.start_ns // S).tolist() == [0, 1, 2, 52]
-        assert (found.jobs.end_ns // S).tolist() == [130, 101, 52, 62]
-        assert found.power is not None
-        assert found.power.excesses == []
-        columns = pd.DataFrame(found.power.domain_columns)
-        assert columns.domain.unique().tolist() == ["switch:left"]
-        assert (columns.instant_ns // S).tolist() == [0, 1, 20, 80, 101, 130][: len(columns)]
-        assert columns.power_mw.tolist() == [300_000, 400_000, 280_000, 400_000, 300_000]
-        assert columns.limit_mw.tolist() == [-1, -1, 280_000, -1, -1]
-    held = PowerOptions(limits=[(0, 80 * S, 300, "switch:left")], fallback="hold")
-    found = bridge.simulate(jobs, machine, als="recorded", power=held, backfill="easy")
-    assert (found.jobs.start_ns // S).tolist() == [0, 1, 71, 30]
+    assert tried > 0
 
 
 FOUR = Platform(
@@ -320,45 +275,22 @@ def test_a_file_and_shares(tmp_path: Path) -> None:
     record = power.record()
     assert record["domains"]["switch:right"]["limits"] == [[0, 10 * S, 200], [10 * S, 20 * S, 300]]
     assert {one.get("where") for one in record["above_limit"]} == {"partition:b", "hosts:0 2-3"}
-    lasts = {at for one in power.excesses for at in range(one.begin_ns // S, one.end_ns // S)}
-    assert power.metrics["above_limit_ns"] == len(lasts) * S
-    assert power.metrics["above_limit_j"] == sum(
-        (one.end_ns - one.begin_ns) // S * one.above_mw / 1000 for one in power.excesses
-    )
+    spans = [(one.begin_ns // S, one.end_ns // S, one.above_mw / 1000) for one in power.excesses]
+    assert power.metrics["above_limit_ns"] == len({at for begin, end, _ in spans for at in range(begin, end)}) * S
+    assert power.metrics["above_limit_j"] == sum((end - begin) * above for begin, end, above in spans)
 
 
-@pytest.mark.parametrize(
-    ("platform", "where", "message"),
-    [
-        (FOUR, "partition:c", "limits: where: unknown partition 'c'; known: b, a"),
-        (FOUR, "switch:up", "limits: where: unknown switch 'up'; known: right, left"),
-        (
-            PLAIN,
-            "switch:up",
-            "limits: where: 'switch:up': the platform has no switches; allowed: nothing, for the machine",
-        ),
-        (PLAIN, "partition:a", "limits: where: unknown partition 'a'; known: all"),
-        (FOUR, "hosts:2-4", "limits: where: host 4; the platform has the hosts 0 to 3"),
-        (FOUR, "hosts:", "limits: where: 'hosts:': no hosts; allowed: nothing, for the machine, partition:NAME"),
-        (FOUR, "hosts:a", "limits: where: 'a'"),
-        (
-            FOUR,
-            "rack:1",
-            "limits: where: 'rack:1'; allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7",
-        ),
-        (FOUR, "left", "limits: where: 'left'; allowed: nothing, for the machine"),
-    ],
-)
-def test_parts_that_cannot_be(platform: Platform, where: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        bridge.simulate(SOME, platform, als="recorded", power=PowerOptions(limits=[(0, S, 300, where)]))
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
+@pytest.mark.parametrize(("name", "where", "message"), table_rows(__file__, "parts_that_cannot_be"))
+def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Path) -> None:
+    platform = {"four": FOUR, "plain": PLAIN}[name]
     path = tmp_path / "limits.csv"
     path.write_text(f"from,to,limit_w,where\n0,1,50%,{where}\n")
-    with pytest.raises(InputError) as error:
-        bridge.simulate(SOME, platform, als="recorded", power=PowerOptions(limits=path))
-    assert str(error.value).startswith(message.replace("limits: where", f"{path}: line 2: where"))
+    of_file = message.replace("limits: where", f"{path}: line 2: where")
+    for limits, said in (([(0, S, 300, where)], message), (path, of_file)):
+        with pytest.raises(InputError) as error:
+            bridge.simulate(SOME, platform, als="recorded", power=PowerOptions(limits=limits))
+        assert str(error.value).startswith(said)
+        assert "\n" not in str(error.value)
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:
@@ -373,30 +305,28 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
 
 def test_what_cannot_be_with_parts() -> None:
     limits = [(0, S, 300.0, "hosts:0")]
-    for fallback in ("stop:idle", "stop:off"):
-        with pytest.raises(InputError, match=r"fallback=.stop:.*: not with limits to parts of the machine \(hosts:0\)"):
-            bridge.simulate(SOME, FOUR, als="recorded", power=PowerOptions(limits=limits, fallback=fallback))
-    for resize in ("mold", "expand"):
-        with pytest.raises(
-            InputError, match=rf"not with .*resize.*{resize}.* and limits to parts of the machine \(hosts:0\)"
-        ):
-            bridge.simulate(
-                SOME,
-                PLAIN,
-                als="gss",
-                power=PowerOptions(limits=limits, fallback="hold"),
-                rules=Rules(resize=resize),
-                surroundings=Surroundings(malleable="1"),
-            )
+    malleable = Surroundings(malleable="1")
+    options: list[tuple[str, str, dict[str, Any]]] = [
+        ("stop:idle", r"fallback=.stop:.*: not with limits", {}),
+        ("stop:off", r"fallback=.stop:.*: not with limits", {}),
+        ("hold", "not with .*resize.*mold.* and limits", {"rules": Rules(resize="mold"), "surroundings": malleable}),
+        (
+            "hold",
+            "not with .*resize.*expand.* and limits",
+            {"rules": Rules(resize="expand"), "surroundings": malleable},
+        ),
+    ]
+    for fallback, message, more in options:
+        power = PowerOptions(limits=limits, fallback=fallback)
+        with pytest.raises(InputError, match=message + r" to parts of the machine \(hosts:0\)"):
+            bridge.simulate(SOME, PLAIN, als="gss" if more else "recorded", power=power, **more)
 
 
 def test_a_job_that_never_fits_a_part_is_named() -> None:
     jobs = replace(SOME, partition=np.array([1, 1, 1, 1]))
     power = PowerOptions(limits=[(10 * S, None, 350, "partition:b"), (0, 9 * S, 300, "switch:left")], fallback="hold")
-    with pytest.raises(
-        InputError,
-        match=r"stuck at job 3, .*hold for ever, 350 W of partition:b, leave too few cores for it even on the idle",
-    ):
+    words = r"stuck at job 3, .*hold for ever, 350 W of partition:b, leave too few cores for it even on the idle"
+    with pytest.raises(InputError, match=words):
         bridge.simulate(jobs, FOUR, als="recorded", power=power, backfill="easy")
 
 
@@ -421,10 +351,8 @@ def test_limits_below_what_a_part_draws_idle_are_said() -> None:
 @pytest.mark.parametrize(
     ("fallback", "backfill"), [("hold", "none"), ("submit:state=1", "easy"), ("hold", "conservative")]
 )
-def test_decisions_that_take_time(fallback: str, backfill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_that_take_time(fallback: str, backfill: str, checked: None) -> None:
     """What starts fits what was known as the decision began; with limits for ever none is exceeded."""
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     chance = random.Random(f"{fallback} {backfill}")
     rows = [(k, 3 * k, chance.randint(1, 40), chance.randint(1, 2), 40) for k in range(1, 40)]
     limits = [(0, None, 300, "switch:left"), (0, None, 280, "switch:right"), (0, None, 550)]

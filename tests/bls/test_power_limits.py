@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -99,62 +100,12 @@ def test_what_the_engine_is_told_of_limits() -> None:
     assert state.stairs[1].tolist() == [150_000, 50_000, 100_000, 50_000, 100_000, 100_000, 100_000]
 
 
-def test_each_limit_is_known_a_reaction_after_its_own_begin() -> None:
-    """So two limits in a row are not one: the second is not known when the first ends, and the machine is at full speed."""
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
-    levels = []
-    for limits in (
-        [(0, 60 * S, 150)],
-        [(0, 30 * S, 150), (30 * S, 60 * S, 150)],
-        [(0, 60 * S, 150), (30 * S, 60 * S, 150)],
-    ):
-        power = PowerOptions(limits=limits, reaction_ns=10 * S, fallback="dvfs")
-        result = bridge.simulate(jobs, machine, als="recorded", power=power)
-        table = result.power_over_time
-        levels.append(list(zip((table.instant_ns // S).tolist(), table.level.tolist(), strict=True)))
-        assert result.power is not None
-        whys = [(one.begin_ns // S, one.end_ns // S) for one in result.power.excesses if one.reason == "reaction"]
-        assert whys == ([(0, 10), (30, 40)] if len(limits) == 2 and limits[0][1] == 30 * S else [(0, 10)])
-    assert levels[0] == levels[2] == [(0, 0), (10, 1), (60, 0)]
-    assert levels[1] == [(0, 0), (10, 1), (30, 0), (40, 1), (60, 0)]
-
-
-def test_there_is_no_level_while_no_job_runs_that_may_be_slowed() -> None:
-    """Job 1, which may not be slowed, draws 200 W when a limit of 150 W begins at 10 s. Job 2 may, and runs at half speed."""
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    jobs = Workload.from_jobs(
-        [
-            {"job_id": number, "submit_s": 0, "run_s": 20, "cores": 2, "estimate_s": 20, "user": number}
-            for number in (1, 2)
-        ]
-    )
-    power = PowerOptions(limits=[(10 * S, 100 * S, 150)], fallback="dvfs", allowed="users:2")
-    table = bridge.simulate(jobs, machine, als="recorded", power=power).power_over_time
-    found = [(table.instant_ns // S).tolist(), (table.power_mw // 1000).tolist(), table.level.tolist()]
-    assert found == [[0, 10, 20], [200, 200, 140], [0, 0, 1]]
-
-
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ([], r"^limits: \[\]; allowed: \(from_ns, to_ns, W\) for each"),
-        (5, r"^limits: 5; allowed: \(from_ns"),
-        ([(0, 5, 1), 5], r"^limits\[1\]: 5; allowed: \(from_ns"),
-        (["5s"], r"^limits\[0\]: '5s'; allowed"),
-        ([(0, 5)], r"^limits\[0\]: \(0, 5\); allowed"),
-        ([("x", 5, 1)], r"^limits\[0\]: from: 'x' is not a whole number"),
-        ([(0.5, 5, 1)], r"^limits\[0\]: from: 0.5 is not a whole number"),
-        ([(0, "5s", 1)], r"^limits\[0\]: to: '5s' is not a whole number"),
-        ([(0, 10**30, 1)], r"^limits\[0\]: to: .* is out of range"),
-        ([(-1, 5, 1)], r"^limits\[0\]: from: -1 is out of range"),
+        *table_rows(__file__, "limits_that_cannot_be"),
         ([(None, 5, 1)], r"^limits\[0\]: from: None is not a whole number"),
-        ([(5, 5, 1)], r"^limits\[0\]: from 5 to 5 ns; allowed: from before to"),
-        ([(0, 5, "x")], r"^limits\[0\]: W: 'x' is not a number; allowed: 0 to 1e\+12"),
         ([(0, 5, float("nan"))], r"^limits\[0\]: W: nan is out of range; allowed: 0 to 1e\+12"),
-        ([(0, 5, 1e18)], r"^limits\[0\]: W: 1e\+18 is out of range"),
-        ([(0, 5, 1), (0, 5, -5)], r"^limits\[1\]: W: -5 is out of range"),
-        ([(0, 5, True)], r"^limits\[0\]: W: True is not a number"),
     ],
 )
 def test_limits_that_cannot_be(limits: Any, message: str) -> None:

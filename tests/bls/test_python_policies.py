@@ -1,10 +1,10 @@
-"""Policies in Python: they are the compiled ones when they do the same, see what is, and are named when they err."""
+"""Policies in Python: they are the compiled ones when they do the same, are woken as they ask, and are named when they err."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,8 @@ def test_by_hand_as_compiled(rows: list[tuple[int, int, int, int]]) -> None:
     assert starts(jobs, machine(4, 2), Easy()) == starts(jobs, machine(4, 2), policy("fcfs"), rules=Rules("easy"))
 
 
-def test_by_hand_as_compiled_on_a_thousand_jobs() -> None:
-    jobs, hosts = drawn(1, 1000, 12), machine(8, 4, 4)
+def test_by_hand_as_compiled_on_many_jobs() -> None:
+    jobs, hosts = drawn(1, 400, 12), machine(8, 4, 4)
     fcfs, easy = starts(jobs, hosts, policy("fcfs")), starts(jobs, hosts, policy("fcfs"), rules=Rules("easy"))
     assert fcfs != easy
     assert starts(jobs, hosts, Fcfs()) == fcfs
@@ -128,15 +128,17 @@ def of_users(seed: int, n: int, widest: int) -> Workload:
     return Workload.from_jobs([dict(zip(keys, map(int, row), strict=True)) for row in rows])
 
 
-@pytest.mark.parametrize("estimates", ["last-two", "profile", "within:60%", "exact"])
-def test_estimates_are_those_that_the_engine_plans_with(estimates: str) -> None:
+@pytest.mark.parametrize(
+    ("estimates", "kills"),
+    [("last-two", True), ("last-two", False), ("profile", True), ("within:60%", True), ("exact", False)],
+)
+def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: bool) -> None:
     """Of jobs that wait and, as they are corrected, of those that run: else EASY by hand would plan otherwise."""
-    jobs, hosts = of_users(3, 300, 10), machine(8, 4, 4)
-    for kills in (False, True):
-        rules = Rules(estimates=estimates, kill_at_walltime=kills)
-        easy = starts(jobs, hosts, policy("fcfs"), rules=replace(rules, backfill="easy"))
-        assert easy != starts(jobs, hosts, policy("fcfs"), rules=Rules("easy", kill_at_walltime=kills))
-        assert starts(jobs, hosts, Easy(), rules=rules) == easy
+    jobs, hosts = of_users(3, 200, 10), machine(8, 4, 4)
+    rules = Rules(estimates=estimates, kill_at_walltime=kills)
+    easy = starts(jobs, hosts, policy("fcfs"), rules=replace(rules, backfill="easy"))
+    assert easy != starts(jobs, hosts, policy("fcfs"), rules=Rules("easy", kill_at_walltime=kills))
+    assert starts(jobs, hosts, Easy(), rules=rules) == easy
 
 
 @pytest.mark.parametrize("plans", [False, True])
@@ -181,7 +183,7 @@ def test_a_running_job_that_outlasts_its_estimate(plans: bool) -> None:
 
 
 def test_by_hand_with_an_application_level() -> None:
-    jobs, hosts = drawn(2, 120, 8), machine(8, 4)
+    jobs, hosts = drawn(2, 80, 8), machine(8, 4)
     options: dict[str, Any] = {"als": "gss", "variation": 0.25, "tasks_per_core": 2, "seed": 4}
     by_hand, compiled = (
         bridge.simulate(jobs, hosts, bls=Easy(), **options),
@@ -189,78 +191,6 @@ def test_by_hand_with_an_application_level() -> None:
     )
     assert by_hand.ledger.jobs.start_ns.tolist() == compiled.ledger.jobs.start_ns.tolist()
     assert by_hand.tasks.equals(compiled.tasks)
-
-
-@dataclass
-class Bookkeeper:
-    """Keeps books of its own of who must be waiting and running, and compares what it is shown with them."""
-
-    workload: Workload
-    cores: int
-    name: str = "bookkeeper"
-    held: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    looked: int = 0
-
-    def decide(self, view: View) -> list[SeenJob]:
-        self.looked += 1
-        now, jobs = view.now_ns, self.workload
-        running = {job.job_id: job for job in view.running}
-        # Who has run for the recorded time is gone, and nobody else is.
-        self.held = {k: one for k, one in self.held.items() if one[1] > now}
-        assert running.keys() == self.held.keys()
-        for number, (start, _, cores) in self.held.items():
-            job = running[number]
-            estimate = int(jobs.estimate_ns[number])
-            assert (job.start_ns, job.cores, job.expected_end_ns) == (start, cores, start + estimate)
-            assert sum(hi - lo for lo, hi in view.allocation(job)) == cores
-        assert view.free_cores == self.cores - sum(cores for _, _, cores in self.held.values())
-        assert (view.n_cores, view.n_running, view.n_waiting) == (self.cores, len(running), len(list(view.waiting)))
-        waiting = list(view.waiting)
-        assert [job.job_id for job in waiting] == sorted(job.job_id for job in waiting)
-        assert not {job.job_id for job in waiting} & running.keys()
-        for job in waiting:
-            assert (job.submit_ns, job.eligible_ns, job.start_ns) == (int(jobs.submit_ns[job.job_id]),) * 2 + (-1,)
-            assert job.submit_ns <= now
-            assert (job.attempt, job.user) == (0, int(jobs.user[job.job_id]))
-        chosen = Easy().decide(view)
-        for job in chosen:
-            self.held[job.job_id] = (now, now + int(jobs.run_ns[job.job_id]), job.cores)
-        return chosen
-
-
-def test_what_a_policy_is_shown_is_so() -> None:
-    jobs = drawn(3, 400, 7)
-    clerk = Bookkeeper(jobs, 12)
-    simulator = BatchSimulator(jobs, machine(8, 4), clerk, allocator("best-fit"), recorded=True)
-    while simulator.advance(10**6):
-        pass
-    assert clerk.looked == simulator.decisions()["decisions"] >= 600
-
-
-class Sleeper:
-    """Starts the head ten seconds after it came, for which it must be woken."""
-
-    name = "sleeper"
-
-    def __init__(self) -> None:
-        self.called: list[int] = []
-
-    def decide(self, view: View) -> list[SeenJob]:
-        self.called.append(view.now_ns)
-        head = next(iter(view.waiting), None)
-        if head is None:
-            return []
-        if view.now_ns < head.submit_ns + 10 * S:
-            view.wake_at(head.submit_ns + 10 * S)
-            return []
-        return [head]
-
-
-def test_a_policy_is_woken() -> None:
-    sleeper = Sleeper()
-    assert starts(Workload.from_jobs([(1, 0, 5, 1, 5), (2, 30, 5, 1, 5)]), machine(2), sleeper) == [10 * S, 40 * S]
-    # And only then: at arrivals, when it is woken, and at ends.
-    assert sleeper.called == [0, 10 * S, 15 * S, 30 * S, 40 * S, 45 * S]
 
 
 def test_a_job_that_is_seen_cannot_be_changed() -> None:
@@ -275,33 +205,6 @@ def test_a_job_that_is_seen_cannot_be_changed() -> None:
 
     jobs = drawn(4, 20, 3)
     assert starts(jobs, machine(4), Meddler()) == starts(jobs, machine(4), policy("fcfs"))
-
-
-def test_attempts_and_failures_are_seen(tmp_path: Path) -> None:
-    seen = []
-
-    class Watcher(Fcfs):
-        def decide(self, view: View) -> list[SeenJob]:
-            seen.append((view.now_ns // S, view.free_cores, [(job.job_id, job.attempt) for job in view.waiting]))
-            return super().decide(view)
-
-    failures = tmp_path / "f.csv"
-    failures.write_text("host,down_s,up_s\n0,5,8\n")
-    hosts = machine(2, 2)
-    jobs, around = surround(
-        Workload.from_jobs([(1, 0, 10, 2, 10), (2, 1, 10, 1, 10)]), hosts, Surroundings(failures=str(failures))
-    )
-    found = starts(jobs, hosts, Watcher(), circumstances=around)
-    assert found == [0, S, 8 * S]
-    # Host 0 is down from 5 to 8, job 1 with it; job 2 runs on host 1.
-    assert seen == [
-        (0, 4, [(1, 0)]),
-        (1, 2, [(2, 0)]),
-        (5, 1, [(1, 1)]),
-        (8, 3, [(1, 1)]),
-        (11, 2, []),
-        (18, 4, []),
-    ]
 
 
 JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 1, 10, 3, 10), (9, 2, 10, 1, 10)])
@@ -354,10 +257,7 @@ GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
         (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
         (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
         (lambda view: [7], GAVE_7),
-        (
-            lambda view: next(iter(view.waiting)),
-            GAVE_7,
-        ),
+        (lambda view: next(iter(view.waiting)), GAVE_7),
         (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
         (lambda view: list(view.waiting), WIDE),
         (lambda view: [*view.waiting, *view.running][:1], WIDE),
@@ -370,21 +270,9 @@ GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
 def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(answer))
-    place = (
-        rf" \(.*{Path(__file__).name}:\d+: .*\)" if " failed: " in message else ""
-    )  # where the line is that raised it
+    # The line that raised it.
+    place = rf" \(.*{Path(__file__).name}:\d+: .*\)" if " failed: " in message else ""
     assert re.fullmatch(re.escape(f"batch policy mine, {message}") + place, str(caught.value))
-
-
-def test_a_job_of_an_earlier_look_is_not_waiting() -> None:
-    kept: list[SeenJob] = []
-
-    def answer(view: View) -> Any:
-        kept.extend(Fcfs().decide(view))
-        return kept
-
-    with pytest.raises(PluginError, match="gave job 7, which is not waiting"):
-        starts(JOBS, machine(4), always(answer))
 
 
 def test_what_fits_the_machine_but_not_the_partition() -> None:
@@ -463,3 +351,108 @@ def test_an_interrupt_while_a_policy_decides() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         starts(JOBS, machine(4), always(interrupted))
+
+
+MACHINE = Platform((HostGroup(1, 4, 1.0),))
+
+
+class Asks:
+    """Asks for instants at each of its passes, and starts what fits from an instant on."""
+
+    name = "asks"
+
+    def __init__(self, asked: Callable[[View, int], None], from_ns: int = 0) -> None:
+        self.asked, self.from_ns = asked, from_ns
+        self.called: list[int] = []
+
+    def decide(self, view: View) -> Iterator[Any]:
+        self.called.append(view.now_ns)
+        self.asked(view, len(self.called))
+        free = view.free_cores
+        for job in view.waiting:
+            if view.now_ns >= self.from_ns and job.cores <= free:
+                free -= job.cores
+                yield job
+
+
+def passes(order: Asks, jobs: list[Any], **options: Any) -> list[int]:
+    simulator = BatchSimulator(
+        Workload.from_jobs(jobs), MACHINE, order, allocator("first-fit"), recorded=True, **options
+    )
+    simulator.checks = 1
+    while simulator.advance(1):
+        pass
+    return order.called
+
+
+def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
+    assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
+
+
+instants = st.lists(st.lists(st.integers(1, 60), max_size=4), min_size=1, max_size=8)
+
+
+@settings(max_examples=100)
+@given(rounds=instants, submits=st.lists(st.integers(0, 30), min_size=1, max_size=5).map(sorted))
+def test_all_that_is_asked_for_and_all_that_happens(rounds: list[list[int]], submits: list[int]) -> None:
+    wanted: set[int] = set()
+
+    def asked(view: View, n: int) -> None:
+        for second in rounds[n - 1] if n <= len(rounds) else ():
+            if second * S > view.now_ns:
+                wanted.add(second * S)
+                view.wake_at(second * S)
+
+    jobs = [(k, submit, 7, 1, 7) for k, submit in enumerate(submits)]
+    order = Asks(asked)
+    called = passes(order, [*jobs, (99, 100, 1, 4, 1)])  # the last one ends after all that can be asked for
+    happens = {submit * S for submit in submits} | {100 * S, 101 * S}
+    assert called == sorted(set(called))
+    assert happens | wanted <= set(called)
+    # Beside those there are ends only.
+    assert all((instant // S - 7) in range(100) for instant in set(called) - happens - wanted)
+
+
+def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
+    def asked(view: View, n: int) -> None:
+        if n == 1:
+            view.wake_at(2 * S)
+            view.wake_at(3 * S)
+            view.wake_at(30 * S)
+
+    rules = Rules(charge_decisions=True, decision_cost_ns=10 * S)
+    called = passes(Asks(asked), [(1, 0, 50, 1, 50)], rules=rules)
+    assert called == [0, 10 * S, 30 * S, 60 * S]  # and at the last end
+
+
+def test_waiting_jobs_start_at_a_wake_up() -> None:
+    order = Asks(lambda view, n: view.wake_at(8 * S) or view.wake_at(4 * S) if n == 1 else None, from_ns=8 * S)
+    simulator = BatchSimulator(
+        Workload.from_jobs([(1, 0, 2, 4, 2), (2, 0, 2, 4, 2)]), MACHINE, order, allocator("first-fit"), recorded=True
+    )
+    while simulator.advance(1):
+        pass
+    assert order.called == [0, 4 * S, 8 * S, 10 * S, 12 * S]
+    assert simulator.now_ns == 12 * S
+
+
+def test_when_all_are_over_and_nobody_starts_the_run_is_stuck() -> None:
+    with pytest.raises(
+        PluginError, match=r"the simulation is stuck at job 1, at 4 s: .* batch policy asks does not start it"
+    ):
+        passes(Asks(lambda view, n: view.wake_at(4 * S) if n == 1 else None, from_ns=9 * S), [(1, 0, 2, 4, 2)])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda view: view.wake_after(0), r"wake_after: 0 is out of range; allowed: 1 to \d+"),
+        (lambda view: view.wake_after(-5), r"wake_after: -5 is out of range; allowed: 1 to \d+"),
+        (lambda view: view.wake_after("1s"), r"wake_after: '1s' is not a whole number; allowed: 1 to \d+"),
+        (lambda view: view.wake_after(2**62), rf"wake_after: {2**62} is out of range; allowed: 1 to {2**62 - S}"),
+        (lambda view: view.wake_at(S), r"wake_at: 1000000000 is out of range; allowed: 1000000001 to \d+"),
+    ],
+)  # fmt: skip
+def test_no_later_instant(asked: Callable[[View], None], message: str) -> None:
+    with pytest.raises(PluginError, match=f"^batch policy asks, at 1000000000 ns: {message}$"):
+        passes(Asks(lambda view, n: asked(view)), [(1, 1, 2, 4, 2)])

@@ -116,7 +116,7 @@ def test_each_feature_as_the_slow_reference(feature: str, by_host: bool) -> None
         () if feature == "nothing" else (feature, "orders", "allocators") if feature in BY_HOST[:2] else (feature,)
     )
     seen = 0
-    for case in seeded_cases(21, 40, features):
+    for case in seeded_cases(21, 12, features):
         said = as_users_say(case)
         if said is None or not finishes(said) or not able(said, by_host=by_host):
             continue
@@ -124,7 +124,7 @@ def test_each_feature_as_the_slow_reference(feature: str, by_host: bool) -> None
         if expected is not None:
             seen += 1
             assert simulated(said, by_host=by_host) == expected, said
-    assert seen >= (0 if not by_host and feature in ("units", "resources") else 6)
+    assert seen >= (0 if not by_host and feature in ("units", "resources") else 2)
 
 
 class Places:
@@ -145,7 +145,7 @@ class Places:
 
 
 def test_a_policy_in_python_sees_and_names_what_was_released() -> None:
-    for case in seeded_cases(22, 40, ("outages", "kill", "dependencies")):
+    for case in seeded_cases(22, 15, ("outages", "kill", "dependencies")):
         said = as_users_say(case)
         if said is None or not able(said, by_host=False):
             continue
@@ -172,7 +172,7 @@ def _in_order(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, c
 
 def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
     """So fair-share charges a user for what was held, and for no longer."""
-    for case in seeded_cases(23, 20, ("kill",)):
+    for case in seeded_cases(23, 10, ("kill",)):
         said = as_users_say(case)
         if said is None or not able(said, by_host=False):
             continue
@@ -201,9 +201,9 @@ def test_a_view_shows_what_a_running_job_has_left() -> None:
             seen += sum(job.cores for job in view.running) > len(held)
             return super().decide(view)
 
-    for case in seeded_cases(24, 20, ()):
+    for case in seeded_cases(24, 10, ()):
         said = as_users_say(case)
         if said is not None and able(said, by_host=False):
             rules = replace(said.rules, order="fcfs", depth=0, keep=False, allocator="first-fit")
             simulated(replace(said, rules=rules), by_host=False, policy=Looks())
-    assert seen > 10
+    assert seen > 4

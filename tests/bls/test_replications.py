@@ -36,7 +36,7 @@ def log(*rows: tuple[int, int, int], cores: int = 1) -> Workload:
 ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(1, 9)), min_size=2, max_size=20)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(ROWS, st.integers(1, 15), st.integers(0, 15))
 def test_windows_are_whole_and_have_jobs(rows: list[tuple[int, int, int]], length: int, warm_up: int) -> None:
     submits = sorted(s for s, _, _ in rows)
@@ -54,9 +54,9 @@ def test_windows_are_whole_and_have_jobs(rows: list[tuple[int, int, int]], lengt
     assert list(window_begins(log(*rows), length * NS, warm_up * NS)) == begins
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(ROWS, st.integers(1, 15), st.integers(0, 15), st.booleans())
-def test_a_replication_counts_the_jobs_of_its_window(
+def test_a_replication_counts_its_jobs(
     rows: list[tuple[int, int, int]], length: int, warm_up: int, preset: bool
 ) -> None:
     made = log(*rows)
@@ -110,11 +110,9 @@ def test_metrics_of_a_replication_by_hand() -> None:
     assert tasks[0] / tasks[1] == pytest.approx(2 / 5, abs=0.1), "of four jobs two are counted"
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(ROWS, st.lists(st.booleans(), min_size=20, max_size=20))
-def test_uncounted_rows_fill_the_machine_and_count_for_nothing_else(
-    rows: list[tuple[int, int, int]], flags: list[bool]
-) -> None:
+def test_uncounted_rows_only_fill_the_machine(rows: list[tuple[int, int, int]], flags: list[bool]) -> None:
     submit, wait, run = (np.array(column) * NS for column in zip(*rows, strict=True))
     counted = np.array(flags[: len(rows)])
     columns: dict[str, Any] = {"submit_ns": submit, "start_ns": submit + wait, "end_ns": submit + wait + run}

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
+from bls.constraints.options import Surroundings, surround
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.machine.partitions import Partition
@@ -18,7 +20,6 @@ from bls.machine.switches import Switch
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
-GB = 2**20
 MACHINE = Platform(
     (HostGroup(2, 8, 8.0, {"memory_gb": 64, "gpu": 4}), HostGroup(2, 4, 4.0, {"memory_gb": 16})),  # type: ignore[arg-type]
     licences={"matlab": 5},  # type: ignore[arg-type]
@@ -92,27 +93,7 @@ def test_the_file_may_name_jobs_that_were_not_selected(tmp_path: Path) -> None:
         requests(made, MACHINE, path=path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "the file is empty; its first line names the columns"),
-        ("job_id,gpus\n", "unknown column 'gpus'; known: gpu, "),
-        ("gpu\n1\n", "column job_id: missing"),
-        ("job_id,gpu,gpu\n", "column 'gpu' is there twice"),
-        ("job_id,memory\n", "column memory: memory needs a unit; allowed: memory_gb, "),
-        ("job_id,memory_gb,memory_kb\n", "memory is there in two units"),
-        ("job_id,gpu\n7,1\n", "line 2: job 7 is not in jobs"),
-        ("job_id,gpu\n,1\n", "line 2: job_id: missing"),
-        ("job_id,gpu\n0,1\n0,1\n", "line 3: job 0 has two lines"),
-        ("job_id,gpu\n0,1.5\n", "line 2: gpu: '1.5' is not a whole number from 0"),
-        ("job_id,gpu\n0,-1\n", "line 2: gpu: '-1' is not a whole number from 0"),
-        ("job_id,gpu\n0," + "9" * 40 + "\n", "line 2: gpu: '9999"),
-        ("job_id,gpu\n0,1,2\n", "line 2: 3 fields; the header has 2"),
-        ("job_id,unit_cores\n0,3\n", "line 2: unit_cores: 3 does not divide job 0's 4 cores"),
-        ("job_id,unit_cores\n0,0\n", "line 2: unit_cores: 0 is out of range"),
-        ('job_id,gpu\n0,"1\n', "line 2: not CSV: unexpected end of data"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_are_refused_with_their_line"))
 def test_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
@@ -127,33 +108,7 @@ def test_a_platform_without_switches_has_no_such_column(tmp_path: Path) -> None:
         requests(workload({}), Platform(), path=path)
 
 
-@pytest.mark.parametrize(
-    ("line", "job", "fits"),
-    [
-        ("4,4,,,", {}, True),  # a unit of 4 cores and 4 GPUs
-        ("4,5,,,", {}, False),  # no host has 5
-        ("1,1,,,", {"cores": 8}, True),  # 8 GPUs are there
-        ("1,1,,,", {"cores": 9}, False),
-        ("1,,17,,", {"cores": 6}, True),  # 3 units a thick host
-        ("1,,17,,", {"cores": 7}, False),
-        ("4,,,,", {"cores": 24}, True),
-        ("8,,,,", {"cores": 24}, False),  # 2 hosts have room for 8 cores
-        ("1,,17,,", {"cores": 1, "queue": 1}, False),  # not in its partition
-        ("1,,16,,", {"cores": 2, "queue": 1}, True),
-        (",,,5,", {}, True),
-        (",,,6,", {}, False),
-        (",,,,1", {"cores": 12}, True),  # switch b has 8 + 4 cores
-        (",,,,1", {"cores": 13}, False),
-        (",,,,2", {"cores": 20}, True),
-        (",,,,2", {"cores": 21}, False),
-        (",,,,3", {"cores": 24}, True),
-        (",,,,0", {"cores": 24}, True),
-        (",,,,1", {"cores": 5, "queue": 1}, False),  # each of the partition's hosts is on a switch of its own
-        (",,,,2", {"cores": 5, "queue": 1}, True),
-        (",3,,,1", {"cores": 2}, False),  # one GPU host a switch
-        (",3,,,2", {"cores": 2}, True),
-    ],
-)
+@pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "who_could_never_run_is_a_reject"))
 def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
     path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
     made = workload({}, job)
@@ -170,7 +125,7 @@ def test_no_job_left(tmp_path: Path) -> None:
 HOST = st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     st.lists(HOST, min_size=2, max_size=3), st.integers(1, 3), st.integers(1, 8), st.integers(0, 3), st.integers(0, 2),
     st.booleans(),
@@ -199,3 +154,15 @@ def test_agrees_with_a_slow_count(
     leaves = [sum(room[:cut]), sum(room[cut:])]
     best = max(sum(chosen) for chosen in itertools.combinations(leaves, limit or 2))
     assert fitted(made, plain, platform) == ([0, 1] if units <= best else [0])
+
+
+@pytest.mark.parametrize("switches", [None, "1", "1@30s"])
+def test_the_number_of_switches_of_a_file_is_taken_as_it_is(tmp_path: Path, switches: str | None) -> None:
+    """A job that the empty machine has no such leaf for is a reject, however long others wait for few switches."""
+    leaves = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),), switches=(Switch("a", "0"), Switch("b", "1")))  # type: ignore[arg-type]
+    path = write(tmp_path, "job_id,gpu,switches\n1,1,1\n2,1,2\n")
+    left, around = surround(workload({}, {}, {}), leaves, Surroundings(requests=path, switches=switches))
+    assert left.job_id.tolist() == [0, 2]
+    assert left.rejects[ASKS_TOO_MUCH] == 1
+    assert around.requests is not None
+    assert around.requests.switches.tolist() == [int(switches is not None), 2]

@@ -5,23 +5,18 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
+from bls.workloads.readers import sacct_values
 from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.sacct_values import (
-    gres_count,
-    job_number,
-    memory_kb,
-    time_ns,
-    timespan_ns,
-    tres_count,
-    tres_memory_kb,
-)
+from bls.workloads.readers.sacct_values import job_number
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -61,32 +56,26 @@ def test_a_dump_drawn_by_hand(read: Read) -> None:
         "ann|9+1|thin|CANCELLED by 1001|1|1|1|1700000200|1700000200|1700000190|1700000260|01:10|UNLIMITED|low|bio|g1|0|"
         "cpu=1|a.sh",
     )
-    assert found.job_id.tolist() == [8 * 10**10 + 3, 7, 9 * 10**10 + 9 * 10**9 + 1]
-    assert (found.submit_ns // NS).tolist() == [0, 100, 200]
-    assert (found.run_ns // NS).tolist() == [61, 3600, 70]
-    assert (found.estimate_ns // NS).tolist() == [60, 86400, 70]
-    assert found.cores.tolist() == [1, 8, 1]
-    assert (found.wait_ns / NS).tolist() == [0, 60, -1e-9]
-    assert found.status.tolist() == [0, 1, 5]
-    assert found.user.tolist() == [2, 1, 1]
-    assert found.group.tolist() == [2, 1, 1]
-    assert found.partition.tolist() == [2, 1, 2]
-    assert found.qos.tolist() == [1, 1, 2]
-    assert found.application.tolist() == [2, 1, 1]
+    wanted: dict[str, list[Any]] = {
+        "job_id": [8 * 10**10 + 3, 7, 9 * 10**10 + 9 * 10**9 + 1],
+        "submit_ns": [0, 100 * NS, 200 * NS],
+        "run_ns": [61 * NS, 3600 * NS, 70 * NS],
+        "estimate_ns": [60 * NS, 86400 * NS, 70 * NS],
+        "begin_ns": [-1, 150 * NS, -1],  # of the last one it is the submit
+        "wait_ns": [0, 60 * NS, -1],
+        "memory_kb": [100 * 1024, 512 * 1024, -1],
+        "cores": [1, 8, 1], "status": [0, 1, 5], "user": [2, 1, 1], "group": [2, 1, 1], "line": [4, 2, 5],
+        "partition": [2, 1, 2], "qos": [1, 1, 2], "application": [2, 1, 1],
+    }  # fmt: skip
+    assert {name: getattr(found, name).tolist() for name in wanted} == wanted
     assert found.names == {1: "a.sh", 2: "b.sh"}
     assert [found.job_name(row) for row in range(3)] == ["b.sh", "a.sh", "a.sh"]
-    assert found.memory_kb.tolist() == [100 * 1024, 512 * 1024, -1]
-    assert {name: column.tolist() for name, column in found.extras.items()} == {
-        "account": [1, 1, 2],
-        "nodes": [1, 2, 1],
-        "gpus": [-1, 2, 0],
-    }
-    assert (found.begin_ns // NS).tolist() == [-1, 150, -1]  # of the last one it is the submit
+    extras = {name: column.tolist() for name, column in found.extras.items()}
+    assert extras == {"account": [1, 1, 2], "nodes": [1, 2, 1], "gpus": [-1, 2, 0]}
     assert found.header == (
         "; UnixStartTime: 1700000000",
         *("; Partition: 1 fat", "; Partition: 2 thin", "; QOS: 1 high", "; QOS: 2 low"),
     )
-    assert found.line.tolist() == [4, 2, 5]
     assert rejects(found) == {"job step": 1}
     assert found.n_lines == 4
 
@@ -126,29 +115,14 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) 
     assert found.submit_ns.tolist() == [10 * NS]
 
 
-@pytest.mark.parametrize(
-    ("header", "line", "place"),
-    [
-        ("AllocCPUS|ElapsedRaw|Timelimit|State", "0|10|5|COMPLETED", "AllocCPUS, '0'"),
-        ("alloccpus|NCPUS|ElapsedRaw|State", "|many|10|COMPLETED", "NCPUS, 'many'"),
-        ("AllocTRES|ElapsedRaw|State", "|10|COMPLETED", "AllocTRES is missing"),
-        ("ReqTRES|Elapsed|State", "|00:00:10|COMPLETED", "ReqTRES is missing"),
-        ("NCPUS|ELAPSEDRAW|State", "4|0|COMPLETED", "ELAPSEDRAW, '0'"),
-        ("NCPUS|Elapsed|State", "4|long|COMPLETED", "Elapsed, 'long'"),
-        ("NCPUS|Start|End|State", "4|60|60|COMPLETED", "End, '60'"),
-        ("NCPUS|Elapsed|Timelimit|State", "4|00:00:10|five|COMPLETED", "Timelimit, 'five'"),
-        ("NCPUS|Elapsed|State", "4|00:00:10|RUNNING", "State, 'RUNNING'"),
-    ],
-)
+@pytest.mark.parametrize(("header", "line", "place"), table_rows(__file__, "a_reject_names_the_column_of_the_dump"))
 def test_a_reject_names_the_column_of_the_dump(read: Read, header: str, line: str, place: str) -> None:
     others = {"NCPUS": "4", "AllocTRES": "cpu=4", "ReqTRES": "cpu=4", "Elapsed": "00:00:10", "Start": "60", "End": "70"}
     others |= {"AllocCPUS": "4", "alloccpus": "4", "ElapsedRaw": "10", "ELAPSEDRAW": "10"}
     good = "|".join(others.get(name, "") for name in header.split("|"))
     found = read(f"JobID|Submit|{header}", f"1|50|{line}", f"2|50|{good}")
     assert [one.place for one in found.rejected] == [f"line 2: {place}"]
-
-
-def test_a_reject_of_waiting_tasks_names_the_column_of_their_job(read: Read) -> None:
+    # A reject of waiting tasks names the column of their job.
     found = read("JobID|NCPUS|Submit|Elapsed", "1|4|50|00:00:10", "2_[4-9]|4|50|00:00:00")
     assert [one.place for one in found.rejected] == ["line 3: JobID, '2_[4-9]'"]
 
@@ -229,179 +203,27 @@ def test_dates_are_read_as_the_log_shows_them(read: Read) -> None:
     assert found.run_ns.tolist() == [86_400 * NS, NS]
 
 
-@pytest.mark.parametrize(
-    ("word", "number"),
-    [
-        ("0", 0),
-        ("5312850_12", 53128500000000012),
-        ("5312850+1", 53128509000000001),
-        ("461168601_1", 4611686010000000001),
-        ("461168602_1", None),  # beyond 2**62
-        ("9999999999", 9999999999),
-        ("10000000000", None),  # would be a task's number
-        ("0_1", None),  # would be job 1
-        ("1_9000000000", None),
-        ("1+1000000000", None),
-        ("1_2_3", None),
-        ("-1", None),
-        ("1 2", None),
-        ("", None),
-        ("١", None),
-    ],
-)
-def test_job_numbers(word: str, number: int | None) -> None:
-    assert job_number(word) == number
+@pytest.mark.parametrize(("function", "arguments", "answer"), table_rows(__file__, "words"))
+def test_words(function: str, arguments: list[Any], answer: int | None) -> None:
+    assert getattr(sacct_values, function)(*arguments) == answer
+
+
+def test_memory_of_nodes_needs_their_number() -> None:
+    assert sacct_values.memory_kb("4Gn", 4, None) == -1
 
 
 @given(
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
 )
-def test_no_two_jobs_tasks_or_components_have_one_number(
-    one: tuple[int, str, int], other: tuple[int, str, int]
-) -> None:
+def test_numbers_of_jobs_and_tasks_differ(one: tuple[int, str, int], other: tuple[int, str, int]) -> None:
     words = [f"{job}{mark}{part if mark else ''}" for job, mark, part in (one, other)]
     numbers = [job_number(word) for word in words]
     assert None in numbers or (numbers[0] == numbers[1]) == (words[0] == words[1])
 
 
 @pytest.mark.parametrize(
-    ("word", "seconds"),
-    [
-        ("00:00:00", 0),
-        ("1-02:03:04", 93784),
-        ("02:03:04", 7384),
-        ("03:04", 184),
-        ("03:04.5", 184.5),
-        ("1-02", 93600),
-        ("1-02:03", 93780),
-        ("00:00.0000000000", 0),
-        ("100:00:00", 360000),
-        ("60", None),
-        ("999999999-00:00:00", None),  # beyond 2**62 ns
-        ("1:2:3:4", None),
-        ("-1:00", None),
-        ("INVALID", None),
-    ],
-)
-def test_timespans(word: str, seconds: float | None) -> None:
-    assert timespan_ns(word) == (None if seconds is None else int(seconds * NS))
-
-
-@pytest.mark.parametrize(
-    ("word", "instant"),
-    [("1", NS), ("1.5", 1_500_000_000), ("0", None), ("-5", None), ("Unknown", None), ("4611686019", None),
-     ("1970-01-01T00:00:01", NS), ("1969-12-31T23:59:59", None), ("9999-01-01T00:00:00", None), ("tomorrow", None),
-     ("2024-13-01T00:00:00", None)],
-)  # fmt: skip
-def test_instants(word: str, instant: int | None) -> None:
-    assert time_ns(word) == instant
-
-
-@pytest.mark.parametrize(
-    ("word", "kb"),
-    [
-        ("4000Mc", 4000 * 1024),
-        ("4000Mn", 2000 * 1024),  # 2 nodes, 4 cores
-        ("4G", 1024 * 1024),
-        ("1.5G", 393216),
-        ("1K", 1),  # rounded up
-        ("16", 4 * 1024),  # MB
-        ("2TB", 2**29),
-        ("0", -1),
-        ("0n", -1),
-        ("", -1),
-        ("G", -1),
-        ("9" * 31 + "G", -1),
-        ("9" * 25 + "P", -1),
-        ("2147487648Mn", 4000 * 1024),  # 2³¹: the bit that says "per core"
-        ("2147487648Mc", 4000 * 1024),
-        ("2147487648n", 4000 * 1024),
-        ("2097156Gn", 4 * 2**20),  # the same with 4096 MB, in the largest unit that it is a whole number of
-        ("2147487648M", 4000 * 1024),  # without a suffix more than any core has
-        ("9223372036854779808Mn", 4000 * 1024),  # 2⁶³, as from Slurm 17.02 on
-        ("2147483648Mn", -1),  # the bit alone
-        ("8T", 2**31),  # of the whole job
-        ("1.5tn", 3 * 2**28),
-        ("0c", -1),
-    ],
-)
-def test_memory_is_that_of_a_core(word: str, kb: int) -> None:
-    assert memory_kb(word, 4, 2) == kb
-
-
-@pytest.mark.parametrize(
-    ("words", "resource", "count"),
-    [
-        ("billing=4,cpu=4,mem=62.50G,node=2", "cpu", 4),
-        ("billing=4,cpu=4,mem=62.50G,node=2", "node", 2),
-        ("1=4,2=16384,4=2", "node", 2),  # by Slurm's own numbers
-        ("cpu=4", "gres/gpu", -1),
-        ("cpu=4,gres/gpu=2", "gres/gpu", 2),
-        ("gres/gpu:a100=2,gres/gpu=3,gres/gpu:v100=1", "gres/gpu", 3),
-        ("gres/gpu:a100=2,gres/gpu:v100=1", "gres/gpu", 3),
-        ("gres/gpu:a100=2,gres/gpumem=40G,gres/gpuutil=7,gres/mps=50,gres/mps:a100=9", "gres/gpu", 2),
-        ("gres/gpu:a100=x", "gres/gpu", 0),
-        ("", "cpu", -1),
-    ],
-)
-def test_counts_of_resources(words: str, resource: str, count: int) -> None:
-    assert tres_count(words, resource) == count
-
-
-@pytest.mark.parametrize(
-    ("words", "count"),
-    [
-        ("gpu:2", 2),
-        ("gpu", 1),
-        ("gpu:a100", 1),
-        ("gpu:a100:2", 2),
-        ("gpu:a100:2,gpu:v100:1", 3),
-        ("gres:gpu:2", 2),
-        ("gres/gpu=2", 2),
-        ("gpu:a100:2(S:0-1)", 2),
-        ("gpu:2(IDX:0,2),mic:1", 2),
-        ("7696487:4", 4),  # "gpu" as a number
-        ("7696487:0", 0),
-        ("mic:1", -1),
-        ("6515053:1", -1),
-        ("", -1),
-    ],
-)
-def test_counts_of_generic_resources(words: str, count: int) -> None:
-    assert gres_count(words, "gpu") == count
-
-
-@pytest.mark.parametrize(
-    ("words", "kb"),
-    [
-        ("cpu=4,mem=62.50G", 16_384_000),
-        ("mem=280000M", 71_680_000),
-        ("mem=4", 1024),
-        ("mem=0", -1),
-        ("cpu=4", -1),
-        ("", -1),
-    ],
-)
-def test_memory_of_resources_is_that_of_the_job(words: str, kb: int) -> None:
-    assert tres_memory_kb(words, 4) == kb
-
-
-@pytest.mark.parametrize(
-    ("columns", "words", "cores", "nodes", "gpus", "kb"),
-    [
-        # What the job held, then what it asked for; and what Slurm writes today, then the old columns.
-        ("AllocTRES|ReqTRES|NCPUS", "cpu=8,node=2,mem=8G|cpu=4,node=1,mem=2G|3", 8, 2, 0, 2**20),
-        ("AllocTRES|ReqTRES|NCPUS", "|cpu=4,node=1,mem=2G,gres/gpu:a=1|3", 3, 1, 1, 699051),
-        ("ReqTRES|AllocCPUS|ReqCPUS", "cpu=4,mem=8G|8|2", 8, -1, 0, 2**20),
-        ("ReqTRES|AllocCPUS|ReqCPUS", "cpu=4,mem=8G|0|2", 4, -1, 0, 2**21),
-        ("AllocCPUS|ReqMem|NNodes", "8|4Gn|2", 8, 2, None, 2**20),
-        ("NCPUS|ReqMem|ReqTRES", "4|2Gc|cpu=4,mem=4G", 4, -1, 0, 2**20),
-        ("NCPUS|AllocGRES|ReqGRES", "4|gpu:a100:2|gpu:3", 4, None, 2, -1),
-        ("NCPUS|AllocGRES|ReqGRES", "4||7696487:3", 4, None, 3, -1),
-        ("NCPUS|AllocTRES|AllocGRES", "4|cpu=4,node=1|gpu:2", 4, 1, 2, -1),  # a cluster that does not account for GPUs
-        ("NCPUS|AllocGRES", "4|", 4, None, -1, -1),
-    ],
+    ("columns", "words", "cores", "nodes", "gpus", "kb"), table_rows(__file__, "the_order_of_columns")
 )
 def test_the_order_of_columns(
     read: Read, columns: str, words: str, cores: int, nodes: int | None, gpus: int | None, kb: int
@@ -415,19 +237,7 @@ def test_the_order_of_columns(
 
 @pytest.mark.parametrize(
     ("eligible", "start", "begin_s"),
-    [
-        ("150", "160", 100),
-        ("160", "160", 110),
-        ("50", "160", -1),
-        ("40", "160", -1),
-        ("161", "160", -1),  # of another attempt
-        ("Unknown", "160", -1),
-        ("None", "160", -1),
-        ("", "160", -1),
-        ("1970-01-01T00:02:30", "160", 100),
-        ("4294967294", "160", -1),
-        ("150", "Unknown", 100),
-    ],
+    [*table_rows(__file__, "a_job_is_eligible_from_an_instant_on"), ("None", "160", -1)],
 )
 def test_a_job_is_eligible_from_an_instant_on(read: Read, eligible: str, start: str, begin_s: int) -> None:
     found = read("JobID|NCPUS|Submit|Eligible|Start|ElapsedRaw", f"1|4|50|{eligible}|{start}|60")
@@ -464,33 +274,19 @@ def test_a_name_may_have_marks_and_line_breaks_in_it(
     assert found.n_lines == len(jobs) + sum(rejected.values())
 
 
-def test_a_line_that_was_cut_off_outside_the_name_is_no_part_of_the_next(read: Read) -> None:
+def test_a_name_may_go_on_in_the_next_line_and_nothing_else(read: Read) -> None:
     found = read(
         "JobID|JobName|NCPUS|Submit|ElapsedRaw|Partition|State",
-        "1|a|4|50|60|gpu",
-        "x|COMPLETED",
-        "2|b|4|50|60|cpu|COMPLETED",
+        *("1|a|4|50|60|gpu", "x|COMPLETED", "2|b|4|50|60|cpu|COMPLETED"),
     )
     assert found.job_id.tolist() == [2]
     assert rejects(found) == {"malformed": 2}
-
-
-def test_a_name_at_the_end_of_a_line_goes_on_in_the_next(read: Read) -> None:
     found = read("JobID|NCPUS|Submit|ElapsedRaw|JobName", "1|4|50|60|a|b", "c", "2|4|51|60|d", "3|4|5")
     assert [found.job_name(row) for row in range(2)] == ["a|b\nc", "d"]
     assert rejects(found) == {"malformed": 1}
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "reason"),
-    [
-        ("1|a|4|50|60|/x|COMPLETED", "a", None),
-        ("1|a|b|4|50|60|/x|COMPLETED", "a|b", None),  # else there would be "b" cores
-        ("1|a|4|50|60|/x|y|COMPLETED", "a", None),
-        ("1|a|4|4|50|60|/x|COMPLETED", None, "free text in JobName or WorkDir"),  # 4 cores, or 4 in the name
-        ("1|a|b|4|50|60|/x|y|COMPLETED", None, "malformed"),  # one in each
-    ],
-)
+@pytest.mark.parametrize(("line", "name", "reason"), table_rows(__file__, "several_columns_of_free_text"))
 def test_several_columns_of_free_text(read: Read, line: str, name: str | None, reason: str | None) -> None:
     whole = "2|x|4|50|60|/x|COMPLETED"
     found = read("JobID|JobName|NCPUS|Submit|ElapsedRaw|WorkDir|State", whole, line)
@@ -503,31 +299,13 @@ def test_a_name_beside_another_free_text_is_unknown(read: Read) -> None:
     assert [found.job_name(row) for row in range(2)] == [None, "a"]
 
 
-def test_memory_of_nodes_needs_their_number() -> None:
-    assert memory_kb("4Gn", 4, None) == memory_kb("4Gn", 4, 0) == -1
-
-
-def test_first_lines_that_name_too_little(tmp_path: Path) -> None:
-    for text, message in (
-        ("1 0 -1 60\n", r"line 1: '1 0 -1 60' names no column for the job number: JobID, JobIDRaw; the first line"),
-        ("JobID|Submit|NCPUS|End\n", "names no column for the run time: ElapsedRaw, Elapsed, End"),
-        ("# x\nJobID|ElapsedRaw|NCPUS\n", "line 2: .* names no column for the submit: Submit"),
-        ("JobID|ElapsedRaw|Submit\n", "names no column for the cores: AllocCPUS, NCPUS, ReqCPUS, AllocTRES, ReqTRES"),
-        ("JobID|Submit|NCPUS|Elapsed|jobid\n", "column 'jobid' is there twice"),
-        ("# nothing\n", "names no column for the job number"),
-        ("   JobID  State\n------ ------\n1      FAILED\n", "columns of fixed width, .* --parsable2"),
-        ("JobID State\n", "columns of fixed width"),
-        ("7|a|long|4|2016-12-26T21:17:42|00:10:00|COMPLETED\n", "is a job, and names no columns; leave out --noheader"),
-        ("7_3,4,1700000000,60\n", "leave out --noheader"),
-        ("", "the file is empty"),
-        (HEADER, "no valid job in 0 lines"),
-        (f"{HEADER}\n1|2", "no valid job in 1 line: malformed 1"),
-    ):
-        (tmp_path / "a.sacct").write_text(text)
-        with pytest.raises(InputError, match=message) as caught:
-            read_sacct(tmp_path / "a.sacct")
-        assert "\n" not in str(caught.value)
-        assert str(caught.value).startswith(f"{tmp_path}")
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "first_lines"))
+def test_first_lines_that_name_too_little(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.sacct").write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_sacct(tmp_path / "a.sacct")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}")
 
 
 def test_a_dump_is_told_by_its_first_line_whatever_its_name(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table_rows
 
 from bls.workloads import format_of, read_workload
 from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.readers.line_blocks import LINE_BYTES
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.sacct_json import json_jobs
 from bls.workloads.readers.sacct_words import sacct_words
@@ -20,85 +20,9 @@ from traces.base.errors import InputError
 
 S = 10**9
 
-#: Two jobs, a task of an array and a component of a heterogeneous job, as --parsable2 has them.
-LINES = """\
-JobID|JobName|User|Group|Account|Partition|QOS|AllocTRES|ReqTRES|ReqMem|AllocNodes|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|NodeList
-12|a|ann|g1|phys|gpu|high|billing=4,cpu=4,gres/gpu:a100=2,mem=16384M,node=2|cpu=4,mem=16384M|4096Mc|2|1700000000|1700000100|1700000105|1700000165|60|10|COMPLETED|n[1-2]
-900_2|b|bob|g2|bio|cpu|normal|cpu=1,node=1|cpu=1||1|1700000010|1700000010|1700000010|1700000020|10|UNLIMITED|FAILED|n3
-901+1|c|bob|g2|bio|cpu|normal||cpu=2,mem=100M|100Mn|1|1700000020|1700000020|1700000030|1700000040|10|5|CANCELLED|n4
-13|d|ann|g1|phys|cpu|normal||cpu=1||1|1700000030|Unknown|Unknown|Unknown|0||PENDING|None assigned
-"""
-
-
-def number(value: int | None, style: str, *, infinite: bool = False) -> Any:
-    """A number as a version of Slurm writes it."""
-    if style == "plain":
-        return 2**32 - 1 if infinite else value
-    return {"set": value is not None and not infinite, "infinite": infinite, "number": value or 0}
-
-
-def tres(words: str) -> list[dict[str, Any]]:
-    found = []
-    for place, word in enumerate(filter(None, words.split(","))):
-        name, _, count = word.partition("=")
-        kind, _, rest = name.partition("/")
-        plain = int(count.removesuffix("M"))
-        found.append({"type": kind, "name": rest or None, "id": place, "count": plain})
-    return found
-
-
-def dumped(style: str, *, jobs_first: bool = True) -> str:
-    """The jobs of ``LINES`` in the form of Slurm 21.08 (plain numbers) or of today's."""
-    header, *lines = LINES.splitlines()
-    jobs = []
-    for place, line in enumerate(lines):
-        word = dict(zip(header.split("|"), line.split("|"), strict=True))
-        instant = {
-            name: int(word[name]) if word[name].isdigit() else 0 for name in ("Submit", "Eligible", "Start", "End")
-        }
-        base, mark, part = word["JobID"].replace("+", "_").partition("_")
-        array = {"job_id": int(base), "task_id": number(int(part), style)} if "_" in word["JobID"] else {"job_id": 0}
-        het = {"job_id": int(base), "job_offset": number(int(part), style)} if "+" in word["JobID"] else {"job_id": 0}
-        limit = word["TimelimitRaw"]
-        memory = word["ReqMem"]
-        needs: dict[str, Any] = {"CPUs": 1}
-        if style == "plain":
-            needs["memory"] = 0
-        if memory:
-            needs["memory_per_cpu" if memory.endswith("c") else "memory_per_node"] = number(int(memory[:-2]), style)
-        jobs.append(
-            {
-                "account": word["Account"],
-                "allocation_nodes": int(word["AllocNodes"]),
-                "array": {"limits": {"max": {"running": {"tasks": 0}}}, "task": "", **array},
-                "association": {"account": word["Account"], "cluster": "c", "partition": None, "user": word["User"]},
-                "flags": ["CLEAR_SCHEDULING"],
-                "group": word["Group"],
-                "het": het,
-                "job_id": 5000 + place if mark else int(base),
-                "name": word["JobName"],
-                "nodes": word["NodeList"],
-                "partition": word["Partition"],
-                "priority": number(7, style),
-                "qos": word["QOS"],
-                "required": needs,
-                "state": {"current": word["State"] if style == "plain" else [word["State"]], "reason": "None"},
-                "steps": [{"time": {"elapsed": 60}, "step": {"id": f"{base}.batch", "name": "batch"}}],
-                "time": {
-                    "elapsed": int(word["ElapsedRaw"]),
-                    "eligible": instant["Eligible"],
-                    "end": instant["End"],
-                    "start": instant["Start"],
-                    "submission": instant["Submit"],
-                    "limit": number(int(limit) if limit.isdigit() else None, style, infinite=limit == "UNLIMITED"),
-                },
-                "tres": {"allocated": tres(word["AllocTRES"]), "requested": tres(word["ReqTRES"])},
-                "user": word["User"],
-            }
-        )
-    meta = {"Slurm": {"version": {"major": 23, "micro": 1, "minor": 11}, "release": "23.11.1"}}
-    rest: dict[str, Any] = {"meta": meta, "errors": [], "warnings": [{"jobs": "none"}]}
-    return json.dumps({"jobs": jobs, **rest} if jobs_first else {**rest, "jobs": jobs}, indent=1)
+#: Two jobs, a task of an array and a component of a heterogeneous job: as --parsable2 has them, and as --json of Slurm 21.08,
+#: with plain numbers, and of today.
+TABLES = Path(__file__).with_name("tables")
 
 
 def same(one: Workload, other: Workload) -> None:
@@ -114,8 +38,10 @@ def same(one: Workload, other: Workload) -> None:
 @pytest.mark.parametrize("style", ["plain", "set"])
 @pytest.mark.parametrize("jobs_first", [False, True])
 def test_json_is_read_as_the_lines_are(tmp_path: Path, style: str, jobs_first: bool) -> None:
-    (tmp_path / "a.sacct").write_text(LINES)
-    (tmp_path / "a.json").write_text("\ufeff \n" + dumped(style, jobs_first=jobs_first))
+    dump = json.loads((TABLES / f"sacct_{style}.json").read_text())
+    (tmp_path / "a.sacct").write_text((TABLES / "sacct_lines.txt").read_text())
+    ordered = dump if jobs_first else dict(reversed(dump.items()))
+    (tmp_path / "a.json").write_text("\ufeff \n" + json.dumps(ordered, indent=1))
     assert format_of(tmp_path / "a.json") == "sacct"
     found = read_workload(tmp_path / "a.json")
     same(found, read_workload(tmp_path / "a.sacct"))
@@ -142,20 +68,10 @@ def job(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
+        *table_rows(__file__, "what_a_job_may_lack"),
         ({"job_id": None}, "malformed"),
-        ({"job_id": "x"}, "malformed"),
-        ({"job_id": 1.5}, "malformed"),
-        ({"job_id": 10**30}, "malformed"),
-        ({"job_id": True}, "malformed"),
         ({"time": None}, "malformed"),
-        ({"time": {"submission": {"set": False, "number": 5}}}, "malformed"),
-        ({"required": {"CPUs": "many"}}, "malformed"),
-        ({"required": []}, "no processors"),
-        ({"state": {"current": ["RUNNING"]}}, "not ended"),
-        ({"state": {"current": []}}, None),
-        ({"state": "COMPLETED"}, None),
         ({"array": {"job_id": 3, "task_id": None, "task": "1-4"}}, "no run time"),
-        ({"array": {"job_id": 3, "task_id": {"set": False}, "task": ""}}, None),
         ({"tres": {"allocated": [None, 3, {"type": "cpu", "count": "x"}, {"count": 3}]}}, None),
         ({"name": "\ud800", "user": 5}, None),
     ],
@@ -169,15 +85,7 @@ def test_what_a_job_may_lack(tmp_path: Path, more: dict[str, Any], reason: str |
 
 @pytest.mark.parametrize(
     ("more", "place"),
-    [
-        ({"job_id": "x"}, "job_id, 'x'"),
-        ({"time": None}, "time/submission is missing"),
-        ({"time": {"submission": 100, "elapsed": 0}}, "time/elapsed, '0'"),
-        ({"time": {"submission": 100, "elapsed": 60, "limit": "x"}}, "time/limit, 'x'"),
-        ({"required": {"CPUs": "many"}}, "required/CPUs, 'many'"),
-        ({"required": {}, "tres": {"allocated": [{"type": "cpu", "count": 0}]}}, "tres/allocated, 'cpu=0'"),
-        ({"state": {"current": ["RUNNING"]}}, "state/current, 'RUNNING'"),
-    ],
+    [*table_rows(__file__, "a_reject_names_the_key_of_the_dump"), ({"time": None}, "time/submission is missing")],
 )
 def test_a_reject_names_the_key_of_the_dump(tmp_path: Path, more: dict[str, Any], place: str) -> None:
     found = read(tmp_path, json.dumps({"jobs": [job(**more), job(job_id=8)]}))
@@ -198,20 +106,9 @@ def test_what_is_no_object_is_malformed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "not valid JSON: "),
-        ('{"jobs": [', "not valid JSON: "),
-        ('{"jobs": [{"job_id": 1} {"job_id": 2}]}', "not valid JSON: ',' or ']' is missing before '"),
-        ('{"jobs": [{"job_id": 1}', "not valid JSON: ',' or ']' is missing before ''"),
-        ('{"jobs" [1]}', "not valid JSON: ':' is missing before"),
-        ('{"jobs": nothing}', "not valid JSON: "),
-        ('{"a": 1 "jobs": []}', "not valid JSON: ',' or '}' is missing"),
-        ('{"jobs": [{"a": 1, "a": 2}]}', "a key is there twice: 'a', in '{\"a\": 1, \"a\": 2}'"),
+        *table_rows(__file__, "what_is_no_such_file_is_one_line"),
         ('{"jobs": [' + "[" * 100_000 + "]" * 100_000 + "]}", "not valid JSON: it is nested too deeply"),
         ('{"jobs": [{"job_id": ' + "9" * 5000 + "}]}", "not valid JSON: "),
-        ('{"jobs": 5}', "not what sacct --json writes: no list of jobs"),
-        ("{}", "not what sacct --json writes: no list of jobs"),
-        ('{"jobs": []}', "no valid job in 0 lines"),
-        ('{"jobs": [{}]}', "no valid job in 1 line: malformed 1"),
     ],
 )
 def test_what_is_no_such_file_is_one_line(tmp_path: Path, text: str, words: str) -> None:
@@ -250,9 +147,10 @@ def test_one_job_is_in_memory_at_a_time() -> None:
     assert file.given < 4 << 20  # no more than has been asked for
 
 
-def test_a_job_without_an_end_is_refused() -> None:
+def test_a_job_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bls.workloads.readers.sacct_json.LINE_BYTES", 1 << 22)
     file = Endless(10**9, b'{"jobs": [{"name": "', b"a" * 1000)
-    with pytest.raises(InputError, match=f"a job is longer than {LINE_BYTES} bytes"):
+    with pytest.raises(InputError, match=f"a job is longer than {1 << 22} bytes"):
         list(json_jobs(file, "x"))
 
 

@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from reference.power import run
-from test_power import FALLBACKS, PJ_PER_J, drawn, simulated
+from tables import table_rows
+from test_power import FALLBACKS, drawn, simulated
 
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
-from bls.power.accounting import drawn_by_jobs
+from bls.power.accounting import PJ_PER_J, drawn_by_jobs
 from bls.power.options import PowerOptions
 from bls.power.signals import read_signals
 from traces.base.errors import InputError
@@ -34,28 +35,18 @@ def options(folder: Path, text: str, **more: Any) -> PowerOptions:
     return PowerOptions(signals=path, **more)
 
 
-def test_by_hand(tmp_path: Path) -> None:
-    """Two cores for 1,000 s, and one more second kWh for another 2,000 s by one of them; the price doubles at 500 s."""
+def test_the_summary(tmp_path: Path) -> None:
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 1000, 2000, 1, 2000)])
     power = options(tmp_path, "from,price_per_kwh,g_co2e_per_kwh\n0,0.2,400\n500,0.4,100.5\n1500s,-0.1,0\n")
-    result = bridge.simulate(jobs, MACHINE, als="recorded", power=power)
-    # Job 1: half a kWh at each price. Job 2: 1.8 kW for 500 s at 0.4, and for 1,500 s at -0.1.
-    assert result.jobs.cost.tolist() == pytest.approx([0.3, 0.1 - 0.075], abs=1e-15)
-    assert result.jobs.co2e_g.tolist() == [250.25, 25.125]
-    found = result.metrics
-    assert found["cost_jobs"] == pytest.approx(0.325, abs=1e-15)
-    assert found["co2e_jobs_g"] == 275.375
-    # The idle core beside job 2: 0.6 kW, a third of it.
-    assert found["cost"] == pytest.approx(0.325 + 0.025 / 3, abs=1e-15)
-    assert found["co2e_g"] == 275.375 + 25.125 / 3
-    assert dict(result.summary())["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
-    assert dict(result.summary())["cost"] == "0.33, 0.33 of it by cores that jobs held"
+    said = dict(bridge.simulate(jobs, MACHINE, als="recorded", power=power).summary())
+    assert said["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
+    assert said["cost"] == "0.33, 0.33 of it by cores that jobs held"
 
 
 def test_it_is_the_integral_and_to_say_the_same_again_changes_nothing(tmp_path: Path) -> None:
     """Of the machine and of each job, rounded once; beside exact fractions, with whatever fallback."""
     text = "from,price_per_kwh,g_co2e_per_kwh\n0,0.123457,380\n13,99999.999999,0.000001\n40s,-3.5,7\n{more}90,1,2\n"
-    for seed in range(12):
+    for seed in range(4):
         for fallback in FALLBACKS:
             case = drawn(seed, fallback)
             if run(case) is None:
@@ -125,24 +116,7 @@ def test_by_tasks(tmp_path: Path) -> None:
     assert flat.jobs.energy_j.equals(working.jobs.energy_j)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("from\n0\n", "the columns are 'from'; allowed: from, and one or both of price_per_kwh, g_co2e_per_kwh"),
-        ("from,price\n0,1\n", "the columns are 'from,price'; allowed"),
-        ("from,price_per_kwh\n", "no signal; allowed: a line for each, as 0,0.25"),
-        ("from,price_per_kwh\n5,1\n", "line 2: from 5; allowed: 0 in the first line, as nothing would hold before"),
-        ("from,price_per_kwh\n0,1\n0s,2\n", "line 3: from 0s is not after the line before; allowed: ascending"),
-        ("from,price_per_kwh\nsoon,1\n", "line 2: from: 'soon' is not a duration"),
-        (
-            "from,price_per_kwh\n0,cheap\n",
-            "line 2: price_per_kwh: 'cheap'; allowed: -1000000 to 1000000, with up to six",
-        ),
-        ("from,price_per_kwh\n0,0.1234567\n", "line 2: price_per_kwh: '0.1234567'; allowed"),
-        ("from,price_per_kwh\n0,1000000.5\n", "line 2: price_per_kwh: '1000000.5'; allowed"),
-        ("from,g_co2e_per_kwh\n0,-1\n", "line 2: g_co2e_per_kwh: '-1'; allowed: 0 to 1000000"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_that_cannot_be_used"))
 def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "signals.csv"
     path.write_text(text)

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 from bls import BatchSimulator, Platform, Rules, Surroundings, allocator, policy
 from bls.allocators import Allocator, PlacementRequest, allocator_kernel
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.engine.status import BatchStatus
-from bls.inputs import deadlines_ns
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
-from bridge import simulate
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
-from traces.checks.ledger import check_ledger
 from traces.compiled import jit_enabled
 
 S = 10**9
@@ -86,21 +84,6 @@ def test_driven_by_hand() -> None:
     assert one.advance(1) in (1, 3)
 
 
-def test_what_never_ends_has_no_stop() -> None:
-    one = simulator(recorded=False)
-    one.advance(1)
-    assert one.stop_ns(0) is None
-
-
-def test_deadlines() -> None:
-    assert deadlines_ns(JOBS, 2).tolist() == [40 * S, 41 * S, 12 * S]
-    assert deadlines_ns(JOBS, 0.5).tolist() == [10 * S, 11 * S, 2 * S + 5 * S // 2]
-    far = Workload.from_jobs([(1, 0, 10, 1, 2**62 // S)])
-    assert deadlines_ns(far, 1e6).tolist() == [MAX_NS]
-    with pytest.raises(InputError, match="--slack"):
-        deadlines_ns(JOBS, -1)
-
-
 def test_a_job_wider_than_the_machine() -> None:
     with pytest.raises(InputError, match=r"^job 12 asks for 8 cores; the platform has 4$"):
         BatchSimulator(JOBS, Platform((HostGroup(1, 4, 1.0),)), policy("fcfs"), allocator("first-fit"))
@@ -147,10 +130,11 @@ def _never(request: PlacementRequest) -> int:
 
 def test_an_allocator_that_errs_is_named() -> None:
     jobs = Workload.from_jobs([(1, 0, 10, 2, 20), (2, 1, 10, 3, 20)])
+    first = Allocator("first-always", _first_always, countable=True)
     with pytest.raises(
         PluginError, match=r"^allocator first-always: job 2 needs 3 free cores, each once and in ascending"
     ):
-        done(simulator(jobs, allocator=Allocator("first-always", _first_always, countable=True)))
+        done(simulator(jobs, allocator=first))
     with pytest.raises(
         InputError, match=r"stuck at job 1, .*, and allocator never does not place it on the empty machine"
     ):
@@ -185,21 +169,7 @@ def test_cores_asked_for_by_number() -> None:
         assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"backfill": "esy"}, "--backfill: 'esy'; allowed: none, easy, conservative, or a number"),
-        ({"backfill": "1000000001"}, "--backfill: '1000000001'"),
-        (
-            {"conservative": "rebild"},
-            "--conservative: unknown kind of conservative backfilling 'rebild'; known: rebuild",
-        ),
-        ({"on_failure": "los"}, "--on-failure: unknown treatment of jobs that lose a host 'los'; known: lose"),
-        ({"max_attempts": 0}, "--max-attempts: 0 is out of range; allowed: 1 to 1000000000"),
-        ({"decision_cost_ns": 5}, "--decision-cost: needs --charge-decisions"),
-        ({"decision_cost_ns": -5, "charge_decisions": True}, "--decision-cost: -5 is out of range"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), table_rows(__file__, "rules_that_cannot_be"))
 def test_rules_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         Rules(**options)
@@ -227,24 +197,6 @@ def test_columns_are_not_the_callers(tmp_path: Path) -> None:
 
 
 # ---- deciding takes time, and an instant asks for something in its middle: the clock never goes back ----
-
-
-def test_a_failure_at_the_instant_of_an_end_while_decisions_are_charged(tmp_path: Path) -> None:
-    failures = tmp_path / "failures.csv"
-    failures.write_text("host,down_s,up_s\n1,10,20\n", encoding="utf-8")
-    result = simulate(
-        Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 50, 1, 50), (3, 5, 5, 1, 5)]),
-        Platform(hosts=(HostGroup(count=2, cores=1, speed_gflops=1.0),)),
-        als="recorded",
-        rules=Rules(charge_decisions=True, decision_cost_ns=S),
-        surroundings=Surroundings(failures=str(failures)),
-    )
-    check_ledger(result.ledger)
-    jobs = result.ledger.jobs
-    # Job 1 runs from 1 to 10 on core 0. Job 2 loses core 1 at 10; the pass at 10 starts job 2 again, which came first, on
-    # core 0 from 11 to 61; host 1 is back at 20, and job 3 starts there at 21.
-    assert (jobs.start_ns // S).tolist() == [1, 1, 21, 11]
-    assert (jobs.end_ns // S).tolist() == [10, 10, 26, 61]
 
 
 def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 from bls import Partition, Platform, Surroundings
 from bls.constraints.advance_reservations import load_windows
@@ -118,16 +119,7 @@ def test_partitions_of_the_whole_machine_are_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"memory": "sfw"}, "--memory: unknown source of memory requests 'sfw'; known: swf, none"),
-        ({"windows": "none.toml"}, "none.toml: no such file"),
-        ({"failures": "none.csv"}, "none.csv: no such file"),
-        ({"failures": "mtbf:1d"}, "--failures: 'mtbf:1d' says no mttr"),
-        ({"requests": "none.csv"}, "none.csv: no such file"),
-    ],
-)
+@pytest.mark.parametrize(("said", "message"), table_rows(__file__, "what_cannot_be"))
 def test_what_cannot_be(said: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         surround(JOBS, MACHINE, Surroundings(**said))

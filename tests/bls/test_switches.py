@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.machine.switches import Switch, topology
 from traces.base.errors import InputError
@@ -51,7 +52,7 @@ def test_without_switches_there_is_nothing() -> None:
     assert (len(found), found.n_leaves, found.lo.shape) == (0, 0, (0,))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_any_cut_of_the_hosts_into_ranges(widths: list[int], random: object) -> None:
     stops = [sum(widths[: k + 1]) for k in range(len(widths))]
@@ -63,21 +64,7 @@ def test_any_cut_of_the_hosts_into_ranges(widths: list[int], random: object) -> 
     assert found.lo.tolist() == [0, *stops[:-1], 0]
 
 
-@pytest.mark.parametrize(
-    ("below", "message"),
-    [
-        ({"a": "0-2", "b": "2-4"}, "switches: host 2 is on two leaf switches, 'a' and 'b'"),
-        ({"a": "0-1", "b": "3-4"}, "switches: host 2 is on no leaf switch"),
-        ({"a": "1-4"}, "switches: host 0 is on no leaf switch"),
-        ({"a": "0-3"}, "switches: host 4 is on no leaf switch"),
-        ({"a": "0-5"}, r"switches\[0\].hosts: host 5; the platform has the hosts 0 to 4"),
-        ({"a": "0-4", "t": "b"}, r"switches\[1\].switches: unknown switch 'b'; known: "),
-        ({"a": "0-4", "t": "a", "u": "a"}, r"switches\[2\].switches: switch 'a' is below two: 't' and 'u'"),
-        ({"a": "0-4", "t": "a a"}, r"switches\[1\].switches: switch 'a' is below two: 't' and 't'"),
-        ({"a": "0-4", "t": "t"}, "switches: some are above themselves, among 't'"),
-        ({"a": "0-4", "t": "u", "u": "v", "v": "t"}, "above themselves, among 't', 'u', 'v'"),
-    ],
-)
+@pytest.mark.parametrize(("below", "message"), table_rows(__file__, "what_is_no_tree_is_refused"))
 def test_what_is_no_tree_is_refused(below: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         topology(made(**below), 5)
@@ -88,17 +75,7 @@ def test_names_are_unique() -> None:
         topology([Switch("a", "0"), Switch("a", "1")], 2)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"hosts": "x"}, "hosts: 'x' is not a number or a range"),
-        ({"hosts": 3}, "hosts: 3 is not a text"),
-        ({}, "hosts: a switch has either hosts or switches"),
-        ({"hosts": "0", "switches": ["a"]}, "hosts: a switch has either hosts or switches"),
-        ({"switches": "ab"}, "switches: 'ab' is no list of names"),
-        ({"switches": [3]}, r"switches: \[3\] is no list of names"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), table_rows(__file__, "a_switch_checks_its_values"))
 def test_a_switch_checks_its_values(values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Switch("s", **values)  # type: ignore[arg-type]

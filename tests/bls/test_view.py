@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator
+from bls import BatchSimulator, Partition, Platform, SeenJob, Surroundings, View, allocator
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
@@ -257,73 +257,3 @@ def test_each_column_is_found_once_for_a_pass(monkeypatch: pytest.MonkeyPatch) -
     jobs = Workload.from_jobs([(k, k, 5, 2, 5) for k in range(20)])
     ran = bridge.simulate(jobs, Platform((HostGroup(3, 4, 1.0),)), bls=Asks(True), als="recorded")
     assert len(made) == ran.notes.decisions["decisions"]
-
-
-class Compares:
-    """Starts what fits, and compares what is free with what the engine's profile of cores says."""
-
-    name = "compares"
-
-    def __init__(self) -> None:
-        self.compared = 0
-
-    def decide(self, view: View) -> Iterator[SeenJob]:
-        state = view._simulator.state
-        running = list(view.running)
-        free = np.ones(view.n_cores, bool)
-        for job in running:
-            for lo, hi in view.allocation(job):
-                assert free[lo:hi].all()
-                free[lo:hi] = False
-        for host in view.down:
-            free[view.hosts[host].cores.start : view.hosts[host].cores.stop] = False
-        assert free.tolist() == view.is_free.tolist()
-        left = view.free_resources.ravel().tolist() + list(view.free_licences.values())
-        for job in running:  # what the profile has not yet been told of: it moves on as the pass is made
-            assert job.start_ns <= view.now_ns
-        if state.cores_profile.ns[0] == view.now_ns or state.cores_profile.used[b.SLICES] == 1:
-            self.compared += 1
-            assert left == state.cores_profile.amounts.tolist()
-        yield from (job for job in list(view.waiting)[:1] if self.fits(view, job))
-
-    def fits(self, view: View, job: SeenJob) -> bool:
-        asked, units = job.request, 0
-        for host in view.hosts:
-            room = host.n_free // asked.unit_cores
-            for name, amount in asked.resources.items():
-                room = min(room, host.free_resources[name] // amount) if amount else room
-            units += room
-        return units >= asked.units and all(view.free_licences[name] >= n for name, n in asked.licences.items())
-
-
-def test_what_is_left_is_what_the_engine_keeps(tmp_path: Path) -> None:
-    draw = np.random.default_rng(8)
-    platform = Platform(
-        (HostGroup(3, 4, 1.0, (("gpu", 3), ("memory", 100))), HostGroup(2, 5, 1.0, (("memory", 64),))),
-        licences=(("solver", 4),),
-    )
-    unit, many = draw.integers(1, 4, 300), draw.integers(1, 4, 300)
-    submit, run = np.sort(draw.integers(0, 2000, 300)), draw.integers(1, 60, 300)
-    columns = zip(range(300), submit.tolist(), run.tolist(), (unit * many).tolist(), run.tolist(), strict=True)
-    lines = zip(
-        range(300), unit, draw.integers(0, 2, 300), draw.integers(0, 30, 300), draw.integers(0, 3, 300), strict=True
-    )
-    path = tmp_path / "r.csv"
-    path.write_text(
-        "job_id,unit_cores,gpu,memory_kb,solver\n" + "".join(f"{','.join(map(str, row))}\n" for row in lines)
-    )
-    said = Surroundings(requests=str(path), failures="mtbf:600s,mttr:60s")
-    jobs, around = surround(Workload.from_jobs(columns), platform, said)
-    clerk = Compares()
-    simulator = BatchSimulator(
-        jobs,
-        platform,
-        clerk,
-        allocator("best-fit"),
-        circumstances=around,
-        recorded=True,
-        rules=Rules(max_attempts=1000),
-    )
-    while simulator.advance(10**6):
-        pass
-    assert clerk.compared > 200

@@ -230,7 +230,7 @@ def shared(case: BatchCase, row: int, start: int, cores: tuple[int, ...]) -> int
 
 def test_moldable_jobs_as_the_slow_reference() -> None:
     others = deep = 0
-    for drawn in seeded_cases(11, 400, FEATURES, max_jobs=14):
+    for drawn in seeded_cases(11, 120, FEATURES, max_jobs=14):
         case = as_users_say(drawn)
         if case is None or not able(case):
             continue
@@ -249,5 +249,5 @@ def test_moldable_jobs_as_the_slow_reference() -> None:
         asked = {job.number: job.cores for job in case.jobs}
         changed = sum(one.start >= 0 and len(one.cores) != asked[one.number] for one in wanted)
         others, deep = others + changed, deep + changed * (case.rules.depth not in (0, 1))
-    assert others > 50
-    assert deep > 50
+    assert others > 12
+    assert deep > 12

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.workloads import READERS, read_workload
 from bls.workloads.columns import OPTIONAL
@@ -77,7 +78,7 @@ def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
         with pytest.raises(ValueError, match="read-only"):
             workload.extras["rack"][0] = 1
         with pytest.raises(TypeError):
-            workload.extras["rack"] = column
+            workload.extras["rack"] = column  # type: ignore[index]
     assert made.take(column <= 1).queue.tolist() == [1]
 
 
@@ -113,57 +114,32 @@ def test_further_columns_are_sorted_with_the_jobs_and_lose_the_duplicates() -> N
     made = Workload.from_lines(
         [job_id, submit, one, one, one, np.arange(1, 5)],
         header=(), rejects={}, source="w", n_lines=4, extras={"gpus": np.array([10, 20, 11, 30])},
+        extra={"user": np.array([1, 2, 3, 4])},
     )  # fmt: skip
+    assert made.user.tolist() == [2, 4, 1]
     assert made.job_id.tolist() == [2, 3, 1]
     assert made.extras["gpus"].tolist() == [20, 30, 10]
     assert made.rejects["duplicate job number"] == 1
 
 
-def test_a_duplicate_s_extra_columns_go_with_it() -> None:
-    found = parse(line(f1="1", f2="5", f12="10"), line(f1="1", f12="11"), line(f1="2", f2="0", f12="12"))
-    assert found.user.tolist() == [12, 10]
-
-
-def test_swf_s_extra_fields() -> None:
-    found = parse(
-        line(
-            f1="1",
-            f3="2.5",
-            f7="100",
-            f10="200",
-            f11="1",
-            f12="3",
-            f13="4",
-            f14="5",
-            f15="0",
-            f16="6",
-            f17="7",
-            f18="8",
-        ),
-        line(f1="2", f7="100", f10="-1"),
-        line(f1="3", f7="0", f10="0.25"),
-        line(f1="4", f3="-1", f11="-1", f18="-1"),
+def test_memory_is_what_was_asked_for_or_else_what_was_used_rounded_up() -> None:
+    fields: tuple[dict[str, str], ...] = (
+        {"f7": "100", "f10": "200"},
+        {"f7": "100", "f10": "-1"},
+        {"f7": "0", "f10": "0.25"},
+        {},
     )
-    assert found.wait_ns.tolist() == [2_500_000_000, -1, -1, -1]
+    found = parse(*(line(f1=str(k), **changes) for k, changes in enumerate(fields)))
     assert found.memory_kb.tolist() == [200, 100, 1, -1]
-    names = ("status", "user", "group", "application", "queue", "partition")
-    first = {name: int(getattr(found, name)[0]) for name in names}
-    assert first == {"status": 1, "user": 3, "group": 4, "application": 5, "queue": 0, "partition": 6}
-    assert (int(found.preceding[0]), int(found.think_ns[0])) == (7, 8 * NS)
-    last = {name: int(getattr(found, name)[3]) for name in OPTIONAL}
-    assert last == dict(OPTIONAL)
 
 
 @pytest.mark.parametrize("field", ["f3", "f7", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17", "f18"])
-@pytest.mark.parametrize("value", ["-7", "-0.5", "9" * 40, "-" + "9" * 40])
+@pytest.mark.parametrize("value", ["-7", "-0.5", "9" * 40, "-" + "9" * 40, "1.01"])
 def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field: str, value: str) -> None:
+    if (field, value) in [(whole, "1.01") for whole in ("f3", "f7", "f10", "f18")]:
+        return  # these may have fractions
     found = parse(line(**{field: value}, **({} if field == "f11" else {"f11": "-1"})))
     assert sum(found.rejects.values()) == 0
-    assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
-
-
-def test_fractions_of_what_is_whole_are_unknown() -> None:
-    found = parse(line(f11="1.5", f12="2.5", f13="3.5", f14="2.5", f15="0.1", f16="0.1", f17="1.01"))
     assert {name: int(getattr(found, name)[0]) for name in OPTIONAL} == dict(OPTIONAL)
 
 
@@ -207,9 +183,7 @@ def test_a_failed_job_without_run_time_counts_as_cancelled_and_one_that_ran_does
     assert dict(zip(found.job_id.tolist(), found.cancel_ns.tolist(), strict=True)) == {5: 120 * NS, 9: -1}
 
 
-def test_only_readers_that_know_cancelled_jobs_are_asked_for_them(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"{tmp_path}/a.swf"
     with open(path, "w") as file:
         file.write(CANCELLED)
@@ -220,7 +194,7 @@ def test_only_readers_that_know_cancelled_jobs_are_asked_for_them(
         read_workload(path, format="plain", cancelled=True)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(*[st.integers(-1, 6)] * 18), min_size=1, max_size=8))
 def test_cancelled_jobs_only_add_to_what_is_read(rows: list[tuple[int, ...]]) -> None:
     lines = [" ".join(map(str, (k, *row[1:]))) for k, row in enumerate(rows)]
@@ -277,15 +251,7 @@ JOB = {"job_id": 1, "submit_s": 2, "run_s": 5, "cores": 1, "estimate_s": 5}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"usr": 1}, r"jobs\[0\]: unknown key 'usr'; known: user"),
-        ({"user": 1.5}, r"jobs\[0\]: user: 1.5 is not a whole number from 0"),
-        ({"user": True}, "user: True is not"),
-        ({"think_s": -1}, "think_s: -1 is not a number of seconds from 0"),
-        ({"preset": -1}, "preset: -1 is not"),
-        ({"preset": 2, "submit_s": 0}, "preset 2 is out of range; allowed: 0 to 1"),
-        ({"preset": 1}, "preset job 1 is not submitted at time 0"),
-        ({"cancel_s": 1}, "job 1 is cancelled before its submit"),
-        ({"cancel_s": -2}, "cancel_s: -2 is not"),
+        *table_rows(__file__, "mappings_are_checked"),
         ({"run_s": None}, "run_s: None needs cancel_s"),
         ({"run_s": None, "cancel_s": 3, "estimate_s": None}, "run_s: None needs estimate_s"),
         ({"run_s": None, "cancel_s": 3, "status": 1}, "status: 1 with run_s None; allowed: 0 or 5"),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, given
+from tables import table_rows
 from workload_drawing import swf_workloads
 
 from bls.workloads import read_workload
@@ -79,31 +80,6 @@ def test_every_field_is_what_the_format_says(workload: Workload) -> None:
         numbers = {0: "job_id", 9: "memory_kb", 10: "status", 11: "user", 12: "group", 13: "application"}
         for field, name in (numbers | {14: "queue", 15: "partition", 16: "preceding"}).items():
             assert row[field] == str(getattr(workload, name)[k])
-
-
-def test_a_small_file_as_a_whole() -> None:
-    jobs = [
-        {
-            "job_id": 7,
-            "submit_s": 0,
-            "run_s": 1.5,
-            "cores": 4,
-            "estimate_s": 60,
-            "user": 3,
-            "wait_s": 0.25,
-            "status": 1,
-        },
-        {"job_id": 8, "submit_s": 10, "run_s": 3600, "cores": 1, "preceding": 7, "think_s": 0.000000001},
-        {"job_id": 9, "submit_s": 11, "run_s": None, "cores": 2, "estimate_s": 100, "cancel_s": 71},
-    ]
-    workload = replace(Workload.from_jobs(jobs), header=("; Version: 2.2",))
-    assert written(workload, ["Note: ours"]).decode() == (
-        "; Version: 2.2\n"
-        "; Note: ours\n"
-        "7 0 0.25 1.5 4 -1 -1 4 60 -1 1 3 -1 -1 -1 -1 -1 -1\n"
-        "8 10 -1 3600 1 -1 -1 1 3600 -1 -1 -1 -1 -1 -1 -1 7 0.000000001\n"
-        "9 11 60 -1 2 -1 -1 2 100 -1 5 -1 -1 -1 -1 -1 -1 -1\n"
-    )
 
 
 @pytest.mark.parametrize("value", [-(2**63), 2**63 - 1, -10, 0, 10, 101])
@@ -288,19 +264,7 @@ def test_lists_of_preceding_jobs_are_written(further: dict[str, np.ndarray]) -> 
     assert unwritten(log) == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("w0!3", "; Job: 7 w0!3"),
-        ("gpu job", "; Job: 7 gpu job"),
-        ("100% ä", "; Job: 7 100% ä"),
-        ("a%41", "; Job: 7 a%2541"),
-        ("two\nlines\r", "; Job: 7 two%0Alines%0D"),
-        (" ", "; Job: 7 %20"),
-        ("nul\0", "; Job: 7 nul%00"),
-        ("no\u2028end", "; Job: 7 no%E2%80%A8end"),
-    ],
-)
+@pytest.mark.parametrize(("name", "line"), table_rows(__file__, "ids_of_jobs_are_comments"))
 def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
     log = replace(Workload.from_jobs([(7, 0, 1, 1, 1), (8, 0, 1, 1, 1)]), ids={7: name, 9: "no job"})
     stale = ("; Job: 8 of another log", "; Job: 9 nobody")

@@ -8,8 +8,11 @@ import numpy as np
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, violations
 
+from bls.cp import Parameters
+from bls.cp.dispatch import plan
 from bls.cp.instance import Instance, Queue, Running
 from bls.cp.plan import Plan
+from bls.cp.problem import problem_of
 from traces.compiled import Array
 
 #: Of each dispatcher, the cells of the reference.
@@ -153,3 +156,9 @@ def cases(draw: st.DrawFn, *, nodes: int = 2, jobs: int = 3) -> Case:
         units = draw(st.integers(1, min(2, fitting)))
         waiting.append(Waiting(draw(st.integers(0, 8)), draw(st.integers(1, 5)), units, asked))
     return Case(capacity, tuple(busy), tuple(waiting))
+
+
+def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
+    """Return the plan of all jobs, whether or not one can start now."""
+    problem = problem_of(instance, np.arange(len(instance.queue)))
+    return plan(problem, model, parameters, row=instance.queue.row)

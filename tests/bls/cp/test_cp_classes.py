@@ -38,38 +38,6 @@ def test_optima_of_many_classes_equal_exhaustive_search(case: Case, search: str)
 
 
 @settings(max_examples=50)
-@given(cases(nodes=3, jobs=4))
-def test_classes_are_between_the_pool_and_nodes_and_who_asks_alike_has_places(case: Case) -> None:
-    pool, by_class, nodes = (least_z(case, kind) for kind in ("pool", "classes", "nodes"))
-    assert pool <= by_class <= nodes
-    asked = case.waiting[0].per_unit
-    most = sum(min(has // one for has, one in zip(node, asked, strict=True) if one) for node in case.capacity)
-    same = tuple(replace(job, per_unit=asked, units=min(job.units, most)) for job in case.waiting)
-    alike = replace(case, waiting=same)
-    assert least_z(alike, "classes") == least_z(alike, "nodes")
-
-
-@settings(max_examples=50)
-@given(cases(nodes=4, jobs=6))
-def test_the_list_is_a_plan_of_the_model(case: Case) -> None:
-    """With everything else fixed at the list's plan the model has a solution: every plan with places is one of classes."""
-    problem = problem_for(case)
-    found = plan(problem, "pcp19", replace(LONG, search="list"), row=np.arange(len(problem)))
-    assert found.schedule is not None
-    made = ClassesModel(problem, Objective(problem))
-    of_classes = np.zeros(made.classes.most.shape, np.int64)
-    jobs = np.repeat(np.arange(len(problem)), problem.units)
-    np.add.at(of_classes, (jobs, np.array(classes_of(case))[found.schedule.unit_node]), 1)
-    assert (of_classes <= made.classes.most).all()
-    for variable, start in zip(made.scheduling.starts, found.schedule.start_s.tolist(), strict=True):
-        made.scheduling.model.add(variable == start)
-    for variable, (job, one) in zip(made.variables[len(problem) :], made._counted, strict=True):
-        made.scheduling.model.add(variable == int(of_classes[job, one]))
-    solver = cp_model().CpSolver()
-    assert solver.status_name(solver.solve(made.scheduling.model)) == "OPTIMAL"
-
-
-@settings(max_examples=50)
 @given(cases(nodes=4, jobs=5), st.integers(0, 1))
 def test_measures_that_are_left_out_weaken_the_relaxation_and_nothing_else(case: Case, most: int) -> None:
     instance = instance_of(case)
@@ -208,20 +176,12 @@ def test_the_classes_of_nodes_are_found_once_a_pass(monkeypatch: pytest.MonkeyPa
         assert len(calls) == times
 
 
-def test_who_has_no_place_in_his_class_takes_what_is_left_of_others() -> None:
-    case = Case(((4,), (5,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 3)))
-    on_small = np.array([[1, 0]] * 3)
-    places = class_places.class_places(NodeClasses.of(problem_for(case)), np.arange(3), on_small, [3, 2, 1], LONG)
-    assert {job: nodes.tolist() for job, nodes in places.placed.items()} == {0: [0], 1: [1]}
-    assert places.without == [2]
-
-
 def everywhere(of: NodeClasses, starting: np.ndarray) -> np.ndarray:
     """All nodes, of which none is left out."""
     return np.arange(len(of.of_node))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_nodes_that_are_left_out_lose_no_place(seed: int) -> None:
     """On 8 to 12 nodes of two classes, of which many have as much free, the uncut model places no more."""
     draw = random.Random(seed)
@@ -265,7 +225,7 @@ def test_as_many_alike_nodes_are_kept_as_all_have_units_and_of_each_class() -> N
     assert solved[0].tolist() == [6, 7]
 
 
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(cases(nodes=4, jobs=5), st.booleans())
 def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
     """All variables fixed to the hint are a solution, with the starts and the units of the plan; of either kind of plan."""

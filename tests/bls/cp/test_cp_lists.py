@@ -1,18 +1,21 @@
-"""What comes before a model is made: the instance, who is modelled, serial schedules, and which nodes are left out."""
+"""What comes before a model is made: the instance, who is modelled, serial schedules and better ones, and nodes left out."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from dispatch_cases import CASES, cases, instance_of
+from dispatch_cases import CASES, cases, faults, instance_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.cp_dispatch import Busy, Case, Waiting, violations
+from reference.cp_dispatch import Busy, Case, Waiting, least_z, violations
 
-from bls.cp import Parameters, dispatch, ranking, reduction
+from bls.cp import MODELS, Parameters, dispatch, neighbourhoods, ranking, reduction
+from bls.cp.dispatch import plan
 from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.objective import Objective
 from bls.cp.problem import problem_of
@@ -91,28 +94,13 @@ def in_order(case: Case, room: int, release: list[int], order: list[int]) -> lis
 
 @settings(max_examples=150)
 @given(cases(nodes=3, jobs=7), st.sampled_from([POOL, NODES]), st.data())
-def test_in_any_order_each_starts_at_the_first_second_from_its_release_on(
-    case: Case, room: int, data: st.DataObject
-) -> None:
+def test_each_starts_as_early_as_it_can_in_any_order(case: Case, room: int, data: st.DataObject) -> None:
     problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
     release = [data.draw(st.integers(0, 9)) for _ in case.waiting]
     generation = SerialGeneration(problem, room, np.array(release))
     for _ in range(3):
         order = data.draw(st.permutations(range(len(release))))
         assert generation(np.array(order)).start_s.tolist() == in_order(case, room, release, list(order))
-
-
-def test_who_came_before_one_that_was_placed_may_start_before_it() -> None:
-    case = Case(((2,),), (), (Waiting(0, 3, 1, (1,)), Waiting(0, 3, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    for room in (POOL, NODES, BOXES):
-        assert SerialGeneration(problem, room, column(7, 2))(np.array([0, 1])).start_s.tolist() == [7, 2]
-
-
-def test_an_order_has_every_job() -> None:
-    problem = problem_of(instance_of(Case(((2,),), (), (Waiting(0, 3, 1, (1,)),) * 2)), np.arange(2))
-    with pytest.raises(AssertionError, match="every job"):
-        SerialGeneration(problem, POOL)(column(0))
 
 
 @settings(max_examples=100)
@@ -146,55 +134,40 @@ def test_an_order_that_no_rule_has_is_remembered() -> None:
     assert best_list(problem, objective, generation, column(5, -1, 5, -1))[0].start_s.tolist() == [3, 7, 3, 0]
 
 
+@pytest.mark.parametrize(
+    ("rooms", "capacity", "busy", "waiting", "starts"),
+    [
+        # The first two follow each other on the node's second core; the third one needs one core beside both.
+        ([NODES], [3], [], [(2, 1, 2), (3, 1, 2), (5, 1, 1)], [0, 2, 0]),
+        # The first needs all of node 0, from 3 on. Beside what runs there the other would fit up to then; elsewhere never.
+        ([NODES, BOXES], [4, 2, 2], [(3, [0], 2), (9, [1, 2], 1)], [(2, 1, 4), (5, 1, 2)], [3, 5]),
+        # Who asks for less may be earlier than who came before: fewer units; shorter, and as many; fewer units of more.
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (2, 1, 1)], [5, 0]),
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 3, 1)], [5, 7]),
+        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 1, 2)], [5, 0]),
+        # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
+        ([POOL, NODES, BOXES], [2], [(4, [0], 1)], [(3, 2, 1), (9, 1, 1), (3, 1, 1)], [4, 7, 0]),
+    ],
+)
+def test_starts_by_hand(rooms: list[int], capacity: list[int], busy: Any, waiting: Any, starts: list[int]) -> None:
+    """Jobs that run are (left, nodes, cores), and jobs that wait (duration, units, cores)."""
+    case = Case(
+        tuple((has,) for has in capacity),
+        tuple(Busy(left, dict.fromkeys(nodes, 1), (cores,)) for left, nodes, cores in busy),
+        tuple(Waiting(0, duration, units, (cores,)) for duration, units, cores in waiting),
+    )
+    problem = problem_of(instance_of(case), np.arange(len(waiting)))
+    for room in rooms:
+        assert SerialGeneration(problem, room)(np.arange(len(waiting))).start_s.tolist() == starts
+
+
 def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:
     case = Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)),), (Waiting(0, 2, 3, (2,)), Waiting(0, 9, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    found = SerialGeneration(problem, BOXES)(np.arange(2))
+    found = SerialGeneration(problem_of(instance_of(case), np.arange(2)), BOXES)(np.arange(2))
     assert found.start_s.tolist() == [5, 0]
     # At 5 the first node is free, all of which two units take; the other job would be in the third one's way at position 0.
     assert found.unit_node.tolist() == [0, 0, 1, 1]
     assert found.unit_low.tolist() == [[0], [2], [0], [2]]
-
-
-def test_units_on_a_node_count_what_is_held_at_the_same_time() -> None:
-    # The first two follow each other on the node's second core; the third one needs one core beside both.
-    case = Case(((3,),), (), (Waiting(0, 2, 1, (2,)), Waiting(0, 3, 1, (2,)), Waiting(0, 5, 1, (1,))))
-    problem = problem_of(instance_of(case), np.arange(3))
-    assert SerialGeneration(problem, NODES)(np.arange(3)).start_s.tolist() == [0, 2, 0]
-
-
-def test_units_on_a_node_count_what_begins_later() -> None:
-    # The first needs all of node 0, from 3 on. Beside what runs there the other one would fit up to then; elsewhere never.
-    busy = (Busy(3, {0: 1}, (2,)), Busy(9, {1: 1, 2: 1}, (1,)))
-    case = Case(((4,), (2,), (2,)), busy, (Waiting(0, 2, 1, (4,)), Waiting(0, 5, 1, (2,))))
-    problem = problem_of(instance_of(case), np.arange(2))
-    for room in (NODES, BOXES):
-        assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == [3, 5]
-
-
-@pytest.mark.parametrize("room", [POOL, NODES, BOXES])
-@pytest.mark.parametrize(
-    ("later", "starts"),
-    [
-        (Waiting(0, 2, 1, (1,)), [5, 0]),  # fewer units
-        (Waiting(0, 1, 3, (1,)), [5, 7]),  # shorter, and as many
-        (Waiting(0, 1, 1, (2,)), [5, 0]),  # fewer units, each of more
-    ],
-)
-def test_who_asks_for_less_may_be_earlier_than_who_came_before(room: int, later: Waiting, starts: list[int]) -> None:
-    case = Case(((4,),), (Busy(5, {0: 1}, (2,)),), (Waiting(0, 2, 3, (1,)), later))
-    problem = problem_of(instance_of(case), np.arange(2))
-    assert SerialGeneration(problem, room)(np.arange(2)).start_s.tolist() == starts
-
-
-def test_who_lasts_less_long_may_fit_before_what_was_placed() -> None:
-    # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
-    case = Case(
-        ((2,),), (Busy(4, {0: 1}, (1,)),), (Waiting(0, 3, 2, (1,)), Waiting(0, 9, 1, (1,)), Waiting(0, 3, 1, (1,)))
-    )
-    problem = problem_of(instance_of(case), np.arange(3))
-    for room in (POOL, NODES, BOXES):
-        assert SerialGeneration(problem, room)(np.arange(3)).start_s.tolist() == [4, 7, 0]
 
 
 @settings(max_examples=200)
@@ -239,9 +212,7 @@ def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
 @given(
     cases(nodes=4, jobs=8), st.sampled_from(["all", "fits"]), st.integers(1, 30), st.integers(1, 5), st.integers(0, 99)
 )
-def test_jobs_that_are_chosen_in_blocks_are_those_who_fit_by_priority(
-    case: Case, which: str, most: int, block: int, seed: int
-) -> None:
+def test_jobs_chosen_in_blocks_are_those_who_fit(case: Case, which: str, most: int, block: int, seed: int) -> None:
     some = instance_of(case).queue
     draw = np.random.default_rng(seed)
     many = draw.integers(0, len(some), 40)
@@ -380,3 +351,77 @@ def test_nobody_runs() -> None:
     assert alone.free.tolist() == alone.capacity.tolist()
     with pytest.raises(ValueError, match="read-only"):
         alone.capacity[0] = 0
+
+
+SEARCH = Parameters(which="all", search="lns")
+
+
+@settings(max_examples=60)
+@given(cases(nodes=3, jobs=6), st.sampled_from(MODELS), st.integers(0, 3), st.integers(1, 30))
+def test_never_worse_than_the_list_with_places_and_repeatable(case: Case, model: str, seed: int, lists: int) -> None:
+    instance = instance_of(case)
+    problem = problem_of(instance, np.arange(len(case.waiting)))
+    chosen = replace(SEARCH, seed=seed, lists=lists)
+    found, again = (plan(problem, model, chosen, row=instance.queue.row) for _ in range(2))
+    assert found.list_value >= found.value >= found.bound  # type: ignore[operator]
+    assert faults(case, found, instance) == []
+    assert (found.is_repeatable, found.source, found.solves) == (True, "planned", 0)
+    assert found.schedule is not None
+    assert again.schedule is not None
+    assert found.schedule.start_s.tolist() == again.schedule.start_s.tolist()
+    more = plan(problem, model, replace(chosen, lists=2 * lists), row=instance.queue.row)
+    assert more.value <= found.value  # type: ignore[operator]
+
+
+@settings(max_examples=60)
+@given(cases(nodes=2, jobs=4))
+def test_of_a_pool_some_order_is_the_best_plan_and_it_is_found(case: Case) -> None:
+    instance = instance_of(case)
+    problem = problem_of(instance, np.arange(len(case.waiting)))
+    found = plan(problem, "hcp19", SEARCH, row=instance.queue.row)
+    assert found.value == least_z(case, "pool")
+
+
+def test_it_finds_what_no_rule_of_the_list_does() -> None:
+    """Two of two cores for 4 s go side by side, then three cores for 3 s; every rule begins with the shortest."""
+    shapes = ((4, 2), (6, 4), (4, 2), (3, 3))
+    case = Case(((4,),), (), tuple(Waiting(0, duration, 1, (cores,)) for duration, cores in shapes))
+    found = dispatch(instance_of(case), "hcp19", SEARCH)
+    assert found.schedule is not None
+    assert sorted(found.schedule.start_s.tolist()) == [0, 0, 4, 7]
+    assert found.value < found.list_value  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("neighbourhood", [0, 1, 2])
+def test_every_neighbourhood_keeps_everybody(neighbourhood: int) -> None:
+    draw, order = random.Random(3), list(range(12))
+    for _ in range(300):
+        out = neighbourhoods._taken_out(neighbourhood, order, order[::-1], draw)
+        assert 1 <= len(set(out)) == len(out) <= 8
+        back = neighbourhoods._back(order, out, draw)
+        assert sorted(back) == list(range(12))
+        stays = [job for job in order if job not in out]
+        assert [job for job in back if job not in out] == stays
+        order = back
+
+
+def test_who_is_taken_out_comes_back_up_to_a_quarter_of_all_places_away() -> None:
+    draw, order = random.Random(5), list(range(40))
+    for job, places in ((20, range(10, 31)), (0, range(11)), (39, range(29, 40))):
+        came = {neighbourhoods._back(order, [job], draw).index(job) for _ in range(1000)}
+        assert came == set(places)
+    few = {neighbourhoods._back([0, 1, 2, 3], [0], draw).index(0) for _ in range(100)}
+    assert few == {0, 1, 2}
+
+
+def test_seeds_differ_and_a_plan_in_which_all_start_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = tuple(Waiting(k, 2 + 7 * k % 11, 1 + k % 3, (1 + k % 4,)) for k in range(40))
+    instance = instance_of(Case(((8,), (8,)), (), waiting))
+    plans = [dispatch(instance, "hcp19", replace(SEARCH, seed=seed, lists=60)) for seed in range(4)]
+    assert len({one.value for one in plans}) > 1
+    assert all(one.value < one.list_value for one in plans)  # type: ignore[operator]
+    alone = Case(((8,),), (), (Waiting(0, 3, 1, (1,)),))
+    problem = problem_of(instance_of(alone), np.arange(1))
+    objective, generation = Objective(problem), SerialGeneration(problem, POOL)
+    listed, _ = best_list(problem, objective, generation)
+    assert neighbourhoods.bettered(problem, objective, generation, listed, lists=9, seed=0) is listed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dispatch_cases import CELLS, cases, faults, instance_of
+from dispatch_cases import CELLS, cases, faults, instance_of, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting
@@ -18,8 +18,7 @@ from reference.cp_prices import cost, least_priced_z
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.cp import MODELS, Instance, Parameters, Plan, dispatch
-from bls.cp.dispatch import plan
+from bls.cp import MODELS, Instance, Parameters, dispatch
 from bls.cp.priced import PricedObjective, objective_of
 from bls.cp.prices import Prices
 from bls.cp.problem import problem_of
@@ -39,11 +38,6 @@ def priced(case: Case, watts: list[int], steps: Steps) -> Instance:
     columns = (np.array(column, np.int64) for column in zip(*steps, strict=True))
     queue = replace(instance.queue, draw_mw=np.array(watts, np.int64) * 1000)
     return replace(instance, queue=queue, prices=Prices(*columns))
-
-
-def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
-    problem = problem_of(instance, np.arange(len(instance.queue)))
-    return plan(problem, model, parameters, row=instance.queue.row)
 
 
 @st.composite
@@ -237,10 +231,10 @@ def signals(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("search", ["hinted", "lns"])
-def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str, search: str) -> None:
+def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str) -> None:
     """A job saves 0.2 of a currency; at 100 a unit that is worth 20, and a wait of two hours costs 2. The third has its core
     half an hour later, and ends as it becomes dear."""
+    search = ("hinted", "lns")[MODELS.index(model) % 2]
     chosen = f"{model}:which=all,search={search},goal=weighted,slowdown=0,wait=1,energy=100"
     found = simulate(signals, chosen, ROWS).jobs
     cheap = 2 * H + S // 4
@@ -278,12 +272,6 @@ def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
     assert min(starts["inline"]) == 2 * H + S // 4
 
 
-def test_without_a_weight_a_run_is_the_one_without_prices(signals: Path) -> None:
-    weighted = simulate(signals, "hcp19:which=all,goal=weighted,energy=0", ROWS)
-    plain = simulate(signals, "hcp19:which=all", ROWS)
-    assert weighted.jobs.start_ns.tolist() == plain.jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
-
-
 def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
     chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
     assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
@@ -294,10 +282,9 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
     """One line before the run begins: signals, and the column that is weighed."""
     jobs, one = Workload.from_jobs(ROWS), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     with pytest.raises(
-        InputError, match="it goes by price_per_kwh, and there are no signals=; allowed: signals= with"
-    ) as error:
+        InputError, match=r"^[^\n]*goes by price_per_kwh, and there are no signals=; allowed: signals= with"
+    ):
         bridge.simulate(jobs, one, bls="hcp19:goal=weighted,energy=1", als="recorded")
-    assert "\n" not in str(error.value)
     with pytest.raises(InputError, match=r"it goes by g_co2e_per_kwh, and .*signals\.csv has no such column; allowed"):
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dispatch_cases import CELLS, cases, faults, instance_of
+from dispatch_cases import CELLS, cases, faults, instance_of, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Case, Waiting, least_z
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.cp import MODELS, Instance, Parameters, Plan, dispatch
-from bls.cp.dispatch import plan
-from bls.cp.problem import problem_of
+from bls.cp import MODELS, Instance, Parameters, dispatch
 from traces.base.errors import InputError, PluginError
 
 LONG = Parameters(which="all", limit_s=5.0, goal="weighted")
@@ -27,11 +26,6 @@ LONG = Parameters(which="all", limit_s=5.0, goal="weighted")
 def of_users(case: Case, users: list[int]) -> Instance:
     instance = instance_of(case)
     return replace(instance, queue=replace(instance.queue, user=np.array(users, np.int64)))
-
-
-def planned(instance: Instance, model: str, parameters: Parameters) -> Plan:
-    problem = problem_of(instance, np.arange(len(instance.queue)))
-    return plan(problem, model, parameters, row=instance.queue.row)
 
 
 @settings(max_examples=80)
@@ -95,27 +89,7 @@ def test_runs_know_the_users() -> None:
         assert found.job_id[found.start_ns.argmin()] == first
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"wait": -1.0}, "wait: -1.0 is out of range; allowed: 0"),
-        ({"fairness": 1.5}, "fairness: 1.5 is out of range; allowed: 0"),
-        ({"wait": 4e-7}, "wait: 4e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"slowdown": 9.9e-7, "wait": 1.0}, "slowdown: 9.9e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"fairness": 1e-9}, "fairness: 1e-09; allowed: 0, or 1e-06 to 1"),
-        ({"slowdown": 0.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
-        ({"lists": 10}, "lists: 10 of them are made by no other search; allowed: with search=lns"),
-        (
-            {"goal": "wait", "fairness": 0.5},
-            "slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted",
-        ),
-        ({"goal": "slowdown", "energy": 2.0}, "slowdown, wait, fairness, energy and carbon are weights; allowed:"),
-        ({"energy": 1e-7}, "energy: 1e-07; allowed: 0, or 1e-06 to 1e+06"),
-        ({"slowdown": 0.0, "energy": 1.0}, "slowdown, wait: 0, 0; allowed: one of 1e-06 or more"),
-        ({"energy": 1.0, "ahead_h": 0.0}, "ahead_h: 0; allowed: above 0, up to 1e+05"),
-        ({"ahead_h": 48.0}, "ahead_h: 48: no prices are looked at; allowed: with energy or carbon"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "said"), table_rows(__file__, "weights_that_cannot_be"))
 def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as error:
         replace(LONG, **wrong)
