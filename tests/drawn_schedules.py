@@ -121,6 +121,8 @@ class DrawnSchedule:
             name: str(paths.get(value, value)) if isinstance(value, str) else value
             for name, value in self.table.get("options", {}).items()
         }
+        if "requested" in options:
+            options["requested"] = {int(job): cores for job, cores in options["requested"].items()}
         bundled = {}
         for bundle, kind in _BUNDLES.items():
             own = {field.name for field in fields(kind)} & options.keys() - {"backfill", "estimates"}
