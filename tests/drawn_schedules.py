@@ -187,8 +187,11 @@ def _word(row: pd.Series[Any], name: str) -> str:
     return "-" if ns < 0 else f"{ns / _NS:.9f}".rstrip("0").rstrip(".")
 
 
-def _number(word: str) -> int | float:
-    return int(word) if word.removeprefix("-").isdigit() else float(word)
+def _number(word: str) -> int | float | str:
+    try:
+        return int(word) if word.removeprefix("-").isdigit() else float(word)
+    except ValueError:
+        return word
 
 
 def _lines(text: str) -> list[str]:

@@ -66,31 +66,6 @@ def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> No
     assert planned_s(log(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
 
 
-def test_a_closer_rule_tells_before_a_later_job() -> None:
-    """Seven jobs end one after the other, each less like the one that asks; from the first it is asked of ever fewer."""
-    less = (
-        {},
-        {"name": "relax_8"},
-        {"cores": 3},
-        {"name": "relax_8", "cores": 3},
-        {"estimate_s": 400},
-        {"name": "relax_8", "estimate_s": 400},
-        {"name": "other"},
-    )
-    for left_out in range(len(less)):
-        rows = [{**ALIKE, **one, "submit_s": k, "run_s": 10 * (k + 1)} for k, one in enumerate(less) if k >= left_out]
-        expected = 10 * (left_out + 1) if left_out < 6 else 500
-        assert planned_s(log(*rows, {**ALIKE, "submit_s": 200, "run_s": 1}))[-1] == expected, left_out
-
-
-def test_the_latest_that_ended_tells() -> None:
-    rows = [{**ALIKE, "submit_s": 0, "run_s": 90}, {**ALIKE, "submit_s": 1, "run_s": 20}]
-    assert planned_s(log(*rows, {**ALIKE, "submit_s": 50, "run_s": 1}, {**ALIKE, "submit_s": 95, "run_s": 1}))[2:] == [
-        20,
-        90,
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "prefix"),
     [
@@ -105,22 +80,16 @@ def test_prefixes(name: str, prefix: str) -> None:
 def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
     rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
-    workload = log(*rows)
-    found: dict[str, Any] = {}
+    around = Surroundings(requests=str(tmp_path / "r.csv"))
+    scenario = bridge.Scenario.of(log(*rows), WIDE, bridge.Options(als="recorded", around=around))
+    for asked, same in ((scenario.circumstances.requests, (0, 1)), (None, (0, 1, 2, 3))):
+        numbers = alike_in("resources", scenario.workload, asked).tolist()
+        assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
 
-    class Estimator:
-        name = "looks"
 
-        def planned_ns(self, workload: Workload, seed: int) -> Any:
-            return workload.estimate_ns
-
-    scenario = bridge.Scenario.of(
-        workload, WIDE, bridge.Options(als="recorded", around=Surroundings(requests=str(tmp_path / "r.csv")))
-    )
-    found["asked"] = alike_in("resources", scenario.workload, scenario.circumstances.requests).tolist()
-    found["cores"] = alike_in("resources", scenario.workload, None).tolist()
-    same = {kind: [one == numbers[0] for one in numbers] for kind, numbers in found.items()}
-    assert same == {"asked": [True, True, False, False, False], "cores": [True, True, True, True, False]}
+def test_a_level_by_names_of_ones_own_needs_no_names() -> None:
+    mine = HistoryEstimator("mine", (("name",), ("user",)))
+    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 # ---- against a slow reference ----
@@ -160,11 +129,11 @@ def slow(job: Mapping[str, Any], ended: list[tuple[Mapping[str, Any], int]]) -> 
     return int(job["estimate_s"] * NS_PER_S)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_as_a_slow_reference(seed: int) -> None:
     rng = random.Random(seed)
     rows = []
-    for number in range(120):
+    for number in range(150):
         rows.append(
             {
                 "job_id": number, "submit_s": rng.randint(0, 600), "run_s": rng.choice([0.5, rng.randint(1, 60)]),
@@ -198,15 +167,6 @@ def test_as_a_slow_reference(seed: int) -> None:
 
 
 # ---- names ----
-
-
-def test_a_log_without_names_is_refused_in_one_line() -> None:
-    with pytest.raises(
-        InputError, match=r"^estimates='data-driven': can predict no job, as jobs records no user of its jobs; allowed"
-    ):
-        planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "application": 3}))
-    mine = HistoryEstimator("mine", (("name",), ("user",)))
-    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 def test_names_go_with_their_jobs() -> None:
@@ -275,21 +235,6 @@ def test_from_a_dump_to_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # ---- the last two, or the last one ----
-
-
-@pytest.mark.parametrize(("name", "planned"), [("last-two", [1000, 1000, 75]), ("last-two:least=1", [1000, 100, 75])])
-def test_the_last_two_once_there_is_one(name: str, planned: list[float]) -> None:
-    usual = {"cores": 1, "estimate_s": 1000, "user": 1}
-    rows = [{"submit_s": 0, "run_s": 100}, {"submit_s": 150, "run_s": 50}, {"submit_s": 300, "run_s": 1}]
-    workload = log(*({**usual, **row} for row in rows))
-    assert planned_s(workload, name) == planned
-    assert Rules(estimates=name).names()["estimates"] == name
-
-
-@pytest.mark.parametrize("text", ["", "least", "least=0", "least=3", "mean_of=3", "least=1,least=2"])
-def test_other_parameters_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"^--estimates: last-two:.*; allowed: least=1, least=2$"):
-        Rules(estimates=f"last-two:{text}")
 
 
 def test_its_levels_are_those_of_the_page() -> None:
