@@ -121,7 +121,7 @@ def test_an_allocator_of_your_own() -> None:
     assert placed(Allocator("highest", _highest)) == [(0, [(4, 6)]), (0, [(1, 4)]), (10, [(4, 6)])]
     with pytest.raises(InputError, match="allocator_kernel: <lambda> takes 2 arguments; allowed: request"):
         allocator_kernel(lambda number, n_cores: 0)
-    with pytest.raises(InputError, match="^--allocator: unknown allocator 'gven'; known: given, "):
+    with pytest.raises(InputError, match=r"^--allocator: unknown allocator 'gven'; known: given, "):
         allocator("gven")
     with pytest.raises(
         InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"
