@@ -22,11 +22,11 @@
 
 ``machine`` is hosts × cores of 1 GFLOP/s each, joined by ``+``, or the text of a platform file. Left of the bar is a job as
 in :meth:`bls.workloads.workload.Workload.from_jobs` (:data:`WORDS`, else its own names), right of it columns of the table of
-jobs; times are in seconds, ``-`` is nothing, and ``1+2`` a list. A row that gives nothing but the job is a later attempt. ``options`` are
-keywords of :func:`bridge.simulate` and fields of its ``rules``, ``surroundings``, ``level`` and ``power``; ``files`` are
-texts, and an option that is the name of one is its path. ``schedule`` has a line for each core, with a character for each
-``step`` seconds (1): the job's last digit or letter, in base 36. A case that is refused has ``error``, the whole line;
-``metrics`` are some of the run's.
+jobs; times are in seconds, ``-`` is nothing, and ``1+2`` a list. A row that gives nothing but the job is a later attempt.
+``options`` are keywords of :func:`bridge.simulate` and fields of its ``rules``, ``surroundings``, ``level`` and ``power``;
+``files`` are texts, and an option that is the name of one is its path. ``schedule`` has a line for each core, with a
+character for each ``step`` seconds (1): the job's last digit or letter, in base 36. A case that is refused has ``error``,
+the whole line; ``metrics`` are some of the run's.
 """
 
 from __future__ import annotations

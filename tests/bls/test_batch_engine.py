@@ -66,10 +66,10 @@ def test_each_feature_as_the_slow_reference(feature: str) -> None:
     place = FEATURES.index(feature) if feature in FEATURES else 0
     own = (feature,) if feature in FEATURES else ()
     others = (*own, FEATURES[place - 3], FEATURES[place - 7], "orders", "allocators")
-    for case in seeded_cases(1, 70, own) + seeded_cases(2, 30, others, max_jobs=14):
+    for case in seeded_cases(1, 44, own) + seeded_cases(2, 18, others, max_jobs=14):
         as_expected(case)
-    pairs = seeded_cases(3, 24, (*own, FEATURES[place - 5], "orders", "allocators"))
-    assert sum(said_as_expected(case) is not None for case in pairs) >= 16
+    pairs = seeded_cases(3, 16, (*own, FEATURES[place - 5], "orders", "allocators"))
+    assert sum(said_as_expected(case) is not None for case in pairs) >= 9
 
 
 #: Features that came later, each with a few others at a time, and with all of them.
@@ -96,14 +96,14 @@ LATER = {
 @pytest.mark.parametrize("features", LATER.values(), ids=LATER.keys())
 def test_later_features_among_others_as_the_slow_reference(features: tuple[str, ...], by_cores: bool) -> None:
     held = said = went_on = 0
-    for case in seeded_cases(2211, 40, features, max_jobs=14):
+    for case in seeded_cases(2211, 24, features, max_jobs=14):
         found = as_expected(case, by_cores=by_cores)
         held += any(job.begin > job.submit for job in case.jobs)
         went_on += any(_went_on(case, one) for one in found)
         said += not by_cores and said_as_expected(case) is not None
-    assert held > 7 or "begins" not in features
-    assert went_on > 1 or "drains" not in features
-    assert said > 10 or by_cores
+    assert held > 3 or "begins" not in features
+    assert went_on > 0 or "drains" not in features
+    assert said > 5 or by_cores
 
 
 def _went_on(case: BatchCase, one: Attempt) -> bool:

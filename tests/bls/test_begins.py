@@ -45,16 +45,15 @@ def ran(workload: Workload, policy: Any = POLICIES["fcfs"], **options: Any) -> B
 
 
 def test_waits_count_from_the_begin_and_the_makespan_from_the_submit() -> None:
-    schedule = Schedule.of(
-        submit_ns=[0, 10 * S],
-        start_ns=[5 * S, 120 * S],
-        end_ns=[15 * S, 130 * S],
-        cores=[1, 1],
-        n_cores=8,
-        begin_ns=[0, 100 * S],
-        eligible_ns=[0, 100 * S],
-    )
-    found = schedule_metrics(schedule)
+    times = {
+        "submit_ns": [0, 10],
+        "start_ns": [5, 120],
+        "end_ns": [15, 130],
+        "begin_ns": [0, 100],
+        "eligible_ns": [0, 100],
+    }
+    columns = {name: [value * S for value in values] for name, values in times.items()}
+    found = schedule_metrics(Schedule.of(cores=[1, 1], n_cores=8, **columns))
     assert (found["mean_wait_ns"], found["max_wait_ns"], found["makespan_ns"]) == (12.5 * S, 20 * S, 130 * S)
     assert found["mean_response_ns"] == 22.5 * S
     assert (found["mean_queue_length"], found["max_queue_length"]) == (25 / 130, 1)
