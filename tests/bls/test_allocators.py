@@ -235,61 +235,42 @@ GAPS |= {"switches": (*_LEAVES, (1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 
     [
         ("first-fit", 4, "1 3 5 8-11", {}, "1 3 5 8"),
         ("lowest", 4, "1 3 5 8-11", {}, "1 3 5 8"),
-        ("first-fit", 8, "1 3 5 8-11", {}, None),
         ("first-fit", 4, "1-3 5 8-11", {"unit": 2}, "1-2 8-9"),  # 3 and 5 are left over on their hosts
         # The busiest host first: of the three hosts 3, 1 and 4 cores are free.
         ("best-fit", 1, "1-3 6 8-11", {}, "6"),
-        ("best-fit", 3, "1-3 6 8-11", {}, "1-2 6"),
         ("best-fit", 7, "1-3 6 8-11", {}, "1-3 6 8-10"),
         ("best-fit", 2, "1-2 5-6 8-9", {}, "1-2"),  # equals by number
         ("best-fit", 2, "0-3 5 8-10", {"unit": 2}, "8-9"),  # one core is no unit; 3 are one, 4 are two
         # The emptiest host first.
-        ("worst-fit", 1, "1-3 6 8-11", {}, "8"),
         ("worst-fit", 5, "1-3 6 8-11", {}, "1 8-11"),
         ("worst-fit", 2, "1-2 5-6 8-9", {}, "1-2"),  # equals by number
         ("worst-fit", 2, "0-1 4-6 8", {"unit": 2}, "0-1"),  # three cores are one unit, as two are
         # The lowest run that is long enough.
-        ("contiguous", 2, "0 2-3 6-9", {}, "2-3"),
         ("contiguous", 3, "0 2-3 6-9", {}, "6-8"),  # a run goes on over hosts
-        ("contiguous", 5, "0 2-3 6-9", {}, None),
         ("contiguous", 4, "5-11", {"unit": 2}, "6-9"),  # 5 would leave three on its host
-        ("contiguous", 4, "7-10", {"unit": 2}, None),
         ("contiguous", 6, "2-9", {"hosts": "4 3 3", "unit": 2}, None),  # a host of three cores is in the middle
         # All the cores of free hosts.
-        ("whole-host", 1, "1-11", {}, "4-7"),
         ("whole-host", 5, "1-11", {}, "4-11"),
-        ("whole-host", 9, "1-11", {}, None),
         ("whole-host", 6, "0-11", {"unit": 3}, "0-7"),  # a host has room for one unit of three
         ("whole-host", 3, "0-11", {"offered": "0 4-5 8-11"}, "0-7"),  # memory lets one core of host 0 count
         ("topology", 2, "0-3 4-6 8-9 12-15", TREE, "8-9"),  # the leaf that is just enough
-        ("topology", 3, "0-3 4-6 8-9 12-15", TREE, "4-6"),
         # 7 below one switch, 6 below the other; the emptier leaf first.
         ("topology", 5, "0-3 4-6 8-9 12-15", TREE, "8 12-15"),
-        ("topology", 7, "0-3 4-6 8-9 12-15", TREE, "0-6"),
         # Below the uppermost: two leaves, though no neighbours.
         ("topology", 8, "0-3 4-6 8-9 12-15", TREE, "0-3 12-15"),
-        ("topology", 13, "0-3 4-6 8-9 12-15", TREE, "0-6 8-9 12-15"),
-        ("topology", 14, "0-3 4-6 8-9 12-15", TREE, None),
         ("topology", 3, "0 2 4-5 7 12 14-15", TREE, "4-5 7"),  # equals by number
-        ("topology", 6, "0 2 4-5 7 12 14-15", TREE, "4-5 7 12 14-15"),
         ("topology", 7, "0 2 4-5 7 12 14-15", TREE, "0 4-5 7 12 14-15"),  # leaves with 3, 3 and 2: one of 2 is missing
         ("topology", 3, "0-15", GAPS | {"limit": 1}, "0-1 4"),  # equals by number: the leaf with the lowest host
-        ("topology", 6, "0-15", GAPS | {"limit": 1}, "0-1 4-5 8-9"),
         ("topology", 6, "1-15", GAPS | {"limit": 1}, "2-3 6-7 14-15"),
-        ("topology", 7, "0-15", GAPS | {"limit": 1}, None),
         ("topology", 7, "1-15", GAPS | {"limit": 2}, "1 4-5 8-9 12-13"),  # the switch with fewer usable cores
         # Across the machine: the fullest leaf, then the one that is just enough.
         ("topology", 7, "1-12", GAPS | {"limit": 2}, "1 4-5 8-11"),
-        ("topology", 16, "0-15", GAPS, "0-15"),
-        ("topology", 5, "0 2 4-5 7 12 14-15", TREE | {"limit": 1}, None),
         ("topology", 5, "0 2 4-5 7 12 14-15", TREE | {"limit": 2}, "0 2 4-5 7"),
         ("topology", 6, "0 2 4-5 7 12 14-15", TREE | {"limit": 2}, "4-5 7 12 14-15"),
-        ("topology", 7, "0 2 4-5 7 12 14-15", TREE | {"limit": 2}, None),
         ("topology", 7, "0 2 4-5 7 12 14-15", TREE | {"limit": 3}, "0 4-5 7 12 14-15"),
         ("topology", 3, "1 3 5 8-11", {"limit": 1}, "1 3 5"),  # without switches there is one leaf
         ("given", 3, "1 3 5 8-11", {"wanted": "3 10-11"}, "3 10-11"),
         ("given", 3, "1 3 5 8-11", {"wanted": "2-3 10"}, None),
-        ("given", 3, "1 3 5 8-11", {}, None),
         ("given", 4, "0-11", {"wanted": "2-5", "unit": 2}, "2-5"),
         ("given", 4, "0-11", {"wanted": "3-6", "unit": 2}, None),  # one core of a unit on each host
         # From state 0 the first output of splitmix64 is 0xE220A8397B1DCDAF.

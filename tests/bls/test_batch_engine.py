@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference import invariants
 from reference.cluster import NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules, Window, ranges
-from test_reference_vectors import VECTORS, jobs_of
+from test_reference_vectors import jobs_of
 
 from bls.allocators import ALLOCATORS
 from bls.constraints.job_constraints import JobConstraints
@@ -110,19 +110,6 @@ def _went_on(case: BatchCase, one: Attempt) -> bool:
     """Whether a job ran on where a host was drained."""
     hosts = {case.machine.host_of(core) for core in one.cores}
     return any(one.start < begin < one.end for host in hosts for begin, _ in case.machine.hosts[host].drains)
-
-
-@pytest.mark.parametrize("vector", range(len(VECTORS)))
-def test_vectors(vector: int) -> None:
-    n_cores, rows, *answers = VECTORS[vector]
-    fcfs, easy, keep, rebuild = answers
-    for scale in (1, NS_PER_S):
-        jobs = tuple(jobs_of(*((q * scale, n, r * scale, p * scale) for q, n, r, p in rows)))
-        for rules, answer in ((FCFS, fcfs), (EASY, easy), (KEEP, keep), (REBUILD, rebuild or keep)):
-            for by_cores in (False, True) if answer is not None else ():
-                found = engine_of(BatchCase(jobs, Machine((Host(n_cores),)), rules), by_cores=by_cores)
-                found.finish()
-                assert [start // scale for start in found.starts] == answer
 
 
 # ---- by hand, where users cannot say it or the engine runs on arrays (others: schedules/passes.toml) ----
@@ -362,24 +349,6 @@ def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
 
 
 # ---- room ----
-
-
-def test_more_allocations_than_there_is_room_for() -> None:
-    """Every second core of 64 is held for long, so each of many jobs of 32 cores takes 32 intervals."""
-    pins = [(n, 0.0, 10**6 if n % 2 else 1.0, 1, 1.0) for n in range(64)]
-    wide = [(100 + n, 1.0, 1.0, 32, 1.0) for n in range(400)]
-    simulator = ready(jobs(*pins, *wide), machine(64), recorded=True)
-    room = len(simulator.state.pool_lo)
-    while simulator.advance(10**6) != BatchStatus.DONE:
-        pass
-    assert len(simulator.state.pool_lo) > room
-    holes = tuple(range(0, 64, 2))
-    assert [(start, held) for start, _, held in schedule(simulator)[64:]] == [
-        ((1 + n) * NS_PER_S, holes) for n in range(400)
-    ]
-    first, lo, hi = simulator.allocations()
-    assert first[-1] == 64 + 400 * 32
-    assert list(zip(lo[-32:].tolist(), hi[-32:].tolist(), strict=True)) == [(core, core + 1) for core in holes]
 
 
 def test_room_runs_out_within_a_pass_that_waits_for_answers() -> None:

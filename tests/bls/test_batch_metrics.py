@@ -53,7 +53,7 @@ SMALL = Small(
 )
 
 
-def test_all_metrics_by_hand() -> None:
+def test_quantiles_and_unfairness_by_hand() -> None:
     figures = schedule_metrics(
         SMALL.schedule(S),
         allocations=SMALL.allocations(),
@@ -62,33 +62,12 @@ def test_all_metrics_by_hand() -> None:
         fst_ns=column(-S, 10 * S, 10 * S, -S, 25 * S),
     )
     # Measured are B's second attempt (wait 28, response 38, p 10, n 4) and D (wait 15, response 21, p 6, n 1).
-    # Held: A 30, B 40 and 40, D 12 = 122 core-seconds of 4 · 40; host 1 was down for 2 · 10.
-    # Idle: 1 in [0, 10), 0 to 20, 0 in [20, 26) (D has host 0, host 1 is down), 2 in [26, 30), 0 to 40.
-    # Who waits: nobody in [0, 2), B (4) from 2, C (2) from 4 and D (1) from 6 to 10: only in [6, 10) does one fit, D,
-    # exactly: a loss of 4 · 1 of 160; in [26, 30) B's second attempt waits, which asks for 4.
-    # Queue: 0 in [0, 2), 1 to 4, 2 to 6, 3 to 10, 2 (C, D) to 12, 1 (D) to 20, 1 (B) to 30, 0: Σ = 2+4+12+4+8+10 = 40;
-    # cores asked for: 4·2 + 6·2 + 7·4 + 3·2 + 1·8 + 4·10 = 102.
-    # Free blocks: one of 1 in [0, 10), one of 2 in [26, 30): no fragmentation where some core is free.
+    # The other metrics are compared with their definitions below.
     expected = {
-        "jobs": 3,  # A, B and D
-        "makespan_ns": 40 * S,
-        "mean_wait_ns": 21.5 * S,
-        "max_wait_ns": 28 * S,
-        "mean_response_ns": 29.5 * S,
-        "max_response_ns": 38 * S,
-        "mean_slowdown": pytest.approx((3.8 + 3.5) / 2),
-        "max_slowdown": 3.8,
-        "mean_bounded_slowdown": pytest.approx((3.8 + 2.1) / 2),
-        "max_bounded_slowdown": 3.8,
-        "utilisation": 122 / 160,
-        "utilisation_span_ns": [0, 40 * S],
-        "throughput_jobs_per_s": 3 / 40,
         "measured_jobs": 2,
         "median_wait_ns": 21.5 * S,
         "p95_wait_ns": 27.35 * S,  # 15 + 0.95 · 13
         "p99_wait_ns": 27.87 * S,
-        "mean_wait_since_eligible_ns": 12 * S,  # 10 and 14
-        "max_wait_since_eligible_ns": 14 * S,
         "median_response_ns": 29.5 * S,
         "p95_response_ns": 37.15 * S,
         "p99_response_ns": 37.83 * S,
@@ -96,50 +75,13 @@ def test_all_metrics_by_hand() -> None:
         "median_bounded_slowdown": pytest.approx(2.95),
         "p95_bounded_slowdown": pytest.approx(2.1 + 0.95 * 1.7),
         "p99_bounded_slowdown": pytest.approx(2.1 + 0.99 * 1.7),
-        "mean_per_processor_slowdown": pytest.approx((1 + 2.1) / 2),  # 38 / 40 is below 1
         "median_per_processor_slowdown": pytest.approx(1.55),
-        "max_per_processor_slowdown": 2.1,
-        "awrt_ns": pytest.approx((40 * 38 + 6 * 21) / 46 * S),
-        "awwt_ns": pytest.approx((40 * 28 + 6 * 15) / 46 * S),
-        "psf_ns": pytest.approx(
-            3 * (4 * (38**4 - 28**4) + 21**4 - 15**4) / (4 * (4 * (38**3 - 28**3) + 21**3 - 15**3)) * S
-        ),
-        "makespan_batsim_ns": 40 * S,
-        "makespan_rm_replay_ns": 40 * S,
-        "utilisation_of_up_capacity": 122 / 140,
-        "down_core_hours": 20 / 3600,
-        "completed_throughput_jobs_per_s": 2 / 40,
-        "loss_of_capacity": 4 / 160,
-        "loss_of_capacity_cobalt": 0.0,
-        "mean_queue_length": 1.0,
-        "max_queue_length": 3,
-        "mean_queued_cores": 102 / 40,
-        "max_queued_cores": 7,
-        "mean_fragmentation": 0.0,
-        "state_completed": 2,
-        "state_killed": 1,
-        "state_cancelled": 1,
-        "state_failed": 0,
-        "state_requeued": 1,
-        "state_rejected": 0,
-        "why_head": 1,
-        "why_backfill": 1,
-        "why_reserved": 1,
-        "why_preset": 1,
-        "why_never": 1,
-        "completed_core_hours": 70 / 3600,
-        "killed_core_hours": 12 / 3600,
-        "cancelled_core_hours": 0.0,
-        "failed_core_hours": 0.0,
-        "requeued_core_hours": 40 / 3600,
-        "lost_core_hours": 40 / 3600,
         # Of the measured rows B is 20 late and D is 5 early.
         "mean_unfairness_ns": 10 * S,
         "max_unfairness_ns": 20 * S,
         "unfair_share": 0.5,
     }
-    assert list(figures) == list(expected)
-    assert figures == expected
+    assert {name: figures[name] for name in expected} == expected
 
 
 def test_slowdowns_by_hand() -> None:

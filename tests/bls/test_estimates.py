@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from batch_cases import BatchCase, expected
-from batch_drives import engine_of
+from batch_drives import engine_of, estimator_of
 from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
-from reference.machine import Host, Job, Machine, Predictor, Window
+from reference.machine import LAST_TWO, PROFILE, Host, Job, Machine, Predictor, Window
 from reference.machine import Rules as CaseRules
 
 import bridge
@@ -66,32 +66,6 @@ def test_the_mean_is_cut_to_whole_ns() -> None:
     ]
     by_ns = HistoryEstimator("ns", (("user",),), mean_of=2, least=2, shortest_ns=1)
     assert ran(log(*rows), by_ns).jobs.planned_ns.tolist()[2] == 1
-
-
-# ---- levels ----
-
-ALIKE = {"user": 1, "application": 7, "queue": 2, "cores": 4, "estimate_s": 500}
-
-
-@pytest.mark.parametrize(
-    ("other", "planned"),
-    [
-        ({}, 50),  # the same again: the first level
-        ({"estimate_s": 400}, 50),
-        ({"cores": 3}, 50),  # the same queue
-        ({"queue": 3}, 50),  # the application alone
-        ({"application": 8}, 50),  # user, queue, cores, request
-        ({"application": -1}, 50),
-        ({"application": 8, "queue": 3}, 50),  # user, cores, request
-        ({"application": 8, "queue": 3, "estimate_s": 400}, 50),  # user, cores
-        ({"application": 8, "queue": 3, "cores": 3}, 500),  # nothing in common but the user
-        ({"user": 2}, 500),
-        ({"user": -1}, 500),
-    ],
-)
-def test_profile_starts_with_the_most_similar_jobs(other: dict[str, int], planned: int) -> None:
-    first = {**ALIKE, "submit_s": 0, "run_s": 50}
-    assert planned_s(log(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}), "profile")[1] == planned
 
 
 def test_an_estimator_of_ones_own() -> None:
@@ -251,7 +225,10 @@ def test_who_sees_the_future_is_caught(cheat: Any) -> None:
 # ---- known ones ----
 
 
-def test_requested_needs_no_column() -> None:
+def test_the_estimators_are_those_of_the_slow_reference() -> None:
+    """Which the engine is compared with, and what the jobs of a level have in common."""
+    for name, predictor in (("last-two", LAST_TWO), ("profile", PROFILE)):
+        assert replace(ESTIMATORS[name], shortest_ns=1) == replace(estimator_of(predictor), name=name)
     assert "planned_ns" not in ran(log({"submit_s": 0, "run_s": 10}), "requested").jobs
     texts = ("within:10%", "within: 7.5 %", "within:0%", *ESTIMATORS)
     assert [estimator(text).name for text in texts] == ["within:10%", "within:7.5%", "within:0%", *ESTIMATORS]

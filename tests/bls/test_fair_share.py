@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
@@ -121,57 +121,6 @@ def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, f
 # --- usage ---
 
 TWO = AccountTree(users=(User(1), User(2)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "charges", "usage"),
-    [
-        # By half in a half-life.
-        (
-            {"period_ns": 300 * NS_PER_S, "half_life_ns": 604800 * NS_PER_S},
-            [(0, 4), (300, -4)],
-            {300: 1200, 300 + 604800: 600, 300 + 5 * 604800: 37.5},
-        ),
-        # Half-life one period: periods' charges 10, 20, 0 at the multiples 1, 2, 3 decay from the period's end on.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 10 * NS_PER_S},
-            [(0, 1), (10, 1), (20, -2)],
-            {20: 10 / 2 + 20, 30: (10 / 2 + 20) / 2},
-        ),
-        # A running job is charged before it ends, up to the newest multiple.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0},
-            [(4, 3), (25, -3)],
-            {9.999: 0, 10: 18, 19: 18, 29: 48, 1000: 63},
-        ),
-        # A reset forgets what was charged before.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0, "reset_periods": 3},
-            [(5, 2)],
-            {20: 30, 30: 0, 40: 20, 95: 0, 110: 40},
-        ),
-    ],
-)
-def test_usage_by_hand(settings: dict[str, Any], charges: list[tuple[float, int]], usage: dict[float, float]) -> None:
-    shares = Shares(TWO, **settings)
-    events = sorted([(at, 0, cores) for at, cores in charges] + [(at, 1, 0) for at in usage])
-    for at, kind, cores in events:
-        if kind == 0:
-            shares.charge(1, at, cores)
-        else:
-            assert shares.usage(at) == {1: pytest.approx(usage[at], rel=1e-12), 2: 0.0}
-
-
-def test_factors_change_at_multiples_of_the_period_only() -> None:
-    shares = Shares(TWO, rule=FAIR_TREE, period_ns=300 * NS_PER_S)
-    assert shares.factors(0) == {1: 1.0, 2: 1.0}
-    shares.charge(1, 0, 8)
-    assert shares.factors(299) == {1: 1.0, 2: 1.0}
-    assert shares.factors(300) == {1: 0.5, 2: 1.0}
-    shares.charge(1, 310, -8)
-    shares.charge(2, 310, 100)
-    assert shares.factors(599) == {1: 0.5, 2: 1.0}
-    assert shares.factors(600) == {1: 1.0, 2: 0.5}
 
 
 def test_late_instants_are_exact() -> None:
@@ -300,6 +249,7 @@ def trees(draw: st.DrawFn) -> AccountTree:
     return AccountTree(tuple(draw(st.permutations(accounts))), tuple(users))
 
 
+@settings(max_examples=300)
 @given(tree=trees(), data=st.data(), rule=st.sampled_from([CLASSIC, FAIR_TREE]))
 def test_factors_as_the_slow_version(tree: AccountTree, data: st.DataObject, rule: int) -> None:
     # Several rounds on one memory: the order that the tree was left in must not matter.
@@ -333,6 +283,7 @@ jobs_of_two = st.lists(
 )
 
 
+@settings(max_examples=300)
 @given(
     jobs=jobs_of_two,
     looks=st.lists(st.integers(0, 1000 * NS_PER_S), max_size=5),

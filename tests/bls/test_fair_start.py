@@ -146,23 +146,10 @@ BY_HAND = {
     ),
     # The field's example: job 4 could start at 6 if only those before it were there; job 5, filled in before, prevents that.
     "easy delays a job that is not the head": (4, EASY, FIELD, [1, 6, 9, 6, 3], [1, 6, 9, 8, 3]),
-    "with kept reservations no job is delayed": (4, KEEP, FIELD, [1, 6, 9, 6, 7], [1, 6, 9, 6, 7]),
-    "of one instant the jobs that follow come later": (
-        *(4, SJF, jobs_of(FULL, (0, 4, 1, 1), (0, 4, 5, 5))),
-        *([0, 0, 1], [6, 0, 1]),
-    ),
-    "a job that would be withdrawn has none": (
-        *(4, EASY, changed((FULL, (1, 4, 1, 1)), cancel={2: 5})),
-        *([0, -1], [0, -1]),
-    ),
     # The job of 2 that comes at 2 goes before that of 3, which is withdrawn meanwhile.
     "a job that was withdrawn may have one": (
         *(4, SJF, changed(((0, 4, 4, 4), (1, 4, 3, 3), (2, 4, 2, 2)), cancel={2: 5})),
         *([0, 4, 4], [0, -1, 4]),
-    ),
-    "a job that runs from the start was there before": (
-        *(4, EASY, changed(((0, 4, 2, 2), FULL), preset={2: True})),
-        *([9, 0], [9, 0]),
     ),
     # The third is withdrawn at its submit, 3, so that the second joins then; the short one of 4 goes before it.
     "a job that waited for one that was withdrawn before it could join": (

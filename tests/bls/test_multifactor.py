@@ -135,15 +135,6 @@ def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     assert key.tolist() == [-4.0]
 
 
-def test_fair_share_changes_only_with_the_period() -> None:
-    run = Run(Multifactor(fairshare=2000, algorithm="classic"), known(cores=[4, 4], user=[7, -1]))
-    assert run.priorities(0) == [2000.0, 2000.0]
-    run.account(0, 0, 1)
-    assert run.priorities(299 * NS_PER_S) == [2000.0, 2000.0]
-    # All usage is user 7's, who has half of the shares: 2^(-1 / 0.5).
-    assert run.priorities(300 * NS_PER_S) == [500.0, 2000.0]
-
-
 def test_only_waiting_jobs_are_asked_for_and_factors_are_those_of_their_users() -> None:
     run = Run(Multifactor(fairshare=4), known(cores=[1] * 4, user=[5, 5, 6, 8]))
     run.account(0, 0, 1)
