@@ -73,39 +73,3 @@ def test_the_rows_are_what_the_file_says() -> None:
         assert row["file"] == log["path"].split("/")[1]
         for key in ("title", "jobs", "jobs_at_most", "cores", "text_sha256"):
             assert row[key] == log.get(key)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[archive", "catalogue: not valid TOML: "),
-        (HEAD, "catalogue: log is missing"),
-        (LOG, "catalogue: archive is missing"),
-        ("archive = 3\nlog = 4", "catalogue: allowed: one table [archive] and tables [[log]]"),
-        ('log = ["x"]\n' + HEAD, "log 1: 'x'; allowed: a table"),
-        (HEAD.replace('doi = "10.1/x"\n', "") + LOG, "archive: doi is missing"),
-        (HEAD.replace('"10.1/x"', "7") + LOG, "archive: doi 7; allowed: a text"),
-        (HEAD.replace("https:", "ftp:") + LOG, "archive: url 'ftp://a.org/w/'; allowed: https://…/"),
-        (HEAD.replace("/w/", "/w") + LOG, "archive: url 'https://a.org/w'; allowed: https://…/"),
-        (HEAD + LOG + "job = 3\n", "log 1: unknown key 'job'; known: jobs, "),
-        (HEAD + LOG.replace('title = "One"\n', ""), "log 1: title is missing"),
-        (HEAD + LOG + "jobs = 0\n", "log 1: one: jobs: 0 is out of range"),
-        (HEAD + LOG + "cores = 1.5\n", "log 1: one: cores: 1.5 is not a whole number"),
-        (HEAD + LOG + 'aliases = "x"\n', "log 1: aliases 'x'; allowed: a list of names"),
-        (HEAD + LOG + 'aliases = ["A b"]\n', "log 1: name 'A b'; allowed: small letters and digits"),
-        (HEAD + LOG + 'note = "a\\nb"\n', "log 1: one: note 'a\\nb'; allowed: one line of text"),
-        (HEAD + LOG + "text_sha256 = 'ab'\n", "log 1: one: text_sha256 'ab'; allowed: 64 digits"),
-        (HEAD + LOG.replace("l_one/", "../"), "log 1: one: path '../One-1.swf.gz'; allowed: l_FOLDER/FILE.swf.gz"),
-        (HEAD + LOG.replace('"One"', '""'), "log 1: one: the title is empty"),
-        (HEAD + LOG + LOG, "one: the name 'one' is also that of one"),
-        (
-            HEAD + LOG + LOG.replace('"one"', '"two"').replace("One-1", "Two-1") + 'aliases = ["one-1"]\n',
-            "two: the name 'one-1' is also that of one",
-        ),
-    ],
-)
-def test_a_broken_catalogue_is_one_clear_line(text: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_catalogue(text)
-    assert str(caught.value).startswith(said)
-    assert "\n" not in str(caught.value)

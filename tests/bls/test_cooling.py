@@ -84,7 +84,17 @@ def test_what_cannot_be(text: str) -> None:
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = "run sample --als recorded --select first:20 --platform demand-response --no-trace".split()
+    words = [
+        "run",
+        "sample",
+        "--als",
+        "recorded",
+        "--select",
+        "first:20",
+        "--platform",
+        "demand-response",
+        "--no-trace",
+    ]
     for name, pue in (("a", "1.5"), ("b", "0%:2 100%:1.3")):
         ran = twolevel(*words, "--pue", pue, "--out", name)
         assert ran.code == 0, ran.err

@@ -239,43 +239,20 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
         assert value == expected or (math.isnan(value) and math.isnan(expected))
 
 
-#: Texts and the columns and parts that are not allowed in them.
-NOT_ALLOWED = (
-    *(("__import__('os')", 12, '"\'"'), ("s.real", 1, "'s.real'"), ("(1).__class__", 1, "'(1).__class__'")),
-    *(("s.__class__()", 1, "'s.__class__()'"), ("min(s,t)(n)", 1, "'min(s,t)(n)'"), ("lambda: 1", 7, "':'")),
-    *(("s[0]", 2, "'['"), ("s if t else n", 1, "'s if t else n'"), ("s and t", 1, "'s and t'")),
-    *(("not s", 1, "'not s'"), ("(yield s)", 2, "'yield s'"), ("s, t", 1, "'s, t'"), ("s < t", 3, "'<'")),
-    *(("~s", 1, "'~'"), ("s@t", 2, "'@'"), ("(s:=1)", 3, "':'"), ("min(s, key=1)", 11, "'='"), ("s # t", 3, "'#'")),
-    *(("s\n+t", 2, r"'\n'"), ("True", 1, "'True'"), ("None", 1, "'None'"), ("...", 1, "'...'"), ("2j", 1, "'2j'")),
-    ("ｓ", 1, "'ｓ'"),  # which Python would read as s
-    ("1or 2", 1, "'1or 2'"),
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("9" * 400, "column 1: the number is too large"),
+        ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
+        (
+            "-" * MAX_DEPTH + "s",
+            f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one another",
+        ),
+        ("1" + "+1" * MAX_DEPTH, "column 1: too deep"),
+        ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
+    ],
 )
-REFUSED = [
-    ("s+q", "column 3: unknown name 'q'; allowed: s, t, n, w, z, l"),
-    ("W", "column 1: unknown name 'W'"),
-    ("1+sin(s)", "column 3: unknown function 'sin'; allowed: min, max, abs, sqrt, log, log2, log10, exp"),
-    ("s(t)", "column 1: unknown function 's'"),
-    ("__import__(s)", "column 1: unknown function '__import__'"),
-    ("eval(s)", "column 1: unknown function 'eval'"),
-    ("min", "column 1: unknown name 'min'"),
-    ("min(s)", "column 1: min of 1 values; allowed: two or more"),
-    ("log(s, 2)", "column 1: log of 2 values; allowed: one"),
-    ("exp()", "column 1: exp of 0 values; allowed: one"),
-    ("max(*s, 1)", "column 5: '*s' is not allowed; allowed: numbers, s t n w z l power_w energy_j, + - * / // % **"),
-    *((text, f"column {column}: {part} is not allowed") for text, column, part in NOT_ALLOWED),
-    ("1e999", "column 1: the number is too large; allowed: at most 1.79769e+308"),
-    ("9" * 400, "column 1: the number is too large"),
-    *((text, "column 1: ") for text in ("", "(s")),
-    *((text, "column ") for text in ("s t", "s +")),
-    ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
-    ("-" * MAX_DEPTH + "s", f"column {MAX_DEPTH + 1}: too deep; allowed: {MAX_DEPTH} operations within one another"),
-    ("1" + "+1" * MAX_DEPTH, "column 1: too deep"),
-    ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), REFUSED)
-def test_what_is_refused_and_how_it_is_said(text: str, message: str) -> None:
+def test_a_text_that_is_too_long_or_deep_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         policy(f"expr:{text}")
     assert str(caught.value).startswith("--bls: expr: ")

@@ -58,10 +58,19 @@ def test_a_log_drawn_by_hand(read: Read) -> None:
         line(f1="3", f2="200", f12="", f10="30", f7="40", f29="pr2") + "\t",
     )
     expected = {
-        **{"job_id": [2, 1, 3], "submit_ns": [50_500_000_000, 100 * NS, 200 * NS], "cores": [4, 8, 8]},
-        **{"estimate_ns": [60 * NS, 120 * NS, 120 * NS], "wait_ns": [5 * NS] * 3, "memory_kb": [201, -1, 30]},
-        **{"status": [0, 1, 1], "user": [2, 1, -1], "queue": [2, 1, 1], "group": [1] * 3, "application": [1] * 3},
-        **{"partition": [1] * 3, "line": [4, 3, 5]},
+        "job_id": [2, 1, 3],
+        "submit_ns": [50_500_000_000, 100 * NS, 200 * NS],
+        "cores": [4, 8, 8],
+        "estimate_ns": [60 * NS, 120 * NS, 120 * NS],
+        "wait_ns": [5 * NS] * 3,
+        "memory_kb": [201, -1, 30],
+        "status": [0, 1, 1],
+        "user": [2, 1, -1],
+        "queue": [2, 1, 1],
+        "group": [1] * 3,
+        "application": [1] * 3,
+        "partition": [1] * 3,
+        "line": [4, 3, 5],
     }
     assert {name: getattr(found, name).tolist() for name in expected} == expected
     extras = {"orig_site": [-1, 1, 1], "run_site": [1, 1, 1], "vo": [1, 1, 1], "project": [1, 1, 2]}

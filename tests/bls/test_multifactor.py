@@ -238,68 +238,6 @@ def test_settings_and_policies_can_be_sent_to_another_process() -> None:
     assert numbers.tolist() == prepare(READ, known(cores=[1], user=[17]))[0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("agee=1", "multifactor: unknown key 'agee'; known: age"),
-        ("age", "multifactor: 'age' is not a setting; allowed: key=value"),
-        ("age=1,", "multifactor: '' is not a setting; allowed: key=value"),
-        ("age=1,age=2", "multifactor: age: given twice"),
-        ("age=old", "multifactor: age: 'old' is not a number; allowed: 0 to 4.29497e+09"),
-        ("age=nan", "multifactor: age: nan is out of range; allowed: 0 to 4.29497e+09"),
-        ("size=-1", "multifactor: size: -1 is out of range"),
-        ("max_age=0", "multifactor: max_age: '0' is not a duration"),
-        ("max_age=none", "multifactor: max_age: 'none' is not a duration"),
-        ("calc_period=31d", "multifactor: calc_period: 31 d 00 h is out of range; allowed: 1 s to 30 d 00 h"),
-        (
-            "reset=7min",
-            "multifactor: reset: 7 min 00 s is no multiple of calc_period; allowed: multiples of 5 min 00 s",
-        ),
-        ("algorithm=fairtree", "multifactor: algorithm: unknown algorithm 'fairtree'; known: fair-tree, classic"),
-        ("dampening=0", "multifactor: dampening: 0 is out of range; allowed: 1 to 65533"),
-        ("favor_small=1", "multifactor: favor_small: '1' is no truth value; allowed: true, false"),
-        ("cores_per_node=1.5", "multifactor: cores_per_node: 1.5 is not a whole number"),
-        ("others=rest", "multifactor: others: unknown account 'rest'; known: root"),
-        ("config=none.toml", "none.toml: no such file"),
-        ("age = ", "p.toml: not valid TOML: "),
-        ("weight = 1", "p.toml: weight: unknown key 'weight'; known: "),
-        ("config = 'q.toml'", "p.toml: config: unknown key 'config'; known: "),
-        ("age = '1'", "p.toml: age: '1' is not a number"),
-        ("half_life = true", 'p.toml: half_life: True is not a duration; allowed: text such as "7d", or seconds'),
-        ("half_life = -3", "p.toml: half_life: '-3' is not a duration"),
-        ("algorithm = 3", "p.toml: algorithm: unknown algorithm 3"),
-        ("users = 3", "p.toml: users: 3 is no list of tables; allowed: [[users]] tables"),
-        ("[[users]]\nshares = 1", "p.toml: users[0].number: missing"),
-        ("[[users]]\nnumber = 1\nshare = 1", "p.toml: users[0].share: unknown key 'share'; known: shares"),
-        ("[[users]]\nnumber = 1\nshares = -1", "p.toml: users[0].shares: -1 is out of range; allowed: 0 to 2147483647"),
-        ("[[users]]\nnumber = 1\naccount = 'a'", "p.toml: users[0].account: unknown account 'a'; known: root"),
-        ("[[users]]\nnumber = 1\n[[users]]\nnumber = 1", "p.toml: users[1].number: user 1 is users[0], too"),
-        ("[[accounts]]\nname = 'a'\nparent = 'b'", "p.toml: accounts[0].parent: unknown account 'b'; known: "),
-        ("[[accounts]]\nname = 'a'\n[[accounts]]\nname = 'a'", "p.toml: accounts[1].name: 'a' is accounts[0], too"),
-        ("[[accounts]]\nname = 'root'", "p.toml: accounts[0].name: 'root' is the account that every tree has"),
-        (
-            "[[accounts]]\nname = 'a'\nparent = 'a'",
-            "p.toml: accounts[0].parent: 'a' below 'a': a cycle; allowed: a tree",
-        ),
-        (
-            "[[accounts]]\nname = 'c'\nparent = 'a'\n[[accounts]]\nname = 'a'\nparent = 'b'\n"
-            "[[accounts]]\nname = 'b'\nparent = 'a'",
-            "p.toml: accounts[1].parent: 'a' below 'b' below 'a': a cycle; allowed: a tree",
-        ),
-        ("[[partitions]]\nnumber = 1\ncores = 0", "p.toml: partitions[0].cores: 0 is out of range"),
-        (
-            "[[qos_levels]]\nnumber = 1\n[[qos_levels]]\nnumber = 1",
-            "p.toml: qos_levels[1].number: 1 is qos_levels[0], too",
-        ),
-    ],
-)
-def test_a_name_or_file_that_cannot_be_used(text: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(text) if message.startswith("p.toml") else Multifactor.from_text(text)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_tree_of_too_many_levels() -> None:
     accounts = [Account(str(level), str(level - 1) if level else ROOT) for level in range(65)]
     assert AccountTree(tuple(accounts[:64])).accounts[-1].name == "63"
