@@ -34,7 +34,7 @@ import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
-from bls.power.job_power import JobPower, factored, power_classes
+from bls.power.job_power import JobPower, power_classes
 from bls.power.options import PowerOptions, PowerPlan
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
@@ -166,11 +166,6 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
     assert met > 3
 
 
-@given(st.integers(0, 10**15), st.integers(0, 10**10))
-def test_watts_are_rounded_half_up(mw: int, factor: int) -> None:
-    assert factored(np.array([mw]), factor).tolist() == [floor(Fraction(mw * factor, BILLION) + Fraction(1, 2))]
-
-
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(0, BILLION)), min_size=1, max_size=6), st.randoms())
 def test_classes_are_those_of_whole_numbers(jobs: list[tuple[int, int]], chance: random.Random) -> None:
     speeds = sorted({1.0, *(chance.randint(1, 1000) / 1000 for _ in range(4))}, reverse=True)
@@ -230,9 +225,17 @@ def test_as_counted_core_by_core(estimates: str, monkeypatch: pytest.MonkeyPatch
     assert learned > 20 or estimates == "exact"
 
 
-def test_what_is_missing_in_python_is_as_the_platform_says() -> None:
-    """As an empty field of a file: NaN of a frame, None of a list, NA of a column of whole numbers; more than nine places are
-    rounded."""
+def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> None:
+    """A DataFrame, arrays, lists and a file. A gap is an empty field, NaN of a frame, None of a list, or NA of a column of
+    whole numbers; more than nine places are rounded."""
+    path = tmp_path / "power.csv"
+    path.write_text("job_id,power,memory_bound\n1,0.5,0.25\n3,1.25,1\n")
+    frame = pd.read_csv(path)
+    options = [PowerOptions(job_power=one) for one in (path, frame, {name: frame[name].to_numpy() for name in frame})]
+    first, *others = [bridge.simulate(THREE, MACHINE, als="recorded", power=one) for one in options]
+    for one in others:
+        pd.testing.assert_frame_equal(one.jobs, first.jobs, check_exact=True)
+    assert [one.names()["job_power"] for one in options[:2]] == [str(path), frame.to_dict("list")]
     columns: dict[str, Any] = {"job_id": [1, 2], "power": [0.1234567894, None], "memory_bound": [float("nan"), 0.5]}
     frame = pd.DataFrame(columns)
     for given_one in (columns, frame, frame.assign(power=frame.power.astype("Float64"))):
@@ -324,20 +327,6 @@ def test_a_file_that_says_nothing_new_changes_nothing(fallback: str) -> None:
     pd.testing.assert_frame_equal(found.jobs.drop(columns="power"), plain.jobs, check_exact=True)
     pd.testing.assert_frame_equal(found.power_over_time, plain.power_over_time, check_exact=True)
     assert found.jobs.power.tolist() == [1, 1, 1]
-
-
-def test_columns_are_as_a_file(tmp_path: Path) -> None:
-    """A DataFrame, arrays and a file; they are in the options' names."""
-    path = tmp_path / "power.csv"
-    path.write_text("job_id,power,memory_bound\n1,0.5,0.25\n3,1.25,1\n")
-    frame = pd.read_csv(path)
-    arrays = {name: frame[name].to_numpy() for name in frame}
-    options = [PowerOptions(job_power=one) for one in (path, frame, arrays)]
-    first, *others = [bridge.simulate(THREE, MACHINE, als="recorded", power=one) for one in options]
-    for one in others:
-        pd.testing.assert_frame_equal(one.jobs, first.jobs, check_exact=True)
-    assert options[0].names()["job_power"] == str(path)
-    assert options[1].names()["job_power"] == frame.to_dict("list")
 
 
 def test_a_machine_that_could_draw_too_much() -> None:
