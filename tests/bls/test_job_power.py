@@ -34,7 +34,7 @@ import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.host_accounts import HostIntervals
-from bls.power.job_power import JobPower, power_classes
+from bls.power.job_power import JobPower, factored, power_classes
 from bls.power.options import PowerOptions, PowerPlan
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
@@ -69,6 +69,11 @@ def predicted(case: Case, seed: int, estimates: str) -> Case:
     chance, case = random.Random(f"{seed} users"), said(case, seed)
     jobs = [replace(one, user=chance.choice((-1, 1, 1, 1, 2)), submit=3 * one.submit) for one in case.jobs]
     return replace(case, jobs=tuple(jobs), estimates=estimates)
+
+
+@given(st.integers(0, 10**15), st.integers(0, 10**10))
+def test_watts_are_rounded_half_up(mw: int, factor: int) -> None:
+    assert factored(np.array([mw]), factor).tolist() == [floor(Fraction(mw * factor, BILLION) + Fraction(1, 2))]
 
 
 #: Kinds of cases: its fallbacks, and what is changed of a drawn case.
