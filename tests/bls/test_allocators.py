@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from contextlib import nullcontext
 from itertools import combinations
@@ -221,64 +222,24 @@ def test_every_rule_has_a_reference() -> None:
 
 
 #: Four leaf switches of two hosts each, two switches above them, and one above these.
-TREE = {"hosts": "2 2 2 2 2 2 2 2"}
-TREE |= {"switches": ranges((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))}  # type: ignore[dict-item]
+TREE: dict[str, Any] = {"hosts": "2 2 2 2 2 2 2 2"}
+TREE["switches"] = ranges((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
 
 #: Two leaf switches of three hosts each, whose hosts alternate, and two more below another switch.
 _LEAVES = ((0, frozenset({0, 2, 4})), (0, frozenset({1, 3, 7})), (0, frozenset({5})), (0, frozenset({6})))
 GAPS: dict[str, Any] = {"hosts": "2 2 2 2 2 2 2 2"}
-GAPS |= {"switches": (*_LEAVES, (1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 3, 5, 7})))}
+GAPS["switches"] = (*_LEAVES, (1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 3, 5, 7})))
 
 
-@pytest.mark.parametrize(
-    ("name", "n_cores", "free", "options", "expected"),
-    [
-        ("first-fit", 4, "1 3 5 8-11", {}, "1 3 5 8"),
-        ("lowest", 4, "1 3 5 8-11", {}, "1 3 5 8"),
-        ("first-fit", 4, "1-3 5 8-11", {"unit": 2}, "1-2 8-9"),  # 3 and 5 are left over on their hosts
-        # The busiest host first: of the three hosts 3, 1 and 4 cores are free.
-        ("best-fit", 1, "1-3 6 8-11", {}, "6"),
-        ("best-fit", 7, "1-3 6 8-11", {}, "1-3 6 8-10"),
-        ("best-fit", 2, "1-2 5-6 8-9", {}, "1-2"),  # equals by number
-        ("best-fit", 2, "0-3 5 8-10", {"unit": 2}, "8-9"),  # one core is no unit; 3 are one, 4 are two
-        # The emptiest host first.
-        ("worst-fit", 5, "1-3 6 8-11", {}, "1 8-11"),
-        ("worst-fit", 2, "1-2 5-6 8-9", {}, "1-2"),  # equals by number
-        ("worst-fit", 2, "0-1 4-6 8", {"unit": 2}, "0-1"),  # three cores are one unit, as two are
-        # The lowest run that is long enough.
-        ("contiguous", 3, "0 2-3 6-9", {}, "6-8"),  # a run goes on over hosts
-        ("contiguous", 4, "5-11", {"unit": 2}, "6-9"),  # 5 would leave three on its host
-        ("contiguous", 6, "2-9", {"hosts": "4 3 3", "unit": 2}, None),  # a host of three cores is in the middle
-        # All the cores of free hosts.
-        ("whole-host", 5, "1-11", {}, "4-11"),
-        ("whole-host", 6, "0-11", {"unit": 3}, "0-7"),  # a host has room for one unit of three
-        ("whole-host", 3, "0-11", {"offered": "0 4-5 8-11"}, "0-7"),  # memory lets one core of host 0 count
-        ("topology", 2, "0-3 4-6 8-9 12-15", TREE, "8-9"),  # the leaf that is just enough
-        # 7 below one switch, 6 below the other; the emptier leaf first.
-        ("topology", 5, "0-3 4-6 8-9 12-15", TREE, "8 12-15"),
-        # Below the uppermost: two leaves, though no neighbours.
-        ("topology", 8, "0-3 4-6 8-9 12-15", TREE, "0-3 12-15"),
-        ("topology", 3, "0 2 4-5 7 12 14-15", TREE, "4-5 7"),  # equals by number
-        ("topology", 7, "0 2 4-5 7 12 14-15", TREE, "0 4-5 7 12 14-15"),  # leaves with 3, 3 and 2: one of 2 is missing
-        ("topology", 3, "0-15", GAPS | {"limit": 1}, "0-1 4"),  # equals by number: the leaf with the lowest host
-        ("topology", 6, "1-15", GAPS | {"limit": 1}, "2-3 6-7 14-15"),
-        ("topology", 7, "1-15", GAPS | {"limit": 2}, "1 4-5 8-9 12-13"),  # the switch with fewer usable cores
-        # Across the machine: the fullest leaf, then the one that is just enough.
-        ("topology", 7, "1-12", GAPS | {"limit": 2}, "1 4-5 8-11"),
-        ("topology", 5, "0 2 4-5 7 12 14-15", TREE | {"limit": 2}, "0 2 4-5 7"),
-        ("topology", 6, "0 2 4-5 7 12 14-15", TREE | {"limit": 2}, "4-5 7 12 14-15"),
-        ("topology", 7, "0 2 4-5 7 12 14-15", TREE | {"limit": 3}, "0 4-5 7 12 14-15"),
-        ("topology", 3, "1 3 5 8-11", {"limit": 1}, "1 3 5"),  # without switches there is one leaf
-        ("given", 3, "1 3 5 8-11", {"wanted": "3 10-11"}, "3 10-11"),
-        ("given", 3, "1 3 5 8-11", {"wanted": "2-3 10"}, None),
-        ("given", 4, "0-11", {"wanted": "2-5", "unit": 2}, "2-5"),
-        ("given", 4, "0-11", {"wanted": "3-6", "unit": 2}, None),  # one core of a unit on each host
-        # From state 0 the first output of splitmix64 is 0xE220A8397B1DCDAF.
-        ("random", 1, "0-999", {"hosts": "1000", "number": 0}, str((0xE220A8397B1DCDAF >> 1) % 1000)),
-    ],
-)
-def test_rules(name: str, n_cores: int, free: str, options: dict[str, Any], expected: str | None) -> None:
-    assert chosen(name, n_cores, free, **options) == (None if expected is None else _cores(expected))
+MACHINES: dict[str, dict[str, Any]] = {"": {}, "tree": TREE, "gaps": GAPS}
+ROWS = tomllib.loads(Path(__file__).with_name("placements.toml").read_text("utf-8"))["rows"]
+
+
+@pytest.mark.parametrize(("name", "n_cores", "free", "options", "expected"), ROWS)
+def test_rules(name: str, n_cores: int, free: str, options: dict[str, Any], expected: str) -> None:
+    machine = MACHINES[options.get("machine", "")]
+    others = {option: value for option, value in options.items() if option != "machine"}
+    assert chosen(name, n_cores, free, **machine, **others) == (_cores(expected) if expected else None)
 
 
 def test_random_draws_every_set_alike_in_whole_units_and_by_seed() -> None:
