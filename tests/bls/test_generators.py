@@ -289,6 +289,17 @@ def test_the_papers_types_and_nodes() -> None:
     assert np.mean(made.cores > 1) > 0.5
 
 
+def test_a_job_of_more_work_than_any_serial_one_is_parallel_in_the_papers_method() -> None:
+    # Serial jobs of 10 core-seconds, parallel ones of 200 and one of 4000, so that 200 on a single core is not too long.
+    cores = np.array([1, 2] * 200 + [4])
+    run_s = np.array([10, 100] * 200 + [1000])
+    source = log(np.arange(0, 401_000, 1000), cores=cores, run_s=run_s)
+    made = generate_like(source, 4000, seed=3, platform=SETH, method="accasim")
+    work = (source.run_ns * source.cores)[stream(3, "jobs").integers(0, 401, 4000)] // S
+    assert np.all(made.cores[work > 10] > 1)
+    assert np.mean(made.cores[work == 10] == 1) == pytest.approx(0.5, abs=0.05)
+
+
 def test_sizes_of_nodes_by_hand() -> None:
     # Parallel jobs on 1, 1, 2, 4 and 6 nodes of four cores.
     source = log(np.arange(6), cores=np.array([1, 2, 4, 8, 16, 24]))

@@ -118,6 +118,16 @@ def test_sizes_are_two_stage_uniform(jobs: LublinJobs) -> None:
         assert np.mean(drawn <= size) == pytest.approx(expected, abs=0.006)
 
 
+def test_sizes_by_hand() -> None:
+    powers = Sizes(serial=0.0, power_of_two=1.0, low=1.0, middle=1.0, high=3.0, first=0.0)
+    counts = np.bincount(powers.drawn(40_000, 128, np.random.default_rng(2)), minlength=9)
+    # Uniform from 1 to 3, rounded: a quarter 1, a half 2, a quarter 3.
+    np.testing.assert_allclose(counts[[2, 4, 8]] / 40_000, [0.25, 0.5, 0.25], atol=0.01)
+    assert set(powers.drawn(1000, 6, np.random.default_rng(2)).tolist()) == {2, 4}
+    plain = replace(powers, power_of_two=0.0)
+    assert set(plain.drawn(1000, 5, np.random.default_rng(2)).tolist()) == {2, 3, 4, 5}
+
+
 @given(st.integers(1, 2**24), st.sampled_from(TYPES))
 def test_sizes_fit_any_machine(n_cores: int, jobs: LublinJobs) -> None:
     shifted = jobs.sizes.shifted(math.log2(n_cores) - 7)
