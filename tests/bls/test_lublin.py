@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bls.workloads.calendar import Calendar, header_facts
-from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, generate_lublin
+from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
 from traces.base.errors import InputError
 from traces.compiled import Array
