@@ -20,14 +20,14 @@
     ..3322
     '''
 
-``machine`` is hosts × cores of 1 GFLOP/s each, joined by ``+``, or the text of a platform file. Left of the bar is a job as
-in :meth:`bls.workloads.workload.Workload.from_jobs` (:data:`WORDS`, else its own names), right of it columns of the table of
-jobs; times are in seconds, and ``-`` is nothing. A row that gives nothing but the job is a later attempt. ``options`` are
-keywords of :func:`bridge.simulate` and fields of its ``rules``, ``surroundings``, ``level`` and ``power``; ``files`` are
-texts, and an option that is the name of one is its path. ``schedule`` has a line for each core, with a character for each
-``step`` seconds (1): the job's last digit or letter, in base 36. A case that is refused has ``error``, the whole line;
-``metrics`` are some of the run's. ``tables`` are columns of other tables of the result, instants in s, power in W. ``machine``
-may name a text of the file's table ``machines``.
+``machine`` is hosts × cores of 1 GFLOP/s each, joined by ``+``, or the text of a platform file, or the name of one in the
+file's table ``machines``. Left of the bar is a job as in :meth:`bls.workloads.workload.Workload.from_jobs` (:data:`WORDS`,
+else its own names), right of it columns of the table of jobs; times are in seconds, ``-`` is nothing, and ``1+2`` a list. A
+row that gives nothing but the job is a later attempt. ``options`` are keywords of :func:`bridge.simulate` and fields of its
+``rules``, ``surroundings``, ``level`` and ``power``; ``files`` are texts, and an option that is the name of one is its path.
+``schedule`` has a line for each core, with a character for each ``step`` seconds (1): the job's last digit or letter, in base
+36. A case that is refused has ``error``, the whole line; ``metrics`` are some of the run's. ``tables`` are columns of other
+tables of the result, instants in s, power in W.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class DrawnSchedule:
         given, expected = [], []
         for left, _, right in lines:
             words = dict(zip(names, left.split(), strict=True))
-            job = {WORDS.get(name, name): _number(word) for name, word in words.items() if word != "-"}
+            job = {WORDS.get(name, name): _value(word) for name, word in words.items() if word != "-"}
             if len(job) > 1:
                 given.append(job)
             expected.append({"job": words["job"]} | dict(zip(told, right.split(), strict=True)))
@@ -127,6 +127,8 @@ class DrawnSchedule:
             name: str(paths.get(value, value)) if isinstance(value, str) else value
             for name, value in self.table.get("options", {}).items()
         }
+        if "requested" in options:
+            options["requested"] = {int(job): cores for job, cores in options["requested"].items()}
         bundled = {}
         for bundle, kind in _BUNDLES.items():
             own = {field.name for field in fields(kind)} & options.keys() - {"backfill", "estimates"}
@@ -196,8 +198,13 @@ def _word(row: pd.Series[Any], name: str) -> str:
     return "-" if ns < 0 else f"{ns / _NS:.9f}".rstrip("0").rstrip(".")
 
 
-def _number(word: str) -> int | float:
-    return int(word) if word.removeprefix("-").isdigit() else float(word)
+def _value(word: str) -> Any:
+    if "+" in word:
+        return [_value(part) for part in word.split("+")]
+    try:
+        return int(word) if word.removeprefix("-").isdigit() else float(word)
+    except ValueError:
+        return word
 
 
 def _lines(text: str) -> list[str]:

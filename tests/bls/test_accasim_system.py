@@ -51,10 +51,7 @@ def test_hosts_are_numbered_in_the_order_of_the_resources(tmp_path: Path) -> Non
     assert found.host_resources[[0, 8, 12]].tolist() == [[0, 5, 1], [0, 4, 0], [2, 8, 0]]
     assert set(found.core_speed_gflops.tolist()) == {2.0}
     assert found.name == "cluster"
-
-
-def test_a_group_of_no_hosts_is_left_out(tmp_path: Path) -> None:
-    assert load(tmp_path, MIXED | {"resources": {"g0": 0, "g1": 3}}).n_hosts == 3
+    assert load(tmp_path, MIXED | {"resources": {"g0": 0, "g1": 3}}).n_hosts == 3, "a group of no hosts is left out"
 
 
 @pytest.mark.parametrize(

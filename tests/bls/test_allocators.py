@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from contextlib import nullcontext
 from itertools import combinations
@@ -42,17 +43,11 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
     return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
 
 
-def test_lowest_takes_the_lowest_numbered_free_cores() -> None:
-    assert placed(ALLOCATORS["lowest"]) == [(0, [(0, 2)]), (0, [(2, 5)]), (10, [(0, 2)])]
-
-
 def test_given_waits_for_the_very_cores() -> None:
-    """Core 1 is free all the time; job 3 wants 2 and 3, which end at 10 s."""
-    assert placed(ALLOCATORS["given"], REQUESTED) == [
-        (0, [(0, 1), (2, 3)]),
-        (0, [(3, 6)]),
-        (10, [(2, 4)]),
-    ]
+    """Core 1 is free all the time; job 3 wants 2 and 3, which end at 10 s. Cores may be in any order and in pieces."""
+    answer = [(0, [(0, 1), (2, 3)]), (0, [(3, 6)]), (10, [(2, 4)])]
+    assert placed(ALLOCATORS["given"], REQUESTED) == answer
+    assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == answer
 
 
 @pytest.mark.parametrize(
@@ -71,10 +66,6 @@ def test_requests_that_cannot_be(requested: dict[int, str] | None, message: str)
     with pytest.raises(InputError) as caught:
         simulator(ALLOCATORS["given"], requested)
     assert str(caught.value) == message
-
-
-def test_requests_may_be_in_any_order_and_in_pieces() -> None:
-    assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == placed(ALLOCATORS["given"], REQUESTED)
 
 
 @allocator_kernel
@@ -127,13 +118,16 @@ def _below_zero(request: PlacementRequest) -> int:
     return -1
 
 
-def test_an_allocator_is_a_function_of_a_request() -> None:
+def test_an_allocator_of_your_own() -> None:
+    assert placed(Allocator("highest", _highest)) == [(0, [(4, 6)]), (0, [(1, 4)]), (10, [(4, 6)])]
     with pytest.raises(InputError, match="allocator_kernel: <lambda> takes 2 arguments; allowed: request"):
         allocator_kernel(lambda number, n_cores: 0)
-
-
-def test_an_allocator_of_ones_own() -> None:
-    assert placed(Allocator("highest", _highest)) == [(0, [(4, 6)]), (0, [(1, 4)]), (10, [(4, 6)])]
+    with pytest.raises(InputError, match=r"^--allocator: unknown allocator 'gven'; known: given, "):
+        allocator("gven")
+    with pytest.raises(
+        InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"
+    ):
+        simulator(Allocator("mine", _never)).advance(100)
 
 
 @pytest.mark.parametrize(
@@ -150,23 +144,10 @@ def test_an_impossible_suggestion_names_the_allocator_and_the_job(kernel: Any, j
     )
 
 
-def test_a_job_that_is_never_placed_is_named() -> None:
-    with pytest.raises(
-        InputError, match=r"stuck at job 1, at .*: nothing runs or arrives any more, and allocator mine"
-    ):
-        simulator(Allocator("mine", _never)).advance(100)
-
-
 def test_an_allocator_that_is_not_compiled_is_refused() -> None:
     fault = pytest.raises(PluginError, match=r"allocator plain: .*; decorate it with allocator_kernel")
     with fault if jit_enabled() else nullcontext():  # in a debugger everything is plain
         simulator(Allocator("plain", lambda *arguments: 0))
-
-
-def test_an_unknown_allocator_is_told_the_nearest_first() -> None:
-    with pytest.raises(InputError) as caught:
-        allocator("gven")
-    assert str(caught.value).startswith("--allocator: unknown allocator 'gven'; known: given, ")
 
 
 def test_an_allocator_from_a_file(tmp_path: Path) -> None:
@@ -240,133 +221,32 @@ def test_every_rule_has_a_reference() -> None:
     assert ALLOCATORS["lowest"].place is ALLOCATORS["first-fit"].place
 
 
-@pytest.mark.parametrize("name", ["first-fit", "lowest"])
-def test_first_fit(name: str) -> None:
-    assert chosen(name, 4, "1 3 5 8-11") == [1, 3, 5, 8]
-    assert chosen(name, 8, "1 3 5 8-11") is None
-    assert chosen(name, 4, "1-3 5 8-11", unit=2) == [1, 2, 8, 9], "3 and 5 are left over on their hosts"
+#: Four leaf switches of two hosts each, two switches above them, and one above these.
+TREE: dict[str, Any] = {"hosts": "2 2 2 2 2 2 2 2"}
+TREE["switches"] = ranges((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
+
+#: Two leaf switches of three hosts each, whose hosts alternate, and two more below another switch.
+_LEAVES = ((0, frozenset({0, 2, 4})), (0, frozenset({1, 3, 7})), (0, frozenset({5})), (0, frozenset({6})))
+GAPS: dict[str, Any] = {"hosts": "2 2 2 2 2 2 2 2"}
+GAPS["switches"] = (*_LEAVES, (1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 3, 5, 7})))
 
 
-def test_best_fit_takes_the_busiest_host_first() -> None:
-    """Of the three hosts 3, 1 and 4 cores are free."""
-    assert chosen("best-fit", 1, "1-3 6 8-11") == [6]
-    assert chosen("best-fit", 3, "1-3 6 8-11") == [1, 2, 6]
-    assert chosen("best-fit", 7, "1-3 6 8-11") == [1, 2, 3, 6, 8, 9, 10]
-    assert chosen("best-fit", 2, "1-2 5-6 8-9") == [1, 2], "equals by number"
-    assert chosen("best-fit", 2, "0-3 5 8-10", unit=2) == [8, 9], "one core is no unit; 3 are one, 4 are two"
+MACHINES: dict[str, dict[str, Any]] = {"": {}, "tree": TREE, "gaps": GAPS}
+ROWS = tomllib.loads(Path(__file__).with_name("placements.toml").read_text("utf-8"))["rows"]
 
 
-def test_worst_fit_takes_the_emptiest_host_first() -> None:
-    assert chosen("worst-fit", 1, "1-3 6 8-11") == [8]
-    assert chosen("worst-fit", 5, "1-3 6 8-11") == [1, 8, 9, 10, 11]
-    assert chosen("worst-fit", 2, "1-2 5-6 8-9") == [1, 2], "equals by number"
-    assert chosen("worst-fit", 2, "0-1 4-6 8", unit=2) == [0, 1], "three cores are one unit, as two are"
+@pytest.mark.parametrize(("name", "n_cores", "free", "options", "expected"), ROWS)
+def test_rules(name: str, n_cores: int, free: str, options: dict[str, Any], expected: str) -> None:
+    machine = MACHINES[options.get("machine", "")]
+    others = {option: value for option, value in options.items() if option != "machine"}
+    assert chosen(name, n_cores, free, **machine, **others) == (_cores(expected) if expected else None)
 
 
-def test_contiguous_takes_the_lowest_run_that_is_long_enough() -> None:
-    assert chosen("contiguous", 2, "0 2-3 6-9") == [2, 3]
-    assert chosen("contiguous", 3, "0 2-3 6-9") == [6, 7, 8], "a run goes on over hosts"
-    assert chosen("contiguous", 5, "0 2-3 6-9") is None
-    assert chosen("contiguous", 4, "5-11", unit=2) == [6, 7, 8, 9], "5 would leave three on its host"
-    assert chosen("contiguous", 4, "7-10", unit=2) is None
-    assert chosen("contiguous", 6, "2-9", "4 3 3", unit=2) is None, "a host of three cores is in the middle"
-
-
-def test_whole_host_holds_all_the_cores_of_free_hosts() -> None:
-    assert chosen("whole-host", 1, "1-11") == [4, 5, 6, 7]
-    assert chosen("whole-host", 5, "1-11") == [4, 5, 6, 7, 8, 9, 10, 11]
-    assert chosen("whole-host", 9, "1-11") is None
-    assert chosen("whole-host", 6, "0-11", unit=3) == [*range(8)], "a host has room for one unit of three"
-    assert chosen("whole-host", 3, "0-11", offered="0 4-5 8-11") == [*range(8)], "memory lets one core of host 0 count"
-
-
-def test_random_draws_as_splitmix64_does() -> None:
-    """From state 0 the first output of splitmix64 is 0xE220A8397B1DCDAF."""
-    assert chosen("random", 1, "0-999", "1000", number=0) == [(0xE220A8397B1DCDAF >> 1) % 1000]
-
-
-def test_random_draws_every_set_alike() -> None:
+def test_random_draws_every_set_alike_in_whole_units_and_by_seed() -> None:
     pairs = Counter(tuple(chosen("random", 2, "1 3-4 7 9-10", number=number) or ()) for number in range(3000))
     assert set(pairs) == set(combinations([1, 3, 4, 7, 9, 10], 2))
     assert all(130 < times < 270 for times in pairs.values()), "200 each, give or take five deviations"
-
-
-def test_random_draws_whole_units_and_by_seed() -> None:
     units = {tuple(chosen("random", 2, "1-3 6 8-11", unit=2, number=number) or ()) for number in range(40)}
     assert units == {(1, 2), (8, 9), (10, 11)}
     drawn = [chosen("random", 5, "0-11", number=3, seed=seed) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-
-
-#: Four leaf switches of two hosts each, two switches above them, and one above these.
-TREE = ranges((0, 0, 2), (0, 2, 4), (0, 4, 6), (0, 6, 8), (1, 0, 4), (1, 4, 8), (2, 0, 8))
-
-
-@pytest.mark.parametrize(
-    ("n_cores", "free", "expected"),
-    [
-        (2, "0-3 4-6 8-9 12-15", [8, 9]),  # the leaf that is just enough
-        (3, "0-3 4-6 8-9 12-15", [4, 5, 6]),
-        (5, "0-3 4-6 8-9 12-15", [8, 12, 13, 14, 15]),  # 7 below one switch, 6 below the other; the emptier leaf first
-        (7, "0-3 4-6 8-9 12-15", [*range(7)]),
-        (8, "0-3 4-6 8-9 12-15", [*range(4), *range(12, 16)]),  # below the uppermost: two leaves, though no neighbours
-        (13, "0-3 4-6 8-9 12-15", [*range(7), 8, 9, *range(12, 16)]),
-        (14, "0-3 4-6 8-9 12-15", None),
-        (3, "0 2 4-5 7 12 14-15", [4, 5, 7]),  # equals by number
-        (6, "0 2 4-5 7 12 14-15", [4, 5, 7, 12, 14, 15]),
-        (7, "0 2 4-5 7 12 14-15", [0, 4, 5, 7, 12, 14, 15]),  # leaves with 3, 3 and 2: one of 2 is missing
-    ],
-)
-def test_topology_uses_few_leaf_switches(n_cores: int, free: str, expected: list[int] | None) -> None:
-    assert chosen("topology", n_cores, free, "2 2 2 2 2 2 2 2", switches=TREE) == expected
-
-
-#: Two leaf switches of three hosts each, whose hosts alternate, and two more below another switch.
-GAPS = (
-    *((0, frozenset({0, 2, 4})), (0, frozenset({1, 3, 7})), (0, frozenset({5})), (0, frozenset({6}))),
-    *((1, frozenset({0, 2, 4, 6})), (1, frozenset({1, 3, 5, 7}))),
-)
-
-
-@pytest.mark.parametrize(
-    ("n_cores", "limit", "free", "expected"),
-    [
-        (3, 1, "0-15", [0, 1, 4]),  # equals by number: the leaf with the lowest host
-        (6, 1, "0-15", [0, 1, 4, 5, 8, 9]),
-        (6, 1, "1-15", [2, 3, 6, 7, 14, 15]),
-        (7, 1, "0-15", None),
-        (7, 2, "1-15", [1, 4, 5, 8, 9, 12, 13]),  # the switch with fewer usable cores
-        (
-            7,
-            2,
-            "1-12",
-            [1, 4, 5, 8, 9, 10, 11],
-        ),  # across the machine: the fullest leaf, then the one that is just enough
-        (16, 0, "0-15", [*range(16)]),
-    ],
-)
-def test_topology_where_hosts_of_a_switch_are_no_neighbours(
-    n_cores: int, limit: int, free: str, expected: list[int] | None
-) -> None:
-    assert chosen("topology", n_cores, free, "2 2 2 2 2 2 2 2", switches=GAPS, limit=limit) == expected
-
-
-def test_topology_with_a_limit_on_leaf_switches() -> None:
-    hosts = "2 2 2 2 2 2 2 2"
-    assert chosen("topology", 5, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=1) is None
-    assert chosen("topology", 5, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) == [0, 2, 4, 5, 7]
-    assert chosen("topology", 6, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) == [4, 5, 7, 12, 14, 15]
-    assert chosen("topology", 7, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=2) is None
-    assert chosen("topology", 7, "0 2 4-5 7 12 14-15", hosts, switches=TREE, limit=3) is not None
-
-
-def test_topology_without_switches_is_one_leaf() -> None:
-    assert chosen("topology", 3, "1 3 5 8-11", limit=1) == [1, 3, 5]
-
-
-def test_given_gives_what_is_asked_for() -> None:
-    assert chosen("given", 3, "1 3 5 8-11", wanted="3 10-11") == [3, 10, 11]
-    assert chosen("given", 3, "1 3 5 8-11", wanted="2-3 10") is None
-    assert chosen("given", 3, "1 3 5 8-11") is None
-    assert chosen("given", 4, "0-11", wanted="2-5", unit=2) == [2, 3, 4, 5]
-    assert chosen("given", 4, "0-11", wanted="3-6", unit=2) is None, "one core of a unit on each host"

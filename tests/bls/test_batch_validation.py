@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,57 +51,67 @@ def _of(state: BatchState, *, running: bool) -> int:
     return int(rows[0])
 
 
-def _set(column: int, value: int, *, running: bool) -> Callable[[BatchState], None]:
+Plant = Callable[[BatchState], None]
+
+
+def _set(column: int, value: int, *, running: bool) -> Plant:
+    """Set a column of the first job that runs, or waits."""
+
     def plant(state: BatchState) -> None:
         state.jobs[column, _of(state, running=running)] = value
 
     return plant
 
 
-def _add(size: int, amount: int = 1) -> Callable[[BatchState], None]:
+def _add(part: str, place: Any, amount: int = 1) -> Plant:
+    """Add to a value of an array of the state, given or found by its place."""
+
     def plant(state: BatchState) -> None:
-        state.sizes[size] += amount
+        operator.attrgetter(part)(state)[place(state) if callable(place) else place] += amount
 
     return plant
 
 
-def _no_longer_queued(state: BatchState) -> None:
-    rank = int(state.jobs[b.RANK, _of(state, running=False)])
-    state.queue_words[rank >> 5] &= ~(1 << (rank & 31))
+def _flip(part: str, place: Callable[[BatchState], int], bit: Callable[[BatchState], int]) -> Plant:
+    """Change a bit of a set."""
+
+    def plant(state: BatchState) -> None:
+        operator.attrgetter(part)(state)[place(state)] ^= 1 << bit(state)
+
+    return plant
 
 
-def _upper_level(state: BatchState) -> None:
-    state.queue_words[state.queue_starts[1]] ^= 1 << 20
+def _swap(*parts: str, other: Callable[[BatchState], int] = lambda state: 1) -> Plant:
+    """Swap the first value of arrays with another."""
+
+    def plant(state: BatchState) -> None:
+        last = other(state)
+        for part in parts:
+            column = getattr(state, part)
+            column[0], column[last] = column[last], column[0]
+
+    return plant
+
+
+def _rank_of(state: BatchState) -> int:
+    return int(state.jobs[b.RANK, _of(state, running=False)])
 
 
 def _core_set_free(state: BatchState) -> None:
     core = int(state.pool_lo[state.jobs[b.HELD_FIRST, _of(state, running=True)]])
-    state.free_words[core >> 5] |= 1 << (core & 31)
-    for level in range(1, len(state.free_starts) - 1):
-        core >>= 5
+    for level in range(len(state.free_starts) - 1):
         state.free_words[state.free_starts[level] + (core >> 5)] |= 1 << (core & 31)
+        core >>= 5
 
 
 def _core_held_twice(state: BatchState) -> None:
-    jobs = state.jobs
-    rows = np.flatnonzero((jobs[b.STATE] < 0) & (jobs[b.START] >= 0))
-    one, other = rows[:2]
+    rows = np.flatnonzero((state.jobs[b.STATE] < 0) & (state.jobs[b.START] >= 0))
     for column in (b.HELD_FIRST, b.HELD_COUNT, b.HELD_CORES, b.CORES):
-        jobs[column, one] = jobs[column, other]
-
-
-def _heap_out_of_order(state: BatchState) -> None:
-    last = int(state.sizes[b.N_RUNNING]) - 1
-    for column in (state.running_ns, state.running_job):
-        column[0], column[last] = column[last], column[0]
+        state.jobs[column, rows[0]] = state.jobs[column, rows[1]]
 
 
 def _end_forgotten(state: BatchState) -> None:
     state.running_job[0] = state.running_job[1]
-
-
-def _profile_slice(state: BatchState) -> None:
-    state.profile_free[state.sizes[b.LAST] - 1] -= 1
 
 
 def _profile_order(state: BatchState) -> None:
@@ -107,21 +119,8 @@ def _profile_order(state: BatchState) -> None:
     state.profile_ns[first + 1] = state.profile_ns[first]
 
 
-def _reservation_moved(state: BatchState) -> None:
-    rows = np.flatnonzero(state.jobs[b.SLOT] != b.NEVER)
-    state.jobs[b.SLOT, rows[0]] += 1
-
-
 def _reservation_of_none(state: BatchState) -> None:
     state.jobs[b.SLOT, _of(state, running=False)] = state.clock[b.NOW] + 1
-
-
-def _profile_of_cores(state: BatchState) -> None:
-    state.cores_profile.free[0] += 1
-
-
-def _word_of_profile(state: BatchState) -> None:
-    state.cores_profile.words[int(np.flatnonzero(state.cores_profile.words)[0])] ^= 1
 
 
 def _change_lost(state: BatchState) -> None:
@@ -130,50 +129,45 @@ def _change_lost(state: BatchState) -> None:
     profile.first[k] = profile.after[profile.first[k]]
 
 
-def _tally(state: BatchState) -> None:
-    state.partitions[0, b.RUNNING_JOBS] += 1
-
-
-def _passed_over(state: BatchState) -> None:
-    state.clock[b.NEXT_ARRIVAL] += 1
-
-
-def _rank(state: BatchState) -> None:
-    state.by_rank[0], state.by_rank[1] = state.by_rank[1], state.by_rank[0]
-
+_not_queued = _flip("queue_words", lambda state: _rank_of(state) >> 5, lambda state: _rank_of(state) & 31)
+_upper_level = _flip("queue_words", lambda state: int(state.queue_starts[1]), lambda state: 20)
+_word = _flip("cores_profile.words", lambda s: int(np.flatnonzero(s.cores_profile.words)[0]), lambda state: 0)
+_heap = _swap("running_ns", "running_job", other=lambda state: int(state.sizes[b.N_RUNNING]) - 1)
+_slice = _add("profile_free", lambda state: state.sizes[b.LAST] - 1, -1)
+_moved = _add("jobs", lambda state: (b.SLOT, np.flatnonzero(state.jobs[b.SLOT] != b.NEVER)[0]))
 
 FAULTS = [
-    ("easy", "first-fit", _no_longer_queued, "waits and is not in the queue"),
+    ("easy", "first-fit", _not_queued, "waits and is not in the queue"),
     ("easy", "first-fit", _upper_level, "queue: level 1 of the tree is wrong"),
-    ("easy", "first-fit", _add(b.N_WAITING), "waiting jobs: "),
+    ("easy", "first-fit", _add("sizes", b.N_WAITING), "waiting jobs: "),
     ("easy", "first-fit", _core_set_free, "held by job "),
     ("easy", "first-fit", _core_held_twice, " is held by job "),
-    ("easy", "first-fit", _add(b.FREE_CORES, -1), "free cores: "),
+    ("easy", "first-fit", _add("sizes", b.FREE_CORES, -1), "free cores: "),
     ("easy", "first-fit", _set(b.HELD_CORES, 1000, running=True), "and counts 1000"),
     ("easy", "first-fit", _set(b.HELD_COUNT, 0, running=True), "has no cores in the pool"),
-    ("easy", "first-fit", _heap_out_of_order, "heap of ends: entry "),
+    ("easy", "first-fit", _heap, "heap of ends: entry "),
     ("easy", "first-fit", _end_forgotten, "times among the ends that are to come"),
-    ("easy", "first-fit", _profile_slice, "cores are free at "),
+    ("easy", "first-fit", _slice, "cores are free at "),
     ("easy", "first-fit", _profile_order, "the slices of the profile are not ascending"),
     ("easy", "first-fit", _reservation_of_none, "where none are kept"),
-    ("easy", "first-fit", _add(b.ENDED), "jobs that have ended: "),
-    ("easy", "first-fit", _add(b.N_DOWN), "hosts that are down: 1 by its count, 0 there are"),
-    ("easy", "first-fit", _add(b.OVERDUE_CORES, 7), "cores of overdue jobs: "),
-    ("easy", "first-fit", _add(b.N_STARTED), "answers that are awaited: "),
+    ("easy", "first-fit", _add("sizes", b.ENDED), "jobs that have ended: "),
+    ("easy", "first-fit", _add("sizes", b.N_DOWN), "hosts that are down: 1 by its count, 0 there are"),
+    ("easy", "first-fit", _add("sizes", b.OVERDUE_CORES, 7), "cores of overdue jobs: "),
+    ("easy", "first-fit", _add("sizes", b.N_STARTED), "answers that are awaited: "),
     ("easy", "first-fit", _set(b.ELIGIBLE, 0, running=False), "was eligible before it could be"),
     ("easy", "first-fit", _set(b.ELIGIBLE, MAX_NS, running=True), "is eligible in the future"),
     ("easy", "first-fit", _set(b.END, 1, running=True), "ends before it starts"),
     ("easy", "first-fit", _set(b.STOP, 1, running=True), "ends after it is cut"),
     ("easy", "first-fit", _set(b.WHY, 9, running=True), "started for no reason that there is"),
     ("easy", "first-fit", _set(b.STATE, 0, running=True), "jobs that have ended: "),
-    ("easy", "first-fit", _passed_over, "has been passed over"),
-    ("easy", "first-fit", _rank, "rank 0 is given to job "),
-    ("easy", "first-fit", _tally, "running jobs of partition 0: "),
-    ("conservative", "first-fit", _reservation_moved, "cores are free at "),
+    ("easy", "first-fit", _add("clock", b.NEXT_ARRIVAL), "has been passed over"),
+    ("easy", "first-fit", _swap("by_rank"), "rank 0 is given to job "),
+    ("easy", "first-fit", _add("partitions", (0, b.RUNNING_JOBS)), "running jobs of partition 0: "),
+    ("conservative", "first-fit", _moved, "cores are free at "),
     ("conservative", "first-fit", _set(b.EXPECTED, MAX_NS, running=True), "cores are free at "),
-    ("conservative", "contiguous", _reservation_moved, "cores are free at "),
-    ("conservative", "contiguous", _profile_of_cores, "cores are free at "),
-    ("conservative", "contiguous", _word_of_profile, "the profile has "),
+    ("conservative", "contiguous", _moved, "cores are free at "),
+    ("conservative", "contiguous", _add("cores_profile.free", 0), "cores are free at "),
+    ("conservative", "contiguous", _word, "the profile has "),
     ("conservative", "contiguous", _change_lost, "more free cores, and changes of"),
 ]
 

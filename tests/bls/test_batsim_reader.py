@@ -40,10 +40,6 @@ PROFILES: dict[str, Any] = {
 }
 
 
-BAD_IDS: tuple[Any, ...] = (None, True, 1.5, [], "")
-BAD_PROFILES: tuple[Any, ...] = (None, 1.5, [], "list", "bad", "never", "endless", "typeless")
-
-
 def job(number: Any, profile: Any = "short", **changes: Any) -> dict[str, Any]:
     return {"id": number, "subtime": 10, "walltime": 100, "res": 4, "profile": profile} | changes
 
@@ -76,15 +72,26 @@ def test_a_workload_drawn_by_hand(read: Read) -> None:
         {"id": 10, "subtime": 0, "res": 2, "profile": 5},  # no walltime; a profile named by a number, as of old
         description="two\nlines",
     )
-    assert found.job_id.tolist() == [10, 1, 2, 9, 3]
-    assert found.submit_ns.tolist() == [0, 5 * NS, 10 * NS, 10 * NS, 10_100_000_000]
-    assert found.run_ns.tolist() == [NS, 174 * NS, 3 * NS, 354 * NS, 20_250_000_000]
-    assert found.estimate_ns.tolist() == [NS, 174 * NS, 2_500_000_000, 100 * NS, 100 * NS]
-    assert found.cores.tolist() == [2, 1, 4, 4, 4]
-    assert found.user.tolist() == [-1, -1, 2, 1, 1]
-    assert found.line.tolist() == [5, 2, 3, 4, 1]
+    columns = (found.submit_ns / NS, found.run_ns / NS, found.estimate_ns / NS, found.cores, found.user, found.line)
+    rows = zip(found.job_id.tolist(), *(column.tolist() for column in columns), strict=True)
+    assert list(rows) == [
+        (10, 0, 1, 1, 2, -1, 5),
+        (1, 5, 174, 174, 1, -1, 2),
+        (2, 10, 3, 2.5, 4, 2, 3),
+        (9, 10, 354, 100, 4, 1, 4),
+        (3, 10.1, 20.25, 100, 4, 1, 1),
+    ]
     assert found.header == ("; MaxProcs: 8", "; Note: two lines")
     assert rejects(found) == {}
+
+
+def test_seconds_are_exact(tmp_path: Path) -> None:
+    text = json.dumps({"jobs": [job(1, subtime="S"), job(2, subtime="T")], "profiles": PROFILES})
+    data = text.replace('"S"', "16777217.0000000015").replace('"T"', "1.1e-7").encode()
+    # It is told by the ending or the first character.
+    for name in ("a.json", "a.json.gz", "a.txt", "a.workload.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else b"\n" * (name == "a.txt") + data)
+        assert read_workload(tmp_path / name).submit_ns.tolist() == [110, 16777217000000002]
 
 
 def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) -> None:
@@ -93,48 +100,23 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) 
         *(job(2, subtime=bad) for bad in (-1, "0", None, True, 10**19, float("inf"), float("nan"))),
         *(job(2, res=bad) for bad in (-1, 1.5, "4", True, 2**63)),
         *(job(2, walltime=bad) for bad in (0, -2, "1", True, False)),
-        *(job(bad) for bad in BAD_IDS),
-        *(job(2, bad) for bad in BAD_PROFILES),
+        *(job(bad) for bad in (None, True, 1.5, [], "")),
+        *(job(2, bad) for bad in (None, 1.5, [], "list", "bad", "never", "endless", "typeless")),
         *("job", None, 5, [], {}),
-        job(2, "nowhere"),
-        job(2, "torn"),
-        job(2, "ptask"),
-        job(2, "ring"),
-        job(2, "gnir"),
-        job(2, "none", res=0),
-        job(2, "new", res=0),
-        job(1, "new"),
-        job(2, "seen"),
+        *(job(2, unknown) for unknown in ("nowhere", "torn", "ptask", "ring", "gnir")),
+        *(job(2, "none", res=0), job(2, "new", res=0), job(1, "new"), job(2, "seen")),
     )
-    assert rejects(found) == {
-        "malformed": 35,
-        "unknown profile": 2,
-        "run time not known": 3,
-        "no run time": 1,
-        "no processors": 1,
-        "duplicate job number": 1,
-    }
+    counts = {"malformed": 35, "unknown profile": 2, "run time not known": 3, "no run time": 1, "no processors": 1}
+    assert rejects(found) == counts | {"duplicate job number": 1}
     assert found.n_lines == len(found) + sum(found.rejects.values())
-    assert found.job_id.tolist() == [1, 2]
-    assert found.run_ns.tolist() == [20_250_000_000, 7_500_000_000]
-
-
-@pytest.mark.parametrize("name", ["a", "07", "-1", "1.0", str(2**62 + 1), "9" * 30, "²"])
-def test_if_one_name_is_no_number_all_are_numbered_by_their_first_appearance(read: Read, name: str) -> None:
-    found = read(job(50), job(name), job("60"), job(50, subtime=0), job(None))
-    assert found.job_id.tolist() == [1, 2, 3]
-    assert rejects(found) == {"malformed": 1, "duplicate job number": 1}
-
-
-def test_names_of_whole_numbers_are_the_numbers(read: Read) -> None:
-    assert read(job("0"), job(2**62)).job_id.tolist() == [0, 2**62]
-
-
-def test_seconds_are_exact(tmp_path: Path) -> None:
-    text = json.dumps({"jobs": [job(1, subtime="S"), job(2, subtime="T")], "profiles": PROFILES})
-    text = text.replace('"S"', "16777217.0000000015").replace('"T"', "1.1e-7")
-    (tmp_path / "w.json").write_text(text)
-    assert read_batsim(tmp_path / "w.json").submit_ns.tolist() == [110, 16777217000000002]
+    assert (found.job_id.tolist(), found.run_ns.tolist()) == ([1, 2], [20_250_000_000, 7_500_000_000])
+    found = read(job("a!7"), job("a!3"), job("a!3", subtime=1), job("a!4", res=0), job("a!5", "nowhere"))
+    assert (found.job_id.tolist(), dict(found.ids)) == ([7, 3], {7: "a!7", 3: "a!3"})
+    assert [(one.reason, one.place) for one in found.rejected] == [
+        ("no processors", "line 4: res, '0'"),
+        ("unknown profile", "line 5: profile, 'nowhere'"),
+        ("duplicate job number", "line 3: job number, '3'"),
+    ]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -163,23 +145,14 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         assert len(str(caught.value)) < 400
 
 
-def test_it_is_told_by_the_ending_or_the_first_character(tmp_path: Path) -> None:
-    data = json.dumps({"jobs": [job(1)], "profiles": PROFILES}, indent=1).encode()
-    for name in ("a.json", "a.json.gz", "a.txt", "a.workload.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else b"\n" * (name == "a.txt") + data)
-        assert read_workload(tmp_path / name).cores.tolist() == [4]
-
-
 VALUES = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.text(max_size=3),
-        st.sampled_from(["short", "delay", 1, 4]),
-    ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from(["short", "delay", 4]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=5,
 )
 KEYS = st.sampled_from(["id", "subtime", "res", "walltime", "profile", "user"])
@@ -218,23 +191,16 @@ def test_more_text_than_json_may_have(tmp_path: Path, monkeypatch: pytest.Monkey
         (["a!7", "b!7"], [1, 2], {1: "a!7", 2: "b!7"}),
         (["7", "3"], [7, 3], {}),
         ([7, 3], [7, 3], {}),
-        (["x", "07", 5], [1, 2, 3], {1: "x", 2: "07", 3: "5"}),
+        (["0", 2**62], [0, 2**62], {}),
+        # If one name is no number, all are numbered by their first appearance.
+        *(([50, name, "60"], [1, 2, 3], {1: "50", 2: name, 3: "60"}) for name in ("a", "07", "-1", "1.0", "²")),
+        *(([50, name, "60"], [1, 2, 3], {1: "50", 2: name, 3: "60"}) for name in (str(2**62 + 1), "9" * 30)),
     ],
 )
 def test_ids_that_say_more_than_the_number_are_kept(
     read: Read, ids: list[int | str], numbers: list[int], kept: dict[int, str]
 ) -> None:
-    found = read(*(job(name, subtime=k) for k, name in enumerate(ids)))
-    assert found.job_id.tolist() == numbers
-    assert dict(found.ids) == kept
+    found = read(*(job(name, subtime=k) for k, name in enumerate(ids)), job(ids[0], subtime=9), job(None))
+    assert (found.job_id.tolist(), dict(found.ids)) == (numbers, kept)
     assert [found.job_name(row) for row in range(len(found))] == [kept.get(number) for number in numbers]
-
-
-def test_an_id_that_is_there_twice_is_a_duplicate(read: Read) -> None:
-    found = read(job("a!7"), job("a!3"), job("a!3", subtime=1), job("a!4", res=0), job("a!5", "nowhere"))
-    assert (found.job_id.tolist(), dict(found.ids)) == ([7, 3], {7: "a!7", 3: "a!3"})
-    assert [(one.reason, one.place) for one in found.rejected] == [
-        ("no processors", "line 4: res, '0'"),
-        ("unknown profile", "line 5: profile, 'nowhere'"),
-        ("duplicate job number", "line 3: job number, '3'"),
-    ]
+    assert rejects(found) == {"malformed": 1, "duplicate job number": 1}

@@ -84,7 +84,7 @@ def test_what_cannot_be(text: str) -> None:
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = (
+    words = [
         "run",
         "sample",
         "--als",
@@ -94,7 +94,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "--platform",
         "demand-response",
         "--no-trace",
-    )
+    ]
     for name, pue in (("a", "1.5"), ("b", "0%:2 100%:1.3")):
         ran = twolevel(*words, "--pue", pue, "--out", name)
         assert ran.code == 0, ran.err

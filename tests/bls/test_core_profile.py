@@ -173,23 +173,6 @@ def test_it_says_what_sets_of_cores_say(data: st.DataObject) -> None:
         check(state, slow)
 
 
-def test_what_begins_when_it_ends_holds_nothing() -> None:
-    state, slow = new_state(), Slow()
-    hold(state, 1, *intervals(frozenset({0, 1})), 5, 5, -1)
-    check(state, slow)
-    assert state.cores_profile.used[0] == 1
-
-
-def test_a_unit_may_lie_in_several_intervals_of_its_host() -> None:
-    """Cores 4 and 6 are one unit of two cores; 3 to 12 are on the host that has cores 3 to 11, and on the next."""
-    for cores, hosts in ((frozenset({4, 6}), [0, 1, 0, 0]), (frozenset({4, 6, 12, 13}), [0, 1, 1, 0])):
-        state = new_state()
-        hold(state, 1, *intervals(cores), 0, 9, -1)
-        _, _, amounts = said(state.cores_profile, 0)
-        assert amounts == [x for units in hosts for x in (GPUS, MEMORY - 2 * units)] + [LICENCES - 1]
-        assert said(state.cores_profile, 9)[1] == sum(SIZES)
-
-
 # ---- which slices a job is asked about ----
 
 

@@ -81,25 +81,6 @@ def test_it_says_what_a_list_of_instants_says(data: st.DataObject) -> None:
     assert profile_earliest(*kept, before) == min(slots, default=PROFILE_NEVER)
 
 
-def test_what_ends_when_another_begins_leaves_no_trace() -> None:
-    """The same again on the other side of an instant joins it, and what is given back is as if it had never been."""
-    both = Both()
-    both.add(5, 10, -2)
-    both.add(10, 15, -2)
-    both.check()
-    assert (both.ns[:3].tolist(), both.cores[:3].tolist(), both.end) == ([0, 5, 15], [6, 4, 6], 3)
-    both.add(5, 15, 2)
-    assert both.end == 1
-
-
-def test_nothing_is_added_to_no_time() -> None:
-    both = Both()
-    both.add(5, 5, -2)
-    both.add(7, 6, -2)
-    both.check()
-    assert both.end == 1
-
-
 def test_the_longest_jobs_fit_the_latest_slots() -> None:
     """Up to 2**62 each; no plan begins later than that, so that nothing overflows."""
     both, longest = Both(), 2**62 - 1

@@ -1,9 +1,8 @@
-"""Predictions by the names of jobs: each rule by hand, all of them against a slow reference, and where names come from."""
+"""Predictions by the names of jobs: each rule by hand, and where names come from."""
 
 from __future__ import annotations
 
 import pickle
-import random
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from command_line import twolevel
 
 import bridge
-from bls import Platform, Rules, Surroundings, View, read_workload
+from bls import Platform, Surroundings, View, read_workload
 from bls.estimates import ESTIMATORS, HistoryEstimator
 from bls.estimates.contract import alike_in, name_prefix
 from bls.machine.platform import HostGroup
@@ -66,31 +65,6 @@ def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> No
     assert planned_s(log(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
 
 
-def test_a_closer_rule_tells_before_a_later_job() -> None:
-    """Seven jobs end one after the other, each less like the one that asks; from the first it is asked of ever fewer."""
-    less = (
-        {},
-        {"name": "relax_8"},
-        {"cores": 3},
-        {"name": "relax_8", "cores": 3},
-        {"estimate_s": 400},
-        {"name": "relax_8", "estimate_s": 400},
-        {"name": "other"},
-    )
-    for left_out in range(len(less)):
-        rows = [{**ALIKE, **one, "submit_s": k, "run_s": 10 * (k + 1)} for k, one in enumerate(less) if k >= left_out]
-        expected = 10 * (left_out + 1) if left_out < 6 else 500
-        assert planned_s(log(*rows, {**ALIKE, "submit_s": 200, "run_s": 1}))[-1] == expected, left_out
-
-
-def test_the_latest_that_ended_tells() -> None:
-    rows = [{**ALIKE, "submit_s": 0, "run_s": 90}, {**ALIKE, "submit_s": 1, "run_s": 20}]
-    assert planned_s(log(*rows, {**ALIKE, "submit_s": 50, "run_s": 1}, {**ALIKE, "submit_s": 95, "run_s": 1}))[2:] == [
-        20,
-        90,
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "prefix"),
     [
@@ -105,108 +79,19 @@ def test_prefixes(name: str, prefix: str) -> None:
 def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
     rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
-    workload = log(*rows)
-    found: dict[str, Any] = {}
-
-    class Estimator:
-        name = "looks"
-
-        def planned_ns(self, workload: Workload, seed: int) -> Any:
-            return workload.estimate_ns
-
-    scenario = bridge.Scenario.of(
-        workload, WIDE, bridge.Options(als="recorded", around=Surroundings(requests=str(tmp_path / "r.csv")))
-    )
-    found["asked"] = alike_in("resources", scenario.workload, scenario.circumstances.requests).tolist()
-    found["cores"] = alike_in("resources", scenario.workload, None).tolist()
-    same = {kind: [one == numbers[0] for one in numbers] for kind, numbers in found.items()}
-    assert same == {"asked": [True, True, False, False, False], "cores": [True, True, True, True, False]}
+    around = Surroundings(requests=str(tmp_path / "r.csv"))
+    scenario = bridge.Scenario.of(log(*rows), WIDE, bridge.Options(als="recorded", around=around))
+    for asked, same in ((scenario.circumstances.requests, (0, 1)), (None, (0, 1, 2, 3))):
+        numbers = alike_in("resources", scenario.workload, asked).tolist()
+        assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
 
 
-# ---- against a slow reference ----
-
-
-def slow(job: Mapping[str, Any], ended: list[tuple[Mapping[str, Any], int]]) -> int:
-    """The rules as they are written: the run time of the last that ended of the first that finds any."""
-
-    def prefix(name: str) -> str:
-        found = re.fullmatch(r"(.*?)[\s_.:#-]*[0-9]+", name)
-        return found[1] if found else name
-
-    def same(other: Mapping[str, Any], *keys: str) -> bool:
-        return all(other[key] == job[key] for key in keys)
-
-    def named(other: Mapping[str, Any]) -> bool:
-        return other["name"] is not None and other["name"] == job["name"]
-
-    def begins(other: Mapping[str, Any]) -> bool:
-        if other["name"] is None or job["name"] is None:
-            return False
-        return prefix(other["name"]) == prefix(job["name"]) != ""
-
-    where, what = ("queue", "partition", "estimate_s"), ("cores", "memory_kb")
-    rules = (
-        lambda other: named(other) and same(other, *where, *what),
-        lambda other: begins(other) and same(other, *where, *what),
-        lambda other: named(other) and same(other, *where),
-        lambda other: begins(other) and same(other, *where),
-        named,
-        begins,
-    )
-    for rule in rules:
-        runs = [ran for other, ran in ended if job["user"] >= 0 and same(other, "user") and rule(other)]
-        if runs:
-            return min(max(runs[-1], NS_PER_S), job["estimate_s"] * NS_PER_S)
-    return int(job["estimate_s"] * NS_PER_S)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_as_a_slow_reference(seed: int) -> None:
-    rng = random.Random(seed)
-    rows = []
-    for number in range(120):
-        rows.append(
-            {
-                "job_id": number, "submit_s": rng.randint(0, 600), "run_s": rng.choice([0.5, rng.randint(1, 60)]),
-                "cores": rng.choice([1, 4]), "estimate_s": rng.choice([30, 90]), "user": rng.randint(-1, 1),
-                "queue": rng.randint(-1, 0), "partition": rng.randint(-1, 0), "memory_kb": rng.choice([-1, 9]),
-                "name": rng.choice([None, "a", "a1", "a_2", "b 1", "b2", "77"]),
-                "cancel_s": rng.choice([-1] * 9 + [700]),
-            }
-        )  # fmt: skip
-    rows.sort(key=lambda row: row["submit_s"])
-    kills = bool(seed % 2)
-    workload = Workload.from_jobs(rows)
-    small = Platform((HostGroup(1, 16, 16.0),))
-    rules = Rules(estimates="data-driven", backfill="easy", kill_at_walltime=kills)
-    table = bridge.simulate(workload, small, als="recorded", rules=rules).jobs
-    by_id = {row["job_id"]: row for row in rows}
-    done = table[table.state.isin(["completed", "killed"])]
-    order = np.lexsort((done.index.to_numpy(), done.end_ns.to_numpy()))
-    history = [(int(done.end_ns.iloc[k]), int(done.index[k])) for k in order.tolist()]
-    told = 0
-    for row in table.index.tolist():
-        if table.eligible_ns[row] < 0:
-            continue
-        before = [k for end, k in history if end <= table.eligible_ns[row]]
-        ended = [(by_id[table.job_id[k]], int(table.end_ns[k] - table.start_ns[k])) for k in before]
-        expected = slow(by_id[table.job_id[row]], ended)
-        assert table.planned_ns[row] == expected, row
-        told += expected != table.estimate_ns[row]
-    assert told > 20
-    assert table.name.tolist() == [by_id[number]["name"] or "" for number in table.job_id.tolist()]
+def test_a_level_by_names_of_ones_own_needs_no_names() -> None:
+    mine = HistoryEstimator("mine", (("name",), ("user",)))
+    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 # ---- names ----
-
-
-def test_a_log_without_names_is_refused_in_one_line() -> None:
-    with pytest.raises(
-        InputError, match=r"^estimates='data-driven': can predict no job, as jobs records no user of its jobs; allowed"
-    ):
-        planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "application": 3}))
-    mine = HistoryEstimator("mine", (("name",), ("user",)))
-    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
 
 
 def test_names_go_with_their_jobs() -> None:
@@ -237,7 +122,7 @@ def test_wrong_names(row: dict[str, Any], message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_a_policy_sees_the_name() -> None:
+def test_a_policy_and_the_table_of_jobs_have_the_name() -> None:
     seen: list[Any] = []
 
     class Looks:
@@ -248,9 +133,8 @@ def test_a_policy_sees_the_name() -> None:
             return list(view.waiting)
 
     rows = [{"submit_s": k, "run_s": 5, "cores": 1, "name": name} for k, name in enumerate(["x", None])]
-    result = bridge.simulate(log(*rows), WIDE, bls=Looks(), als="recorded")
+    assert bridge.simulate(log(*rows), WIDE, bls=Looks(), als="recorded").jobs.name.tolist() == ["x", ""]
     assert seen == ["x", None]
-    assert result.jobs.name.tolist() == ["x", ""]
     assert "name" not in bridge.simulate(log({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE, als="recorded").jobs
 
 
@@ -272,24 +156,6 @@ def test_from_a_dump_to_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (ran := twolevel("run", "sample", *words[2:], "--out", "s")).code == 2
     assert "--estimates data-driven: " in ran.err
     assert "sample.swf records no name of its jobs; allowed: last-two, profile, requested, exact" in ran.err
-
-
-# ---- the last two, or the last one ----
-
-
-@pytest.mark.parametrize(("name", "planned"), [("last-two", [1000, 1000, 75]), ("last-two:least=1", [1000, 100, 75])])
-def test_the_last_two_once_there_is_one(name: str, planned: list[float]) -> None:
-    usual = {"cores": 1, "estimate_s": 1000, "user": 1}
-    rows = [{"submit_s": 0, "run_s": 100}, {"submit_s": 150, "run_s": 50}, {"submit_s": 300, "run_s": 1}]
-    workload = log(*({**usual, **row} for row in rows))
-    assert planned_s(workload, name) == planned
-    assert Rules(estimates=name).names()["estimates"] == name
-
-
-@pytest.mark.parametrize("text", ["", "least", "least=0", "least=3", "mean_of=3", "least=1,least=2"])
-def test_other_parameters_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"^--estimates: last-two:.*; allowed: least=1, least=2$"):
-        Rules(estimates=f"last-two:{text}")
 
 
 def test_its_levels_are_those_of_the_page() -> None:

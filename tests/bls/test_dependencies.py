@@ -32,21 +32,6 @@ def workload(preceding: dict[int, int], **changes: dict[int, int]) -> Workload:
     )
 
 
-def test_by_hand() -> None:
-    found = dependencies(workload({7: -1, 5: 7, 9: 77, 8: 5, 6: 7}))
-    assert found.depends_on.tolist() == [-1, 0, -1, 1, 0]
-    assert found.think_ns.tolist() == [0, 3 * NS, 0, 3 * NS, 3 * NS]
-    assert found.child_first.tolist() == [0, 2, 3, 3, 3, 3]
-    assert found.child_row.tolist() == [1, 4, 3]
-    assert (found.missing, len(found)) == (1, 3)
-    with pytest.raises(ValueError, match="read-only"):
-        found.depends_on[0] = 1
-
-
-def test_a_job_may_precede_one_that_was_submitted_before_it() -> None:
-    assert dependencies(workload({1: 2, 2: -1})).depends_on.tolist() == [1, -1]
-
-
 WITHDRAWN = {
     "at its submit": {"submit_s": 50, "cancel_s": 50},
     "before the job that it follows ends": {"submit_s": 10, "preceding": 1, "cancel_s": 60},
@@ -137,13 +122,17 @@ def several(*rows: tuple[int, ...]) -> Workload:
     return Workload.from_jobs(jobs)
 
 
-def test_several_by_hand() -> None:
+def test_by_hand() -> None:
     found = dependencies(several((10,), (20,), (5, 1, 2), (5, 9, 3), (5, 9, 8), (5, 2, 2)))
     assert found.depends_on.tolist() == [-1, -1, 0, 2, -1, 1]
     assert found.waits_for.tolist() == [0, 0, 2, 1, 0, 1]
-    assert found.child_first.tolist() == [0, 1, 3, 4, 4, 4, 4]
-    assert found.child_row.tolist() == [2, 2, 5, 3]
+    assert found.think_ns.tolist() == [0, 0, 3 * NS, 3 * NS, 0, 3 * NS]
+    assert (found.child_first.tolist(), found.child_row.tolist()) == ([0, 1, 3, 4, 4, 4, 4], [2, 2, 5, 3])
     assert (found.missing, len(found), found.several) == (2, 3, True)
+    with pytest.raises(ValueError, match="read-only"):
+        found.depends_on[0] = 1
+    with pytest.raises(InputError, match="jobs wait for each other: 2 before 3 before 2"):
+        dependencies(several((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1)))
 
 
 @pytest.mark.parametrize(
@@ -154,25 +143,7 @@ def test_a_list_of_preceding_jobs_has_job_numbers(preceding: list[object], words
         Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preceding": preceding}])
 
 
-def test_circles_through_lists_are_named() -> None:
-    with pytest.raises(InputError, match="jobs wait for each other: 2 before 3 before 2"):
-        dependencies(several((1,), (1, 1, 3), (1, 1, 2), (1, 3, 1)))
-
-
-@pytest.mark.parametrize(
-    ("rows", "starts"),
-    [
-        (((10,), (20,), (5, 1, 2)), [0, 0, 23]),
-        (((20,), (10,), (5, 1, 2)), [0, 0, 23]),
-        (((10,), (5, 1), (30,), (5, 2, 3, 1), (1, 4, 99)), [0, 13, 0, 33, 41]),
-        (((10,), (10,), (5, 2, 1)), [0, 0, 13]),
-    ],
-)
-def test_a_job_starts_after_the_last_of_those_that_it_names(
-    rows: tuple[tuple[int, ...], ...], starts: list[int]
-) -> None:
-    made, waiting = several(*rows), Surroundings(dependencies=True)
-    result = bridge.simulate(made, als="recorded", surroundings=waiting)
-    assert (result.jobs.sort_values("job_id")["start_ns"] // NS).tolist() == starts
+def test_fair_starts_are_not_for_jobs_that_wait_for_several() -> None:
+    made, waiting = several((10,), (20,), (5, 1, 2)), Surroundings(dependencies=True)
     with pytest.raises(InputError, match="fair_start=True: not with jobs that wait for several others"):
         bridge.simulate(made, als="recorded", surroundings=waiting, fair_start=True)

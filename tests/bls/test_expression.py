@@ -52,86 +52,55 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     return [-value for value in key.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("s", 7),
-        ("t", 100),
-        ("n", 4),
-        ("w", 43),
-        ("z", 64),
-        ("l", 100),
-        ("power_w", 14),
-        ("energy_j", 1400),
-        ("1.5e3", 1500),
-        (" 2 ", 2),
-        ("2+3*4", 14),
-        ("(2+3)*4", 20),
-        ("2**3**2", 512),
-        ("-2**2", -4),
-        ("2**-1", 0.5),
-        ("10-4-3", 3),
-        ("7//2", 3),
-        ("-7//2", -4),
-        ("7%3", 1),
-        ("-7%3", 2),
-        ("7%-3", -2),
-        ("+-+3", -3),
-        ("abs(-3)", 3),
-        ("min(9,s,5)", 5),
-        ("max(5,s,9,1)", 9),
-        ("sqrt(16)", 4),
-        ("log(exp(2))", 2),
-        ("log2(1024)", 10),
-        ("log10(1000)", 3),
-        ("exp(0)", 1),
-        ("(w/t)**3*n", 0.43**3 * 4),
-    ],
-)
-def test_what_an_expression_is_worth(text: str, value: float) -> None:
-    assert scores(text, [(7, 100, 4)], now=50) == [value]
+#: What a random tree does not write: texts without parentheses, signs, forms of numbers.
+PRECEDENCE = {
+    "1.5e3": 1500,
+    " 2 ": 2,
+    "2+3*4": 14,
+    "(2+3)*4": 20,
+    "2**3**2": 512,
+    "-2**2": -4,
+    "2**-1": 0.5,
+    "10-4-3": 3,
+    "7//2": 3,
+    "-7//2": -4,
+    "7%3": 1,
+    "-7%3": 2,
+    "7%-3": -2,
+    "+-+3": -3,
+    "min(9,s,5)": 5,
+    "max(5,s,9,1)": 9,
+    "(w/t)**3*n": 0.43**3 * 4,
+    "power_w": 14,
+    "energy_j": 1400,
+}
 
 
-def test_l_is_the_shortest_of_those_that_wait() -> None:
+def test_what_an_expression_is_worth() -> None:
+    assert {text: scores(text, [(7, 100, 4)], now=50)[0] for text in PRECEDENCE} == PRECEDENCE
+
+
+def test_the_jobs_that_wait_are_scored_in_the_order_in_which_they_are_given() -> None:
     rows: Rows = [(0, 30, 1), (0, 20, 1), (0, 10, 1)]
-    assert scores("l", rows) == [10, 10, 10]
-    assert scores("l", rows, waiting=[1, 0]) == [20, 20]
-
-
-def test_waiting_jobs_are_scored_in_the_order_in_which_they_are_given() -> None:
+    assert scores("l", rows, waiting=[1, 0]) == [20, 20], "the shortest of those that wait"
     assert scores("w*n", [(0, 1, 1), (1, 1, 2), (2, 1, 3)], now=10, waiting=[2, 0]) == [24, 10]
     assert scores("w", [(0, 1, 1)], waiting=[]) == []
-
-
-def test_many_jobs_are_scored_like_few() -> None:
-    rows: Rows = [(row, row % 7 + 1, row % 5 + 1) for row in range(1000)]
+    rows = [(row, row % 7 + 1, row % 5 + 1) for row in range(1000)]
     found = scores("max(w/t, n) + l*s", rows, now=2000)
     assert found == [max((2000 - s) / t, n) + 1 * s for s, t, n in rows]
+    late = MAX_NS / NS_PER_S
+    assert (scores("s+t", [(late, late, 1)]), scores("w", [(0, late, 1)], now=late)) == ([2 * late], [late])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1/(n-4)",
-        "1//(n-4)",
-        "1%(n-4)",
-        "1/(1/(n-4))",  # Python would not get to the second division, either
-        "min(1, 1/(n-4))",
-        "(1/(n-4))**0",
-        "0**-1",
-        "log(n-4)",
-        "log2(n-4)",
-        "log10(3-n)",
-        "sqrt(3-n)",
-        "(3-n)**0.5",
-        "exp(n*1000)",
-        "exp(709.79)",
-        "10.0**n**9",
-        "1e308*n",
-        "-1e308-1e308",
-        "9**9**9**9",
-    ],
+NOT_FINITE = (
+    *("1/(n-4)", "1//(n-4)", "1%(n-4)", "min(1, 1/(n-4))", "(1/(n-4))**0", "log(n-4)", "log2(n-4)"),
+    "1/(1/(n-4))",  # Python would not get to the second division, either
+    *("0**-1", "log10(3-n)", "sqrt(3-n)", "(3-n)**0.5", "exp(n*1000)", "exp(709.79)", "10.0**n**9", "1e308*n"),
+    *("-1e308-1e308", "9**9**9**9"),
 )
+
+
+@pytest.mark.parametrize("text", NOT_FINITE)
 def test_what_has_no_finite_value_is_found(text: str) -> None:
     assert scores("exp(709.78)", [(0, 1, 1)]) == [math.exp(709.78)]
     found = scores(text, [(0, 1, 5), (0, 1, 4), (0, 1, 5)] if "n-4" in text else [(0, 1, 4)])
@@ -141,50 +110,37 @@ def test_what_has_no_finite_value_is_found(text: str) -> None:
 def test_an_expression_without_w_and_l_is_a_static_policy() -> None:
     for text, static in (("s*t+n/z", True), ("5", True), ("s+w", False), ("l", False), ("log(t)", True)):
         made = policy(f"expr:{text}")
-        assert isinstance(made, Policy) is static
-        assert isinstance(made, ScorePolicy) is not static
-        assert made.name == f"expr:{text}"
-
-
-def test_the_largest_score_goes_first_and_ties_go_by_submit_then_place() -> None:
+        assert (isinstance(made, Policy), isinstance(made, ScorePolicy), made.name) == (
+            static,
+            not static,
+            f"expr:{text}",
+        )
+    # The largest score first, ties by submit, then by place.
     jobs = known([(0, 5, 2), (0, 5, 3), (1, 9, 3), (2, 1, 9)])
-    order = ranks(policy("expr:n"), jobs).argsort().tolist()  # type: ignore[arg-type]
-    assert order == [3, 1, 2, 0]
-    assert scores("w", [(0, 5, 1), (3, 5, 1)], now=4) == [4, 1]
+    assert ranks(policy("expr:n"), jobs).argsort().tolist() == [3, 1, 2, 0]  # type: ignore[arg-type]
 
 
-def test_a_static_expression_that_divides_by_zero_names_the_job() -> None:
-    made = policy("expr:n/(s-2)")
+def test_an_expression_that_divides_by_zero_is_the_users_mistake() -> None:
     with pytest.raises(InputError) as caught:
-        ranks(made, known([(0, 1, 1), (2, 1, 1), (2, 1, 1)]))  # type: ignore[arg-type]
+        ranks(policy("expr:n/(s-2)"), known([(0, 1, 1), (2, 1, 1), (2, 1, 1)]))  # type: ignore[arg-type]
     assert str(caught.value) == "expr:n/(s-2): no finite value for job 2 (as by a division by zero)"
-
-
-def test_a_dynamic_expression_that_divides_by_zero_is_the_users_mistake() -> None:
     made = policy("expr:n/w")
     assert isinstance(made, ScorePolicy)
     assert [math.isnan(value) for value in scores("n/w", [(0, 1, 1), (3, 1, 1)], now=3)] == [False, True]
     error = unscored(made, 17, 3 * NS_PER_S + 1)
     assert isinstance(error, InputError)
-    assert str(error) == ("batch policy expr:n/w: no finite key for job 17 at 3.000000001 s (as by a division by zero)")
+    assert str(error) == "batch policy expr:n/w: no finite key for job 17 at 3.000000001 s (as by a division by zero)"
 
 
-def prepared_or_ranked(text: str, jobs: KnownJobs) -> object:
-    made = policy(f"expr:{text}")
-    return scoring(made, jobs) if isinstance(made, ScorePolicy) else ranks(made, jobs)  # type: ignore[arg-type]
+@pytest.mark.parametrize("text", ["n/z", "w/z"])
+def test_z_needs_a_machine(text: str) -> None:
+    def prepare(n_cores: int) -> None:
+        made, jobs = policy(f"expr:{text}"), known([(0, 1, 1)], n_cores)
+        scoring(made, jobs) if isinstance(made, ScorePolicy) else ranks(made, jobs)  # type: ignore[arg-type]
 
-
-def test_z_needs_a_machine() -> None:
-    for text in ("n/z", "w/z"):
-        with pytest.raises(PluginError, match="how many cores the machine has is not known"):
-            prepared_or_ranked(text, known([(0, 1, 1)], n_cores=0))
-        prepared_or_ranked(text, known([(0, 1, 1)], n_cores=1))
-
-
-def test_values_at_the_ends_of_time() -> None:
-    late = MAX_NS / NS_PER_S
-    assert scores("s+t", [(late, late, 1)]) == [2 * late]
-    assert scores("w", [(0, late, 1)], now=late) == [late]
+    prepare(1)
+    with pytest.raises(PluginError, match="how many cores the machine has is not known"):
+        prepare(0)
 
 
 # A tree is ("number", x), ("name", c), (operator, tree, tree), (function, tree, …), ("-", tree) or ("+", tree).
@@ -286,51 +242,7 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("s+q", "column 3: unknown name 'q'; allowed: s, t, n, w, z, l"),
-        ("W", "column 1: unknown name 'W'"),
-        ("1+sin(s)", "column 3: unknown function 'sin'; allowed: min, max, abs, sqrt, log, log2, log10, exp"),
-        ("s(t)", "column 1: unknown function 's'"),
-        ("min", "column 1: unknown name 'min'"),
-        ("min(s)", "column 1: min of 1 values; allowed: two or more"),
-        ("log(s, 2)", "column 1: log of 2 values; allowed: one"),
-        ("exp()", "column 1: exp of 0 values; allowed: one"),
-        (
-            "max(*s, 1)",
-            "column 5: '*s' is not allowed; allowed: numbers, s t n w z l power_w energy_j, + - * / // % **",
-        ),
-        ("__import__('os')", 'column 12: "\'" is not allowed'),
-        ("__import__(s)", "column 1: unknown function '__import__'"),
-        ("eval(s)", "column 1: unknown function 'eval'"),
-        ("s.real", "column 1: 's.real' is not allowed"),
-        ("(1).__class__", "column 1: '(1).__class__' is not allowed"),
-        ("s.__class__()", "column 1: 's.__class__()' is not allowed"),
-        ("min(s,t)(n)", "column 1: 'min(s,t)(n)' is not allowed"),
-        ("lambda: 1", "column 7: ':' is not allowed"),
-        ("s[0]", "column 2: '[' is not allowed"),
-        ("s if t else n", "column 1: 's if t else n' is not allowed"),
-        ("s and t", "column 1: 's and t' is not allowed"),
-        ("not s", "column 1: 'not s' is not allowed"),
-        ("(yield s)", "column 2: 'yield s' is not allowed"),
-        ("s, t", "column 1: 's, t' is not allowed"),
-        ("s < t", "column 3: '<' is not allowed"),
-        ("~s", "column 1: '~' is not allowed"),
-        ("s@t", "column 2: '@' is not allowed"),
-        ("(s:=1)", "column 3: ':' is not allowed"),
-        ("min(s, key=1)", "column 11: '=' is not allowed"),
-        ("s # t", "column 3: '#' is not allowed"),
-        ("s\n+t", r"column 2: '\n' is not allowed"),
-        ("ｓ", "column 1: 'ｓ' is not allowed"),  # which Python would read as s
-        ("True", "column 1: 'True' is not allowed"),
-        ("None", "column 1: 'None' is not allowed"),
-        ("...", "column 1: '...' is not allowed"),
-        ("2j", "column 1: '2j' is not allowed"),
-        ("1e999", "column 1: the number is too large; allowed: at most 1.79769e+308"),
         ("9" * 400, "column 1: the number is too large"),
-        ("", "column 1: "),
-        ("(s", "column 1: "),
-        ("s t", "column "),
-        ("s +", "column "),
-        ("1or 2", "column 1: '1or 2' is not allowed"),
         ("s" * (MAX_LENGTH + 1), f"{MAX_LENGTH + 1} characters; allowed: at most {MAX_LENGTH}"),
         (
             "-" * MAX_DEPTH + "s",
@@ -340,7 +252,7 @@ def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: 
         ("(" * 400 + "s" + ")" * 400, "too many nested parentheses"),
     ],
 )
-def test_what_is_refused_and_how_it_is_said(text: str, message: str) -> None:
+def test_a_text_that_is_too_long_or_deep_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         policy(f"expr:{text}")
     assert str(caught.value).startswith("--bls: expr: ")
@@ -352,8 +264,7 @@ def test_as_deep_as_is_allowed() -> None:
     assert scores("-" * (MAX_DEPTH - 1) + "s", [(3, 1, 1)]) == [-3]
     assert scores("1" + "+1" * (MAX_DEPTH - 1), [(3, 1, 1)]) == [MAX_DEPTH]
     right = "n-(" * 99 + "s" + ")" * 99  # the stack is as high as it can be
-    assert parse(right).depth == MAX_DEPTH
-    assert scores(right, [(3, 1, 1)]) == [1 - 3]
+    assert (parse(right).depth, scores(right, [(3, 1, 1)])) == (MAX_DEPTH, [1 - 3])
 
 
 @settings(max_examples=300)

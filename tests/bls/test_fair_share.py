@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
@@ -76,71 +76,46 @@ def after_use(tree: AccountTree, used: dict[int, int], rule: int, dampening: flo
     return shares.factors(1)
 
 
-# --- the classic rule ---
+# --- the rules ---
+
+USED = {1: 20, 2: 25, 4: 25, 6: 30}
+FLAT = AccountTree(users=(User(1), User(2), User(3), User(4)))
+ACCOUNT = AccountTree((Account("a"),), (User(1, "a"), User(2, "a"), User(3), User(4)))
+TIED = AccountTree((Account("a"), Account("b")), (User(1, "a"), User(2, "a"), User(3, "b"), User(4, "b")))
+#: The documentation's UserA below Acct1 and Acct12, UserB below Acct1 and Acct16, with a third user besides UserB.
+SIBLINGS = AccountTree(
+    (Account("Acct1"), Account("Acct12", "Acct1"), Account("Acct16", "Acct1")),
+    (User(1, "Acct12"), User(2, "Acct16"), User(3, "Acct16")),
+)
 
 
 def test_the_documented_example_of_the_classic_rule() -> None:
-    found = after_use(DOCUMENTED, {1: 20, 2: 25, 4: 25, 6: 30}, CLASSIC)
+    found = after_use(DOCUMENTED, USED, CLASSIC)
     shown = {user: round(value, 6) for user, value in found.items()}
     assert shown == {1: 0.408479, 2: 0.022097, 3: 0.125, 4: 0.5, 5: 0.749154, 6: 0.0}
+    dampened = after_use(DOCUMENTED, USED, CLASSIC, dampening=3.0)
+    assert [dampened[3], dampened[4]] == pytest.approx([0.125 ** (1 / 3), 0.5 ** (1 / 3)], rel=1e-12)
 
 
-def test_dampening_divides_the_exponent() -> None:
-    found = after_use(DOCUMENTED, {1: 20, 2: 25, 4: 25, 6: 30}, CLASSIC, dampening=3.0)
-    assert found[3] == pytest.approx(0.125 ** (1 / 3), rel=1e-12)
-    assert found[4] == pytest.approx(0.5 ** (1 / 3), rel=1e-12)
-
-
-def test_who_has_used_just_their_share_has_one_half() -> None:
-    tree = AccountTree(users=(User(1, shares=3), User(2, shares=1)))
-    assert after_use(tree, {1: 30, 2: 10}, CLASSIC) == {1: 0.5, 2: 0.5}
-
-
-def test_without_usage_the_classic_factor_is_one_and_without_shares_zero() -> None:
-    tree = AccountTree((Account("a", shares=0),), (User(1), User(2, shares=0), User(3, "a")))
-    assert after_use(tree, {}, CLASSIC) == {1: 1.0, 2: 0.0, 3: 0.0}
-
-
-# --- Fair Tree ---
-
-
-def test_an_account_that_is_served_less_comes_before_its_siblings_with_all_its_users() -> None:
-    # The documentation's UserA below Acct1 and Acct12, UserB below Acct1 and Acct16, with a third user beside UserB.
-    tree = AccountTree(
-        (Account("Acct1"), Account("Acct12", "Acct1"), Account("Acct16", "Acct1")),
-        (User(1, "Acct12"), User(2, "Acct16"), User(3, "Acct16")),
-    )
-    # Acct12: (1/2) / (6/10) = 0.83; Acct16: (1/2) / (4/10) = 1.25, though user 2 has used as much as half of user 1.
-    assert after_use(tree, {1: 6, 2: 3, 3: 1}, FAIR_TREE) == {3: 1.0, 2: 2 / 3, 1: 1 / 3}
-    assert after_use(tree, {1: 3, 2: 3, 3: 1}, FAIR_TREE) == {1: 1.0, 3: 2 / 3, 2: 1 / 3}
-
-
-def test_the_tree_of_the_classic_example_ranked() -> None:
-    # Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45).
-    found = after_use(DOCUMENTED, {1: 20, 2: 25, 4: 25, 6: 30}, FAIR_TREE)
-    assert found == {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}
-
-
-def test_sibling_users_with_the_same_level_fairshare_have_the_same_rank() -> None:
-    tree = AccountTree(users=(User(1), User(2), User(3), User(4)))
-    assert after_use(tree, {1: 1, 2: 2, 3: 1, 4: 1}, FAIR_TREE) == {1: 1.0, 3: 1.0, 4: 1.0, 2: 1 / 4}
-
-
-def test_a_user_has_the_rank_of_a_tied_siblings_highest_user() -> None:
-    tree = AccountTree((Account("a"),), (User(1, "a"), User(2, "a"), User(3), User(4)))
-    # The account and user 3 have used the same; below the account user 2 is the highest.
-    assert after_use(tree, {1: 3, 2: 1, 3: 4, 4: 9}, FAIR_TREE) == {3: 1.0, 2: 1.0, 1: 2 / 4, 4: 1 / 4}
-
-
-def test_children_of_tied_accounts_are_merged() -> None:
-    tree = AccountTree((Account("a"), Account("b")), (User(1, "a"), User(2, "a"), User(3, "b"), User(4, "b")))
-    # Both accounts have used 8. Were one visited after the other, 1 and 2 would be neighbours.
-    found = after_use(tree, {1: 1, 2: 7, 3: 2, 4: 6}, FAIR_TREE)
-    assert found == {1: 4 / 4, 3: 3 / 4, 4: 2 / 4, 2: 1 / 4}
-
-
-def test_without_any_usage_all_are_first() -> None:
-    assert after_use(DOCUMENTED, {}, FAIR_TREE) == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}
+@pytest.mark.parametrize(
+    ("tree", "used", "factors"),
+    [
+        # Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45).
+        (DOCUMENTED, USED, {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}),
+        (DOCUMENTED, {}, {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}),
+        # Acct12: (1/2) / (6/10) = 0.83; Acct16: (1/2) / (4/10) = 1.25, though user 2 has used half as much as user 1.
+        (SIBLINGS, {1: 6, 2: 3, 3: 1}, {3: 1.0, 2: 2 / 3, 1: 1 / 3}),
+        (SIBLINGS, {1: 3, 2: 3, 3: 1}, {1: 1.0, 3: 2 / 3, 2: 1 / 3}),
+        # Sibling users with the same level fair-share have the same rank.
+        (FLAT, {1: 1, 2: 2, 3: 1, 4: 1}, {1: 1.0, 3: 1.0, 4: 1.0, 2: 1 / 4}),
+        # The account and user 3 have used the same: user 3 has the rank of the account's highest user.
+        (ACCOUNT, {1: 3, 2: 1, 3: 4, 4: 9}, {3: 1.0, 2: 1.0, 1: 2 / 4, 4: 1 / 4}),
+        # Both accounts have used 8: their users are merged. Were one visited after the other, 1 and 2 would be neighbours.
+        (TIED, {1: 1, 2: 7, 3: 2, 4: 6}, {1: 4 / 4, 3: 3 / 4, 4: 2 / 4, 2: 1 / 4}),
+    ],
+)
+def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, float]) -> None:
+    assert after_use(tree, used, FAIR_TREE) == factors
 
 
 # --- usage ---
@@ -148,56 +123,43 @@ def test_without_any_usage_all_are_first() -> None:
 TWO = AccountTree(users=(User(1), User(2)))
 
 
-def test_usage_halves_in_a_half_life() -> None:
-    shares = Shares(TWO, period_ns=300 * NS_PER_S, half_life_ns=604800 * NS_PER_S)
-    shares.charge(1, 0, 4)
-    shares.charge(1, 300, -4)
-    assert shares.usage(300) == {1: 1200.0, 2: 0.0}
-    assert shares.usage(300 + 604800)[1] == pytest.approx(600.0, rel=1e-12)
-    assert shares.usage(300 + 5 * 604800)[1] == pytest.approx(37.5, rel=1e-12)
-
-
-def test_the_charge_of_a_period_decays_from_its_end_on() -> None:
-    # Half-life one period: periods' charges 10, 20, 0 at the multiples 1, 2, 3.
-    shares = Shares(TWO, period_ns=10 * NS_PER_S, half_life_ns=10 * NS_PER_S)
-    shares.charge(1, 0, 1)
-    shares.charge(1, 10, 1)
-    shares.charge(1, 20, -2)
-    assert shares.usage(20)[1] == 10 / 2 + 20
-    assert shares.usage(30)[1] == (10 / 2 + 20) / 2
-
-
-def test_a_running_job_is_charged_before_it_ends_and_only_up_to_the_newest_multiple() -> None:
-    shares = Shares(TWO, period_ns=10 * NS_PER_S, half_life_ns=0)
-    shares.charge(1, 4, 3)
-    assert shares.usage(9.999)[1] == 0
-    assert shares.usage(10)[1] == 18
-    assert shares.usage(19)[1] == 18
-    shares.charge(1, 25, -3)
-    assert shares.usage(29)[1] == 48
-    assert shares.usage(1000)[1] == 63
-
-
-def test_factors_change_at_multiples_of_the_period_only() -> None:
-    shares = Shares(TWO, rule=FAIR_TREE, period_ns=300 * NS_PER_S)
-    assert shares.factors(0) == {1: 1.0, 2: 1.0}
-    shares.charge(1, 0, 8)
-    assert shares.factors(299) == {1: 1.0, 2: 1.0}
-    assert shares.factors(300) == {1: 0.5, 2: 1.0}
-    shares.charge(1, 310, -8)
-    shares.charge(2, 310, 100)
-    assert shares.factors(599) == {1: 0.5, 2: 1.0}
-    assert shares.factors(600) == {1: 1.0, 2: 0.5}
-
-
-def test_a_reset_forgets_what_was_charged_before() -> None:
-    shares = Shares(TWO, period_ns=10 * NS_PER_S, half_life_ns=0, reset_periods=3)
-    shares.charge(1, 5, 2)
-    assert shares.usage(20)[1] == 30
-    assert shares.usage(30)[1] == 0
-    assert shares.usage(40)[1] == 20
-    assert shares.usage(95)[1] == 0
-    assert shares.usage(110)[1] == 40
+@pytest.mark.parametrize(
+    ("settings", "charges", "usage"),
+    [
+        # By half in a half-life.
+        (
+            {"period_ns": 300 * NS_PER_S, "half_life_ns": 604800 * NS_PER_S},
+            [(0, 4), (300, -4)],
+            {300: 1200, 300 + 604800: 600, 300 + 5 * 604800: 37.5},
+        ),
+        # Half-life one period: periods' charges 10, 20, 0 at the multiples 1, 2, 3 decay from the period's end on.
+        (
+            {"period_ns": 10 * NS_PER_S, "half_life_ns": 10 * NS_PER_S},
+            [(0, 1), (10, 1), (20, -2)],
+            {20: 10 / 2 + 20, 30: (10 / 2 + 20) / 2},
+        ),
+        # A running job is charged before it ends, up to the newest multiple.
+        (
+            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0},
+            [(4, 3), (25, -3)],
+            {9.999: 0, 10: 18, 19: 18, 29: 48, 1000: 63},
+        ),
+        # A reset forgets what was charged before.
+        (
+            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0, "reset_periods": 3},
+            [(5, 2)],
+            {20: 30, 30: 0, 40: 20, 95: 0, 110: 40},
+        ),
+    ],
+)
+def test_usage_by_hand(settings: dict[str, Any], charges: list[tuple[float, int]], usage: dict[float, float]) -> None:
+    shares = Shares(TWO, **settings)
+    events = sorted([(at, 0, cores) for at, cores in charges] + [(at, 1, 0) for at in usage])
+    for at, kind, cores in events:
+        if kind == 0:
+            shares.charge(1, at, cores)
+        else:
+            assert shares.usage(at) == {1: pytest.approx(usage[at], rel=1e-12), 2: 0.0}
 
 
 def test_late_instants_are_exact() -> None:
@@ -326,6 +288,7 @@ def trees(draw: st.DrawFn) -> AccountTree:
     return AccountTree(tuple(draw(st.permutations(accounts))), tuple(users))
 
 
+@settings(max_examples=300)
 @given(tree=trees(), data=st.data(), rule=st.sampled_from([CLASSIC, FAIR_TREE]))
 def test_factors_as_the_slow_version(tree: AccountTree, data: st.DataObject, rule: int) -> None:
     # Several rounds on one memory: the order that the tree was left in must not matter.
@@ -359,6 +322,7 @@ jobs_of_two = st.lists(
 )
 
 
+@settings(max_examples=300)
 @given(
     jobs=jobs_of_two,
     looks=st.lists(st.integers(0, 1000 * NS_PER_S), max_size=5),

@@ -19,20 +19,7 @@ from traces.base.errors import InputError
 
 NS = 10**9
 Read = Callable[..., Workload]
-FIELDS = [
-    *map(str, (1, 100, 5, 60, 4, -1, -1, 8, 120, -1, 1)),
-    "ann",
-    "g1",
-    "app",
-    "q1",
-    "p1",
-    "s1",
-    "s2",
-    "UNITARY",
-    *["-1"] * 8,
-    "vo1",
-    "pr1",
-]
+FIELDS = "1 100 5 60 4 -1 -1 8 120 -1 1 ann g1 app q1 p1 s1 s2 UNITARY -1 -1 -1 -1 -1 -1 -1 -1 vo1 pr1".split()  # noqa: SIM905
 
 
 def line(mark: str = "\t", **changes: str) -> str:
@@ -70,25 +57,25 @@ def test_a_log_drawn_by_hand(read: Read) -> None:
         line(" ", f1="2", f2="50.5", f8="-1", f9="-1", f7="200.5", f10="-1", f12="bob", f15="q2", f17="-1", f11="0"),
         line(f1="3", f2="200", f12="", f10="30", f7="40", f29="pr2") + "\t",
     )
-    assert found.job_id.tolist() == [2, 1, 3]
-    assert found.submit_ns.tolist() == [50_500_000_000, 100 * NS, 200 * NS]
-    assert found.cores.tolist() == [4, 8, 8]
-    assert (found.estimate_ns // NS).tolist() == [60, 120, 120]
-    assert found.wait_ns.tolist() == [5 * NS] * 3
-    assert found.memory_kb.tolist() == [201, -1, 30]
-    assert found.status.tolist() == [0, 1, 1]
-    assert found.user.tolist() == [2, 1, -1]
-    assert found.queue.tolist() == [2, 1, 1]
-    assert (found.group.tolist(), found.application.tolist(), found.partition.tolist()) == ([1] * 3, [1] * 3, [1] * 3)
-    assert {name: column.tolist() for name, column in found.extras.items()} == {
-        "orig_site": [-1, 1, 1],
-        "run_site": [1, 1, 1],
-        "vo": [1, 1, 1],
-        "project": [1, 1, 2],
+    expected = {
+        "job_id": [2, 1, 3],
+        "submit_ns": [50_500_000_000, 100 * NS, 200 * NS],
+        "cores": [4, 8, 8],
+        "estimate_ns": [60 * NS, 120 * NS, 120 * NS],
+        "wait_ns": [5 * NS] * 3,
+        "memory_kb": [201, -1, 30],
+        "status": [0, 1, 1],
+        "user": [2, 1, -1],
+        "queue": [2, 1, 1],
+        "group": [1] * 3,
+        "application": [1] * 3,
+        "partition": [1] * 3,
+        "line": [4, 3, 5],
     }
-    assert found.header == ("; Version: 1",)
-    assert found.line.tolist() == [4, 3, 5]
-    assert found.n_lines == 3
+    assert {name: getattr(found, name).tolist() for name in expected} == expected
+    extras = {"orig_site": [-1, 1, 1], "run_site": [1, 1, 1], "vo": [1, 1, 1], "project": [1, 1, 2]}
+    assert {name: column.tolist() for name, column in found.extras.items()} == extras
+    assert (found.header, found.n_lines) == (("; Version: 1",), 3)
 
 
 def test_seconds_since_1970_are_told_by_the_earliest_submit(read: Read) -> None:
@@ -131,18 +118,10 @@ def test_cancelled_jobs_are_swf_s(read: Read) -> None:
 
 
 def test_it_is_told_by_its_ending_or_first_lines(tmp_path: Path) -> None:
-    for name, text in (
-        ("a.gwf", line()),
-        ("a.gwf.gz", line()),
-        ("a.txt", "# grid\n" + line()),
-        ("b.txt", line(" ")),
-        ("c.txt", "JobID\tSubmitTime\n" + line()),
-    ):
+    texts = {"a.gwf": line(), "a.gwf.gz": line(), "a.txt": "# grid\n" + line(), "b.txt": line(" ")}
+    for name, text in (texts | {"c.txt": "JobID\tSubmitTime\n" + line()}).items():
         (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
         assert read_workload(tmp_path / name).cores.tolist() == [8]
-
-
-def test_nothing_but_comments(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("# x\n# y\n")
     with pytest.raises(InputError, match=r"a\.txt: no valid job in 0 lines: no rejects"):
         read_workload(tmp_path / "a.txt")
@@ -166,19 +145,8 @@ def test_what_swf_has_too_is_read_as_swf_s(fuzzed: Path, changes: list[dict[int,
         swf.append(" ".join([*(number or "empty" for number in numbers), *["-1"] * 7]))
     fuzzed.write_text("\n".join(gwf))
     found, other = read_gwf(fuzzed, cancelled=cancelled), parse_swf("\n".join(swf).encode(), "w", cancelled=cancelled)
-    columns = (
-        "job_id",
-        "submit_ns",
-        "run_ns",
-        "cores",
-        "estimate_ns",
-        "wait_ns",
-        "memory_kb",
-        "status",
-        "cancel_ns",
-        "line",
-    )
-    for name in columns:
+    columns = "job_id submit_ns run_ns cores estimate_ns wait_ns memory_kb status cancel_ns line"
+    for name in columns.split():
         assert getattr(found, name).tolist() == getattr(other, name).tolist()
     assert dict(found.rejects) == dict(other.rejects)
     assert found.n_lines == other.n_lines

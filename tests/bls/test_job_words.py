@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -45,27 +43,6 @@ def test_words_that_name_no_job(text: str) -> None:
 )
 def test_names_of_a_log(text: str, number: int) -> None:
     assert NAMED.one(text, "JOB") == number
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("4", "JOB: '4' is the number of one job and the name of another, job 7; allowed: number:4 or name:4"),
-        ("5", "JOB: '5': there is no such job; allowed: 3-4 7"),
-        ("900_2", "JOB: '900_2': there is no such job; allowed: 3-4 7"),
-        ("7-9", "JOB: '7-9' goes beyond the last job, 7"),
-        ("a!4", "JOB: 'a!4' is no job (did you mean a!3?); allowed: one number, as 3, one of Slurm's names, as 900_2"),
-        (
-            "3-4",
-            "JOB: '3-4' names several jobs: 3-4; allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0, or a",
-        ),
-        ("3 7", "JOB: '3 7' names several jobs: 3 7; allowed"),
-        ("", "JOB: '' names no job; allowed: one number"),
-    ],
-)
-def test_names_that_do_not_decide(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=re.escape(message)):
-        NAMED.one(text, "JOB")
 
 
 def test_a_name_of_several_jobs() -> None:

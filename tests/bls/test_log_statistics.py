@@ -71,12 +71,9 @@ def test_arrivals_by_the_clocks_of_the_log() -> None:
     assert (found.by_weekday_and_hour[1][15], found.by_weekday_and_hour[2][0]) == (2, 2)
     assert sum(map(sum, found.by_weekday_and_hour)) == 4
     assert found.interarrival_ns == Spread(0, 9 * H, 28 * D / 3, 28 * D - 9 * H)
-
-
-def test_arrivals_of_one_job() -> None:
-    found = arrivals(log((5, 1, 1)), Calendar())
-    assert (found.start, found.interarrival_ns, found.by_weekday[0]) == (None, None, 1)
-    assert found.first == found.last == "2001-01-01T00:00:05+00:00"
+    one = arrivals(log((5, 1, 1)), Calendar())
+    assert (one.start, one.interarrival_ns, one.by_weekday[0]) == (None, None, 1)
+    assert one.first == one.last == "2001-01-01T00:00:05+00:00"
 
 
 def test_load_by_month() -> None:
@@ -159,35 +156,28 @@ def test_estimates() -> None:
     assert (found.accuracy.at[0], found.accuracy.at[100]) == (0.05, 2.0)
     ends = estimates(np.arange(3, 63, 3) * S, np.full(20, 60 * S))
     assert ends.accuracy_counts == (*[1] * 20, 0)
-
-
-def test_estimates_that_are_as_frequent_come_in_their_order_and_not_all() -> None:
-    hours = np.arange(30, 0, -1) * H
-    found = estimates(np.full(30, S), hours)
+    # As frequent ones come in their order, and not all of them.
+    found = estimates(np.full(30, S), np.arange(30, 0, -1) * H)
     assert [ns // H for ns, _ in found.popular] == list(range(1, 21))
     assert (found.distinct, found.five_minutes, found.hours, found.exact, found.at_limit) == (30, 30, 30, 0, 0)
     huge = estimates(np.array([2**62, 1]), np.array([1, 2**62]))
     assert (huge.accuracy_counts[0], huge.accuracy_counts[20]) == (1, 1)
 
 
-def test_members_of_a_class() -> None:
-    work = np.array([1.0, 2.0, 4.0, 8.0])
-    found = members(np.array([3, -1, 3, 1]), work, {3: "long", 8: "none"})
-    assert found == (Members(3, "long", 2, 5.0), Members(-1, "", 1, 2.0), Members(1, "", 1, 8.0))
-    assert members(np.array([3, -1, 3, 1]) * 2**60, work)[0] == Members(3 * 2**60, "", 2, 5.0)
-    assert members(np.full(4, -1), work) == ()
-
-
 @given(st.lists(st.sampled_from([-1, 0, 5, 7, 10_000, 2**62]), min_size=1, max_size=20))
 def test_members_are_counted(numbers: list[int]) -> None:
     work = np.arange(len(numbers), dtype=np.float64)
-    found = members(np.array(numbers), work)
+    found = members(np.array(numbers), work, {5: "long", 8: "none"})
     if set(numbers) == {-1}:
         assert found == ()
-    else:
-        assert {one.number: one.jobs for one in found} == Counter(numbers)
-        assert sum(one.work_core_s for one in found) == work.sum()
-        assert [(-one.jobs, one.number) for one in found] == sorted((-one.jobs, one.number) for one in found)
+        return
+    expected = {
+        number: (times, sum(k for k, other in enumerate(numbers) if other == number))
+        for number, times in Counter(numbers).items()
+    }
+    assert {one.number: (one.jobs, one.work_core_s) for one in found} == expected
+    assert [(-one.jobs, one.number) for one in found] == sorted((-one.jobs, one.number) for one in found)
+    assert {one.number: one.name for one in found if one.name} == ({5: "long"} if 5 in numbers else {})
 
 
 def test_names_in_a_header() -> None:

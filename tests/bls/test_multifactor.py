@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_fair_share import SlowShares
 
@@ -79,93 +79,58 @@ def priorities(settings: Multifactor, now_s: float = 0, **columns: Any) -> list[
 # --- each factor ---
 
 
-def test_without_weights_all_priorities_are_zero() -> None:
-    assert priorities(Multifactor(), 5, cores=[1, 64], user=[1, 2]) == [0.0, 0.0]
-
-
-def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
-    settings = Multifactor(age=1000)
-    assert priorities(settings, 7 * DAY_S, cores=[1] * 4, submit_s=[0, 3.5 * DAY_S, 7 * DAY_S, 6.3 * DAY_S]) == [
-        1000.0,
-        500.0,
-        0.0,
-        pytest.approx(100.0, rel=1e-12),
-    ]
-    assert priorities(settings, 70 * DAY_S, cores=[1]) == [1000.0]
-
-
-def test_age_counts_from_eligible_not_from_submit() -> None:
-    run = Run(Multifactor(age=8, max_age_ns=8 * NS_PER_S), known(cores=[1]))
-    one, key = np.array([NS_PER_S]), np.empty(1)
-    submit = np.array([0])
-    made = run.made
-    made.policy.score(5 * NS_PER_S, submit, 1, one, submit, one, one, made.numbers, made.memory, key)
-    assert key.tolist() == [-4.0]
+WIDE = {"cores": [65, 128]}
+PARTITIONS = (Partition(1, 50), Partition(2, 200))
+LEVELS = (Qos(0, 3), Qos(7, 4), Qos(-1, 1))
+SIZES = {"cores": [1, 8, 9, 64], "estimate_s": [60, 61, 240, 1]}
+ASSOCIATED = AccountTree(
+    (Account("a", priority=8),),
+    (User(1, "a"), User(2, "a", priority=2, nice=30), User(3, site=5), User(4, priority=10)),
+)
 
 
 @pytest.mark.parametrize(
-    ("settings", "factors"),
+    ("settings", "jobs", "found"),
     [
+        ({}, {"cores": [1, 64], "user": [1, 2]}, [0.0, 0.0]),
         # 64 cores, 8 nodes of 8; jobs of 1, 8, 9 and 64 cores on 1, 1, 2 and 8 nodes.
-        ({}, [(1 / 8 + 1 / 64) / 2, (1 / 8 + 8 / 64) / 2, (2 / 8 + 9 / 64) / 2, 1.0]),
-        ({"favor_small": True}, [(7 / 8 + 63 / 64) / 2, (7 / 8 + 56 / 64) / 2, (6 / 8 + 55 / 64) / 2, 0.0]),
-        # Limits of 1 min, 61 s (2 min), 4 min and 1 s (1 min); in cores of whole nodes.
-        ({"small_relative_to_time": True}, [8 / 64, 8 / 2 / 64, 16 / 4 / 64, 1.0]),
-        ({"small_relative_to_time": True, "favor_small": True}, [1 - 8 / 64, 1 - 4 / 64, 1 - 4 / 64, 0.0]),
+        (
+            {"size": 1.0, "cores_per_node": 8},
+            SIZES,
+            [(1 / 8 + 1 / 64) / 2, (1 / 8 + 8 / 64) / 2, (2 / 8 + 9 / 64) / 2, 1.0],
+        ),
+        # 20 cores are 3 nodes of 8: a job of 1 core has a third of them.
+        ({"size": 1.0, "cores_per_node": 8}, {"cores": [1], "n_cores": 20}, [(1 / 3 + 1 / 20) / 2]),
+        # A job that is wider than the machine is as large as it.
+        ({"size": 1.0}, WIDE, [1.0, 1.0]),
+        ({"size": 1.0, "favor_small": True}, WIDE, [0.0, 0.0]),
+        # Partition and QOS are relative to the highest priority, which may be 0.
+        (
+            {"partition": 100, "qos": 1000, "partitions": PARTITIONS, "qos_levels": LEVELS},
+            {"cores": [1] * 4, "partition": [1, 2, 3, -1], "qos": [0, 7, 8, -1]},
+            [25.0 + 750.0, 100.0 + 1000.0, 0.0, 250.0],
+        ),
+        ({"qos": 10, "qos_levels": (Qos(1, 0),)}, {"cores": [1], "qos": [1]}, [0.0]),
+        (
+            {"assoc": 100, "tree": ASSOCIATED},
+            {"cores": [1] * 4, "user": [1, 2, 3, 4]},
+            [80.0, 20.0 - 30.0, 5.0, 100.0],
+        ),
     ],
 )
-def test_size(settings: dict[str, Any], factors: list[float]) -> None:
-    made = Multifactor(size=1.0, cores_per_node=8, **settings)
-    assert priorities(made, cores=[1, 8, 9, 64], estimate_s=[60, 61, 240, 1]) == factors
+def test_factors_of_jobs(settings: dict[str, Any], jobs: dict[str, Any], found: list[float]) -> None:
+    assert priorities(Multifactor(**settings), **jobs) == found
 
 
-def test_a_node_that_is_not_full_counts_as_a_node() -> None:
-    # 20 cores are 3 nodes of 8: a job of 1 core has a third of them.
-    assert priorities(Multifactor(size=1.0, cores_per_node=8), cores=[1], n_cores=20) == [(1 / 3 + 1 / 20) / 2]
-
-
-def test_a_job_that_is_wider_than_the_machine_is_as_large_as_it() -> None:
-    assert priorities(Multifactor(size=1.0), cores=[65, 128]) == [1.0, 1.0]
-    assert priorities(Multifactor(size=1.0, favor_small=True), cores=[65, 128]) == [0.0, 0.0]
-
-
-def test_partition_and_qos_are_relative_to_the_highest() -> None:
-    settings = Multifactor(
-        partition=100,
-        qos=1000,
-        partitions=(Partition(1, 50), Partition(2, 200)),
-        qos_levels=(Qos(0, 3), Qos(7, 4), Qos(-1, 1)),
-    )
-    found = priorities(settings, cores=[1] * 4, partition=[1, 2, 3, -1], qos=[0, 7, 8, -1])
-    assert found == [25.0 + 750.0, 100.0 + 1000.0, 0.0, 250.0]
-
-
-def test_priorities_of_zero_are_factors_of_zero() -> None:
-    assert priorities(Multifactor(qos=10, qos_levels=(Qos(1, 0),)), cores=[1], qos=[1]) == [0.0]
-
-
-def test_tres_are_relative_to_the_partition() -> None:
-    settings = Multifactor(cpu=1000, node=10, cores_per_node=8, partitions=(Partition(1, cores=32), Partition(2)))
-    found = priorities(settings, cores=[16, 16, 16, 64], partition=[1, 2, 9, 1])
-    assert found == [500 + 5, 250 + 2.5, 250 + 2.5, 1000 + 10]
-
-
-def test_association_nice_and_site_are_the_users() -> None:
-    tree = AccountTree(
-        (Account("a", priority=8),),
-        (User(1, "a"), User(2, "a", priority=2, nice=30), User(3, site=5), User(4, priority=10)),
-    )
-    found = priorities(Multifactor(assoc=100, tree=tree), cores=[1] * 4, user=[1, 2, 3, 4])
-    assert found == [80.0, 20.0 - 30.0, 5.0, 100.0]
-
-
-def test_fair_share_changes_only_with_the_period() -> None:
-    run = Run(Multifactor(fairshare=2000, algorithm="classic"), known(cores=[4, 4], user=[7, -1]))
-    assert run.priorities(0) == [2000.0, 2000.0]
-    run.account(0, 0, 1)
-    assert run.priorities(299 * NS_PER_S) == [2000.0, 2000.0]
-    # All usage is user 7's, who has half of the shares: 2^(-1 / 0.5).
-    assert run.priorities(300 * NS_PER_S) == [500.0, 2000.0]
+def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
+    settings, submits = Multifactor(age=1000), [0, 3.5 * DAY_S, 7 * DAY_S]
+    assert priorities(settings, 7 * DAY_S, cores=[1] * 3, submit_s=submits) == [1000.0, 500.0, 0.0]
+    assert priorities(settings, 70 * DAY_S, cores=[1]) == [1000.0]
+    # Eligible at 1 s, submitted at 0.
+    made = Run(Multifactor(age=8, max_age_ns=8 * NS_PER_S), known(cores=[1])).made
+    one, key, submit = np.array([NS_PER_S]), np.empty(1), np.array([0])
+    made.policy.score(5 * NS_PER_S, submit, 1, one, submit, one, one, made.numbers, made.memory, key)
+    assert key.tolist() == [-4.0]
 
 
 def test_only_waiting_jobs_are_asked_for_and_factors_are_those_of_their_users() -> None:
@@ -189,52 +154,6 @@ def test_late_instants_and_long_estimates() -> None:
     assert run.priorities(MAX_NS) == [pytest.approx(1 + 1 / minutes, rel=1e-12)]
 
 
-# --- a small schedule ---
-
-
-def schedule(settings: Multifactor, jobs: KnownJobs, run_s: list[int]) -> list[int]:
-    """Starts in seconds on ``n_cores`` cores; the head of the queue blocks those behind it."""
-    run, n = Run(settings, jobs), len(run_s)
-    starts, ends = [-1] * n, [-1] * n
-    free = jobs.n_cores
-    now = 0
-    while -1 in starts:
-        for row in range(n):
-            if starts[row] >= 0 and ends[row] == now:
-                run.account(now * NS_PER_S, row, -1)
-                free += int(jobs.cores[row])
-        waiting = [row for row in range(n) if starts[row] < 0 and jobs.submit_ns[row] <= now * NS_PER_S]
-        found = dict(zip(waiting, run.priorities(now * NS_PER_S, waiting), strict=True))
-        for row in sorted(waiting, key=lambda row: (-found[row], row)):
-            if jobs.cores[row] > free:
-                break
-            starts[row], ends[row] = now, now + run_s[row]
-            free -= int(jobs.cores[row])
-            run.account(now * NS_PER_S, row, 1)
-        instants = [*ends, *(jobs.submit_ns // NS_PER_S).tolist()]
-        now = min((instant for instant in instants if instant > now), default=now)
-    return starts
-
-
-def test_two_users_take_turns_by_their_usage() -> None:
-    # One core, jobs of 100 s, a period of 60 s. Core-seconds of users 1 and 2 that count at each pass:
-    #   0: 0, 0 (equal: row 0) · 100: 60, 0 (row 3) · 200: 100, 80 (row 4) · 300: 100, 200 (row 1)
-    #   400: 160, 200 (row 2) · 500: 280, 200 (row 5)
-    jobs = known(cores=[1] * 6, user=[1, 1, 1, 2, 2, 2], n_cores=1)
-    for algorithm in ("classic", "fair-tree"):
-        settings = Multifactor(fairshare=1000, algorithm=algorithm, calc_period_ns=60 * NS_PER_S, half_life_ns=0)
-        assert schedule(settings, jobs, [100] * 6) == [0, 300, 400, 100, 200, 500]
-    assert schedule(Multifactor(), jobs, [100] * 6) == [0, 100, 200, 300, 400, 500]
-
-
-def test_a_large_job_waits_for_its_age() -> None:
-    # 4 cores. Small jobs are favoured: the whole-machine job of instant 0 has J = 0, the small ones of every 10 s have 0.75,
-    # until its age of 0.04 a second has made up for it: at 20 s it has 0.8, the small one 0.75 + 0.
-    jobs = known(cores=[4, 1, 1, 1, 1], submit_s=[0, 0, 10, 20, 30], n_cores=4)
-    settings = Multifactor(size=1, age=1, max_age_ns=25 * NS_PER_S, favor_small=True)
-    assert schedule(settings, jobs, [10] * 5) == [20, 0, 10, 30, 30]
-
-
 # --- names and files ---
 
 FILE = """
@@ -250,27 +169,10 @@ favor_small = true
 cores_per_node = 4
 others = "rest"
 
-[[accounts]]
-name = "physics"
-shares = 40
-priority = 3
-[[accounts]]
-name = "rest"
-
-[[users]]
-number = 17
-account = "physics"
-shares = 2
-nice = -5
-
-[[partitions]]
-number = 1
-priority = 10
-cores = 32
-
-[[qos_levels]]
-number = 2
-priority = 20
+accounts = [{ name = "physics", shares = 40, priority = 3 }, { name = "rest" }]
+users = [{ number = 17, account = "physics", shares = 2, nice = -5 }]
+partitions = [{ number = 1, priority = 10, cores = 32 }]
+qos_levels = [{ number = 2, priority = 20 }]
 """
 
 READ = Multifactor(
@@ -306,9 +208,6 @@ def test_a_name_counts_more_than_its_file(tmp_path: Path, monkeypatch: pytest.Mo
     Path("p.toml").write_text(FILE)
     made = Multifactor.from_text("age=5, config=p.toml,algorithm=fair-tree")
     assert (made.age, made.algorithm, made.fairshare, made.tree) == (5.0, "fair-tree", 2000.5, READ.tree)
-
-
-def test_a_name_alone() -> None:
     found = Multifactor.from_text("age=1000,fairshare=2000,size=500.5,max_age=36h,favor_small=yes,reset=none")
     assert found == Multifactor(age=1000, fairshare=2000, size=500.5, max_age_ns=129600 * NS_PER_S, favor_small=True)
     assert Multifactor.from_text("") == Multifactor()
@@ -320,79 +219,6 @@ def test_settings_and_policies_can_be_sent_to_another_process() -> None:
     assert numbers.tolist() == prepare(READ, known(cores=[1], user=[17]))[0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("agee=1", "multifactor: unknown key 'agee'; known: age"),
-        ("age", "multifactor: 'age' is not a setting; allowed: key=value"),
-        ("age=1,", "multifactor: '' is not a setting; allowed: key=value"),
-        ("age=1,age=2", "multifactor: age: given twice"),
-        ("age=old", "multifactor: age: 'old' is not a number; allowed: 0 to 4.29497e+09"),
-        ("age=nan", "multifactor: age: nan is out of range; allowed: 0 to 4.29497e+09"),
-        ("size=-1", "multifactor: size: -1 is out of range"),
-        ("max_age=0", "multifactor: max_age: '0' is not a duration"),
-        ("max_age=none", "multifactor: max_age: 'none' is not a duration"),
-        ("calc_period=31d", "multifactor: calc_period: 31 d 00 h is out of range; allowed: 1 s to 30 d 00 h"),
-        (
-            "reset=7min",
-            "multifactor: reset: 7 min 00 s is no multiple of calc_period; allowed: multiples of 5 min 00 s",
-        ),
-        ("algorithm=fairtree", "multifactor: algorithm: unknown algorithm 'fairtree'; known: fair-tree, classic"),
-        ("dampening=0", "multifactor: dampening: 0 is out of range; allowed: 1 to 65533"),
-        ("favor_small=1", "multifactor: favor_small: '1' is no truth value; allowed: true, false"),
-        ("cores_per_node=1.5", "multifactor: cores_per_node: 1.5 is not a whole number"),
-        ("others=rest", "multifactor: others: unknown account 'rest'; known: root"),
-        ("config=none.toml", "none.toml: no such file"),
-    ],
-)
-def test_a_name_that_cannot_be_used(text: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        Multifactor.from_text(text)
-    assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("age = ", "p.toml: not valid TOML: "),
-        ("weight = 1", "p.toml: weight: unknown key 'weight'; known: "),
-        ("config = 'q.toml'", "p.toml: config: unknown key 'config'; known: "),
-        ("age = '1'", "p.toml: age: '1' is not a number"),
-        ("half_life = true", 'p.toml: half_life: True is not a duration; allowed: text such as "7d", or seconds'),
-        ("half_life = -3", "p.toml: half_life: '-3' is not a duration"),
-        ("algorithm = 3", "p.toml: algorithm: unknown algorithm 3"),
-        ("users = 3", "p.toml: users: 3 is no list of tables; allowed: [[users]] tables"),
-        ("[[users]]\nshares = 1", "p.toml: users[0].number: missing"),
-        ("[[users]]\nnumber = 1\nshare = 1", "p.toml: users[0].share: unknown key 'share'; known: shares"),
-        ("[[users]]\nnumber = 1\nshares = -1", "p.toml: users[0].shares: -1 is out of range; allowed: 0 to 2147483647"),
-        ("[[users]]\nnumber = 1\naccount = 'a'", "p.toml: users[0].account: unknown account 'a'; known: root"),
-        ("[[users]]\nnumber = 1\n[[users]]\nnumber = 1", "p.toml: users[1].number: user 1 is users[0], too"),
-        ("[[accounts]]\nname = 'a'\nparent = 'b'", "p.toml: accounts[0].parent: unknown account 'b'; known: "),
-        ("[[accounts]]\nname = 'a'\n[[accounts]]\nname = 'a'", "p.toml: accounts[1].name: 'a' is accounts[0], too"),
-        ("[[accounts]]\nname = 'root'", "p.toml: accounts[0].name: 'root' is the account that every tree has"),
-        (
-            "[[accounts]]\nname = 'a'\nparent = 'a'",
-            "p.toml: accounts[0].parent: 'a' below 'a': a cycle; allowed: a tree",
-        ),
-        (
-            "[[accounts]]\nname = 'c'\nparent = 'a'\n[[accounts]]\nname = 'a'\nparent = 'b'\n"
-            "[[accounts]]\nname = 'b'\nparent = 'a'",
-            "p.toml: accounts[1].parent: 'a' below 'b' below 'a': a cycle; allowed: a tree",
-        ),
-        ("[[partitions]]\nnumber = 1\ncores = 0", "p.toml: partitions[0].cores: 0 is out of range"),
-        (
-            "[[qos_levels]]\nnumber = 1\n[[qos_levels]]\nnumber = 1",
-            "p.toml: qos_levels[1].number: 1 is qos_levels[0], too",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_used(text: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(text)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_tree_of_too_many_levels() -> None:
     accounts = [Account(str(level), str(level - 1) if level else ROOT) for level in range(65)]
     assert AccountTree(tuple(accounts[:64])).accounts[-1].name == "63"
@@ -401,14 +227,10 @@ def test_a_tree_of_too_many_levels() -> None:
 
 
 def test_a_user_who_is_in_no_account() -> None:
-    text = "[[users]]\nnumber = 3"
+    text, jobs = "[[users]]\nnumber = 3", known(cores=[1, 1, 1, 1], user=[3, 8, -1, 8])
     with pytest.raises(InputError, match=r"^p.toml: users: 2 users of the workload are not in the tree, as user -1; "):
-        prepare(read(text), known(cores=[1, 1, 1, 1], user=[3, 8, -1, 8]))
-    numbers, _ = prepare(read('others = "root"\n' + text), known(cores=[1, 1, 1, 1], user=[3, 8, -1, 8]))
-    assert numbers[0].tolist() == [1, 3, 2, 3]
-
-
-def test_sizes_need_a_machine() -> None:
+        prepare(read(text), jobs)
+    assert prepare(read('others = "root"\n' + text), jobs)[0][0].tolist() == [1, 3, 2, 3]
     with pytest.raises(InputError, match=r"^multifactor: size, cpu, node: "):
         prepare(Multifactor(size=1), known(cores=[1], n_cores=0))
 
@@ -467,12 +289,10 @@ def slow_priority(settings: Multifactor, jobs: KnownJobs, row: int, now_ns: int,
     given_priorities = [entry.priority or 0 for entry in (*settings.tree.users, *settings.tree.accounts)]
     nodes, n_nodes = math.ceil(cores / settings.cores_per_node), math.ceil(jobs.n_cores / settings.cores_per_node)
     minutes = max(1, math.ceil(int(jobs.estimate_ns[row]) / (60 * NS_PER_S)))
+    size = (nodes / n_nodes + cores / jobs.n_cores) / 2
     if settings.small_relative_to_time:
         size = max(nodes * jobs.n_cores / n_nodes, cores) / minutes / jobs.n_cores
-        size = 1 - size if settings.favor_small else size
-    else:
-        size = (nodes / n_nodes + cores / jobs.n_cores) / 2
-        size = 1 - size if settings.favor_small else size
+    size = 1 - size if settings.favor_small else size
     partition = {entry.number: entry for entry in settings.partitions}.get(int(jobs.partition[row]))
     room = partition.cores if partition and partition.cores else jobs.n_cores
     qos = {entry.number: entry.priority for entry in settings.qos_levels}.get(int(jobs.qos[row]), 0)
@@ -490,6 +310,7 @@ def slow_priority(settings: Multifactor, jobs: KnownJobs, row: int, now_ns: int,
     )
 
 
+@settings(max_examples=300)
 @given(
     scene=scenes(),
     looks=st.lists(st.integers(400, 2000), min_size=1, max_size=4),
@@ -508,15 +329,9 @@ def test_priorities_as_the_slow_version(
     jobs, runs = scene
     algorithm, half_life_ns = fair
     period_ns = 60 * NS_PER_S
-    settings = Multifactor(
-        age=100,
-        assoc=70,
-        fairshare=500,
-        size=50,
-        partition=30,
-        qos=20,
-        cpu=11,
-        node=7,
+    weights = {"age": 100, "assoc": 70, "fairshare": 500, "size": 50, "partition": 30, "qos": 20, "cpu": 11, "node": 7}
+    chosen = Multifactor(
+        **weights,  # type: ignore[arg-type]
         max_age_ns=1000 * NS_PER_S,
         half_life_ns=half_life_ns,
         calc_period_ns=period_ns,
@@ -530,7 +345,7 @@ def test_priorities_as_the_slow_version(
         partitions=(Partition(0, 3), Partition(1, 4, 20)),
         qos_levels=(Qos(1, 10), Qos(2, 7)),
     )
-    run = Run(settings, jobs)
+    run = Run(chosen, jobs)
     used = [(int(jobs.user[row]), int(jobs.cores[row]), start * NS_PER_S, end * NS_PER_S) for row, start, end in runs]
     rule = CLASSIC if algorithm == "classic" else FAIR_TREE
     slow = SlowShares(TREE, used, period_ns, half_life_ns, reset_periods, rule, 2.0)
@@ -538,7 +353,7 @@ def test_priorities_as_the_slow_version(
     for now, kind, row in sorted(events + [(now, 1, 0) for now in looks]):
         if kind == 1:
             fair_share = slow.factors(now * NS_PER_S)
-            wanted = [slow_priority(settings, jobs, row, now * NS_PER_S, fair_share) for row in range(len(jobs.cores))]
+            wanted = [slow_priority(chosen, jobs, row, now * NS_PER_S, fair_share) for row in range(len(jobs.cores))]
             assert run.priorities(now * NS_PER_S) == pytest.approx(wanted, rel=1e-9)
         else:
             run.account(now * NS_PER_S, row, 1 if kind == 2 else -1)

@@ -1,0 +1,70 @@
+"""Inputs of many kinds that are refused, each with one line (``refusals.toml``)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bls import HostGroup, Platform, Rules, Workload
+from bls.machine.host_power import HostPower
+from bls.policies import policy
+from bls.policies.multifactor.settings import Multifactor
+from bls.power.options import PowerOptions
+from bls.workloads.archive import parse_catalogue
+from bls.workloads.generators import generate_like
+from bls.workloads.job_words import JobWords
+from traces.base.errors import InputError
+
+ROWS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+THREE = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
+POWERED = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+SETH = Platform((HostGroup(120, 4, 40.0),), name="seth")
+#: Jobs 3, 4 and 7 of ids as Batsim has them, and others that have numbers of each other as names.
+NAMED = JobWords.of(np.array([3, 4, 7, 7]), ["a!3", "b 4, c", "4", "4"])
+
+
+def _drawn(text: str, folder: Path) -> object:
+    (folder / "power.csv").write_text(text)
+    return bridge.simulate(THREE, POWERED, als="recorded", power=PowerOptions(job_power=folder / "power.csv"))
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as users give them in Python."""
+    if isinstance(value, dict):
+        return {name: _tuples(one) for name, one in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _generated(changes: dict[str, Any], folder: Path) -> object:
+    return generate_like(THREE, **({"n_jobs": 10, "seed": 1, "platform": SETH} | _tuples(changes)))
+
+
+#: What reads each kind, and what its errors begin with.
+READERS: dict[str, tuple[Callable[[Any, Path], object], str]] = {
+    "expression": (lambda text, folder: policy(f"expr:{text}"), "--bls: expr: {!r}: "),
+    "multifactor": (lambda text, folder: Multifactor.from_text(text), ""),
+    "multifactor_file": (lambda text, folder: Multifactor.from_toml(text, "p.toml"), ""),
+    "archive": (lambda text, folder: parse_catalogue(text), ""),
+    "estimates": (lambda text, folder: Rules(estimates=text), ""),
+    "job_name": (lambda text, folder: NAMED.one(text, "JOB"), ""),
+    "job_power": (_drawn, "power.csv: "),
+    "generator": (_generated, ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "words"), [(kind, *row) for kind, table in ROWS.items() for row in table["rows"]]
+)
+def test_an_input_that_is_refused(kind: str, given: Any, words: str, tmp_path: Path) -> None:
+    read, prefix = READERS[kind]
+    with pytest.raises(InputError) as caught:
+        read(given, tmp_path)
+    error = str(caught.value).replace(f"{tmp_path}/", "")
+    assert error.startswith(prefix.format(given) + words)
+    assert "\n" not in error
