@@ -13,6 +13,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +62,10 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert list(tmp_path.glob("twolevel-*")) == []
 
 
-def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], what: Callable[[], Any]) -> list[Order]:
-    """Do something when a worker is given a job that is wanted, before the worker knows; returns those jobs."""
+def at_order(
+    monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], what: Callable[[Worker], Any]
+) -> list[Order]:
+    """Do something when a worker is given a job that is wanted, before the worker receives it; return those jobs."""
     met: list[Order] = []
     give = Assignment.give
 
@@ -69,25 +73,19 @@ def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], w
         give(self, worker, order)
         if wanted(order):
             met.append(order)
-            what()
+            what(worker)
 
     monkeypatch.setattr(Assignment, "give", given)
     return met
 
 
-def strike_at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool]) -> list[Order]:
-    """Kill the very process that is given a job that is wanted, before it knows; returns those jobs."""
-    met: list[Order] = []
-    give = Assignment.give
+def strike_all(_: Worker) -> None:
+    strike(workers())
 
-    def given(self: Assignment, worker: Worker, order: Order) -> None:
-        give(self, worker, order)
-        if wanted(order):
-            met.append(order)
-            strike([_process_of(worker)])
 
-    monkeypatch.setattr(Assignment, "give", given)
-    return met
+def strike_it(worker: Worker) -> None:
+    """Kill the process that is given the job, and no other."""
+    strike([_process_of(worker)])
 
 
 def _process_of(worker: Worker) -> int:
@@ -109,11 +107,7 @@ def watched(coupling: str, watch: Any, cores: int | None = None, **peers: Any) -
 def test_killed_while_it_holds_a_job(
     coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    met = at_order(
-        monkeypatch,
-        lambda order: order.start.job in (5, 17) and order.start.attempt == 0,
-        lambda: strike(workers()),
-    )
+    met = at_order(monkeypatch, lambda order: order.start.job in (5, 17) and order.start.attempt == 0, strike_all)
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
         result = simulated(coupling)
     assert_same(result, expected())
@@ -122,9 +116,8 @@ def test_killed_while_it_holds_a_job(
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job lasts longer than it was told of at first, is resumed, and then has to begin again."""
+def test_killed_amid_a_job_whose_cores_change_their_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job lasts longer than its first message says, is resumed, and then has to begin again."""
     level = ApplicationLevel(speeds=("square:period=3s,low=0.1,duty=0.3", "noise:period=7s,sigma=0.2"))
     resumed: list[tuple[int, int]] = []
     struck: set[int] = set()
@@ -139,35 +132,11 @@ def test_killed_amid_a_job_whose_cores_change_their_speeds(coupling: str, monkey
             strike(workers())
 
     monkeypatch.setattr(OutstandingJobs, "_go_on", go_on)
-    result = simulated(coupling, 15, level=level)
+    result = simulated("pool", 15, level=level)
     assert_same(result, simulated(jobs=15, level=level))
     assert result.coupling["retries"] >= 2
     for row in (2, 9):  # before it was struck, and when it was simulated again
         assert len({attempt for job, attempt in resumed if job == row}) >= 2
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_processes_are_killed_while_jobs_lose_all_their_cores(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process is killed as it is given a job whose cores will be lost, ten times: the job is lost with its cores, and not
-    with the process."""
-    level = ApplicationLevel(speeds=tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4)))
-    struck: list[int] = []
-
-    def wanted(order: Order) -> bool:
-        row = order.start.job
-        loses = any(change.speed_gflops is None for change in order.start.changes)
-        if len(struck) == 10 or not loses or struck.count(row) == 2 or row in struck[-1:]:
-            return False
-        struck.append(row)
-        return True
-
-    met = strike_at_order(monkeypatch, wanted)
-    result = simulated(coupling, 60, level=level)
-    reference = simulated(jobs=60, level=level)
-    assert_same(result, reference)
-    assert {"requeued", "failed"} <= set(reference.jobs.state)
-    assert result.jobs.cut_because.equals(reference.jobs.cut_because)
-    assert result.coupling["retries"] >= len(met) == 10
 
 
 EVOLVING = """
@@ -177,90 +146,96 @@ phases = [{ kind = "loop", cores = 2 }, { kind = "serial", share = 0.2, cores = 
 """
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("resize", ["equal", "evolve"])
-def test_twenty_kills_while_widths_change(
-    resize: str, coupling: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@dataclass(frozen=True)
+class Changing:
+    """A run in which jobs are changed while they run, and the orders that come after a change."""
+
+    options: Callable[[Path], dict[str, Any]]
+    changed: Callable[[Order], object]
+    tables: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+
+def _widths(resize: str, folder: Path) -> dict[str, Any]:
+    (folder / "evolving.toml").write_text(EVOLVING)
+    level = ApplicationLevel(resize_ns=10**6, applications=folder / "evolving.toml" if resize == "evolve" else None)
+    rules = Rules(resize=resize, coordination="release")
+    return {"rules": rules, "tasks_per_core": 4, "surroundings": Surroundings(malleable="1:0.25:2"), "level": level}
+
+
+LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
+CHANGING = {
+    "cores are lost": Changing(
+        lambda _: {"level": ApplicationLevel(speeds=LOST)},
+        lambda order: any(change.speed_gflops is None for change in order.start.changes),
+        states=("requeued", "failed"),
+    ),
+    "equal widths": Changing(partial(_widths, "equal"), lambda order: order.start.resizes, ("widths", "releases")),
+    "evolving": Changing(partial(_widths, "evolve"), lambda order: order.start.resizes, ("widths", "releases")),
+    "scaled speeds": Changing(
+        lambda _: {"tasks_per_core": 4, "rules": Rules(max_attempts=1000), "bls": Director(3)},
+        lambda order: order.start.scales,
+        ("scales",),
+        ("requeued", "cancelled"),
+    ),
+    "hints": Changing(
+        lambda _: {"rules": Rules(coordination="hint")}, lambda order: order.start.hints, ("hints", "releases")
+    ),
+}
+
+#: How many processes are killed in each of these runs.
+KILLS = 10
+
+
+@pytest.mark.parametrize(
+    ("name", "coupling"), [*((name, "pool") for name in CHANGING), ("evolving", "process"), ("hints", "process")]
+)
+def test_processes_are_killed_as_jobs_are_changed(
+    name: str, coupling: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A process is killed as it is given a job whose width has changed, twenty times; it changes again as it did."""
-    (tmp_path / "evolving.toml").write_text(EVOLVING)
-    said: dict[str, Any] = {"rules": Rules(resize=resize, coordination="release"), "tasks_per_core": 4}
-    level = ApplicationLevel(resize_ns=10**6, applications=tmp_path / "evolving.toml" if resize == "evolve" else None)
-    said |= {"surroundings": Surroundings(malleable="1:0.25:2"), "level": level}
-    struck: list[int] = []
-
-    def wanted(order: Order) -> bool:
-        row = order.start.job
-        if len(struck) == 20 or not order.start.resizes or struck.count(row) == 2 or row in struck[-1:]:
-            return False
-        struck.append(row)
-        return True
-
-    met = strike_at_order(monkeypatch, wanted)
-    result = simulated(coupling, 60, **said)
-    reference = simulated(jobs=60, **said)
-    assert_same(result, reference)
-    assert result.widths.equals(reference.widths)
-    assert result.releases.equals(reference.releases)
-    assert result.coupling["retries"] >= len(met) == 20
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_twenty_kills_while_speeds_are_scaled(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process is killed as it is given a job whose cores were scaled, twenty times; they are scaled again as they were."""
-    struck: list[int] = []
-
-    def wanted(order: Order) -> bool:
-        row = order.start.job
-        if len(struck) == 20 or not order.start.scales or struck.count(row) == 2 or row in struck[-1:]:
-            return False
-        struck.append(row)
-        return True
-
-    said: dict[str, Any] = {"tasks_per_core": 4, "rules": Rules(max_attempts=1000)}
-    met = strike_at_order(monkeypatch, wanted)
-    result = simulated(coupling, 60, bls=Director(3), **said)
-    reference = simulated(jobs=60, bls=Director(3), **said)
-    assert_same(result, reference)
-    assert result.scales.equals(reference.scales)
-    assert len(result.scales) > 60
-    assert {"requeued", "cancelled"} <= set(result.jobs.state)
-    assert result.coupling["retries"] >= len(met) == 20
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_twenty_kills_while_jobs_are_told_who_waits(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process is killed as it is given a job that was told something, twenty times; the job is told all of it again."""
-    rules = Rules(coordination="hint")
+    """A process is killed as it is given a job that has been changed; the job is changed again as before."""
+    kind = CHANGING[name]
     struck: list[int] = []
     attempts: dict[int, list[int]] = {}
 
     def wanted(order: Order) -> bool:
         row = order.start.job
         attempts.setdefault(row, []).append(order.start.attempt)
-        if len(struck) == 20 or not order.start.hints or struck.count(row) == 2 or row in struck[-1:]:
+        if len(struck) == KILLS or not kind.changed(order) or struck.count(row) == 2 or row in struck[-1:]:
             return False
         struck.append(row)
         return True
 
-    met = strike_at_order(monkeypatch, wanted)
-    result = simulated(coupling, 60, rules=rules)
-    reference = simulated(jobs=60, rules=rules)
+    met = at_order(monkeypatch, wanted, strike_it)
+    result = simulated(coupling, 60, **kind.options(tmp_path))
+    reference = simulated(jobs=60, **kind.options(tmp_path))
     assert_same(result, reference)
-    assert result.hints.equals(reference.hints)
-    assert result.releases.equals(reference.releases)
-    assert result.coupling["retries"] >= len(met) == 20
-    # Each of them, whether its process was killed or it was told something, can be told from those before.
-    assert max(map(len, attempts.values())) > 2
-    assert all(numbers == list(range(len(numbers))) for numbers in attempts.values())
+    for table in kind.tables:
+        assert getattr(result, table).equals(getattr(reference, table))
+        assert len(getattr(result, table)) > 20
+    assert set(kind.states) <= set(result.jobs.state)
+    assert result.coupling["retries"] >= len(met) == KILLS
+    if name == "hints":  # an attempt for each kill and each hint, one after the other
+        assert max(map(len, attempts.values())) > 2
+        assert all(numbers == list(range(len(numbers))) for numbers in attempts.values())
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_killed_while_idle(coupling: str) -> None:
+def test_killed_while_idle() -> None:
     # One job at a time; when the watch looks, it has just ended.
     kill = Once(7, lambda: strike(workers()))
-    assert_same(watched(coupling, kill, cores=12), expected(cores=12))
+    assert_same(watched("pool", kill, cores=12), expected(cores=12))
     assert kill.done
+
+
+def at_the_fork_server(number: signal.Signals) -> tuple[Once, list[int]]:
+    """A watch that strikes the fork server when nine jobs have ended, and the processes that there were."""
+    seen: list[int] = []
+
+    def struck() -> None:
+        seen.extend(descendants())
+        strike(servers(), number)
+
+    return Once(9, struck), seen
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
@@ -293,43 +268,26 @@ def test_killed_before_its_hello(
     assert caplog.text.count(", which had not said hello, was killed by SIGKILL") == len(struck)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_the_fork_server_is_killed(coupling: str) -> None:
-    seen: list[int] = []
-
-    def kill() -> None:
-        seen.extend(descendants())
-        strike(servers())
-
-    assert_same(watched(coupling, Once(9, kill)), expected())
-    assert len(seen) >= 2
-    await_end(seen)  # the workers died with it
-
-
-def test_the_fork_server_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("coupling", "number"), [("pool", signal.SIGKILL), ("process", signal.SIGKILL), ("pool", signal.SIGSTOP)]
+)
+def test_the_fork_server_is_killed_or_stopped(
+    coupling: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    seen: list[int] = []
-
-    def stop() -> None:
-        seen.extend(descendants())
-        strike(servers(), signal.SIGSTOP)
-
-    assert_same(watched("pool", Once(9, stop)), expected())
-    await_end(seen)
+    watch, seen = at_the_fork_server(number)
+    assert_same(watched(coupling, watch), expected())
+    assert len(seen) >= 2
+    await_end(seen)  # the workers ended with it
 
 
 def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
     monkeypatch.setattr(workforce, "CONNECT_S", 0.5)
-    seen: list[int] = []
-
-    def stop() -> None:
-        seen.extend(descendants())
-        strike(servers(), signal.SIGSTOP)
-
+    watch, seen = at_the_fork_server(signal.SIGSTOP)
     message = r"processes in a row did not say hello; the last one did not connect within 0\.5 s$"
     with pytest.raises(PeerError, match=message):
-        watched("process", Once(9, stop))
+        watched("process", watch)
     await_end(seen)
 
 
@@ -348,34 +306,25 @@ def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
         simulated("pool", jobs=3)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_stopped_while_it_holds_a_job(
-    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_stopped_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     at_order(
         monkeypatch,
         lambda order: order.start.job == 8 and order.start.attempt == 0,
-        lambda: strike(workers(), signal.SIGSTOP),
+        lambda _: strike(workers(), signal.SIGSTOP),
     )
     monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
-    assert_same(simulated(coupling, workers=1, als_timeout_s=2.0), expected())
+    assert_same(simulated("pool", workers=1, als_timeout_s=2.0), expected())
     assert "did not answer for 2 s" in caplog.text
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_the_same_job_is_lost_again_and_again(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    met = at_order(monkeypatch, lambda order: order.start.job == 8, lambda: strike(workers()))
+@pytest.mark.parametrize(("coupling", "count"), [("pool", 2), ("process", 2), ("pool", 1)])
+def test_the_same_job_is_lost_again_and_again(coupling: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, and none of those that its process holds as well."""
+    met = at_order(monkeypatch, lambda order: order.start.job == 8, strike_all)
     message = rf"^job 108: its application process failed {RETRIES + 1} times; the last one was killed by SIGKILL$"
     with pytest.raises(PeerError, match=message):
-        simulated(coupling)
+        simulated(coupling, workers=count)
     assert [order.start.attempt for order in met] == list(range(RETRIES + 1))
-
-
-def test_the_job_behind_is_not_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Job 8 kills its worker, whichever else that one holds; only job 8 may be named.
-    at_order(monkeypatch, lambda order: order.start.job == 8, lambda: strike(workers()))
-    with pytest.raises(PeerError, match=r"^job 108: "):
-        simulated("pool", workers=1)
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,8 +364,7 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
             process.kill()
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("coupling", "number"), [("pool", signal.SIGINT), ("process", signal.SIGTERM)])
 def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> None:
     with started(tmp_path, coupling) as (process, _, others):
         assert len(others) >= 2
@@ -429,9 +377,8 @@ def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> N
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_the_bridge_itself_is_killed(tmp_path: Path, coupling: str) -> None:
-    with started(tmp_path, coupling) as (process, out, others):
+def test_the_bridge_itself_is_killed(tmp_path: Path) -> None:
+    with started(tmp_path, "pool") as (process, out, others):
         assert len(others) >= 2
         strike(servers(process.pid), signal.SIGSTOP)  # so that it cannot see the end come
         process.kill()

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from directing import LastOfEach
 from directors import Director
-from test_decided_hints import LastOfEach
 
 import bridge
 from als.engine import hooks as a

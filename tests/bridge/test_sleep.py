@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import twolevel
-from test_decided_widths import changed_toy
+from directing import changed_toy
 from test_power_runs import assert_same, hosts_make_the_machine
 from test_reaching import jobs
 
