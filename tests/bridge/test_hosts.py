@@ -614,9 +614,7 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
     assert_same(found, run(scenario, coupling_name="inline"))
 
 
-def test_hosts_that_prepare_count_towards_the_open_files_and_need_the_same_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_a_host_needs_to_be_admitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[int] = []
 
     class Asked:
