@@ -154,7 +154,7 @@ CONTAINED = {
 }
 
 #: Features with which a process for each job is tried, too.
-ONE_BY_ONE = ("preset", "python-cut", "all")
+ONE_BY_ONE = ("all",)
 
 MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
     **{
@@ -169,7 +169,7 @@ MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
     "files": (Files(SMALL), [POOL | TCP, PROCESS | {"workers": 4}]),
     "another simulator: ss": (Simple("ss"), [POOL | TOY | TCP]),
     "another simulator: static": (Simple("static"), [POOL | TOY]),
-    "another simulator, a job each": (Simple("ss", jobs=12), [PROCESS | TOY]),
+    "another simulator, a job each": (Simple("ss", jobs=5), [PROCESS | TOY]),
     **{
         f"another simulator: parts, messages, {assignment}": (
             Simple(applications=PARTS, assignment=assignment, latency_ns=10**7),
@@ -234,7 +234,7 @@ def test_one_result(
 
 def test_each_coupling_is_tried() -> None:
     assert {way["coupling"] for _, ways in MATRIX.values() for way in ways} | {"inline"} == set(COUPLINGS)
-    assert CONTAINED < MATRIX.keys()
+    assert MATRIX.keys() > CONTAINED
 
 
 @pytest.mark.parametrize("name", ["python-cut", "all"])
@@ -254,7 +254,7 @@ def test_traces_of_attempts_that_were_cut(
 CROWDS = [
     ("pool", crowd(32, 150, policy="edf", technique="ss", variation=1.0, tasks_per_core=4, overhead=5)),
     ("pool", crowd(33, 150, policy="sjf", technique="gss", variation=0.1, tasks_per_core=7, groups=PLATFORMS[3])),
-    ("process", crowd(34, 60, policy="edf", technique="fac", variation=0.25, tasks_per_core=3, slack=0.5)),
+    ("process", crowd(34, 25, policy="edf", technique="fac", variation=0.25, tasks_per_core=3, slack=0.5)),
 ]
 
 
@@ -298,7 +298,7 @@ def mine(tmp_path: Path) -> str:
 
 
 def test_a_technique_of_ones_own_works_in_every_coupling(mine: str) -> None:
-    case = crowd(41, 25, variation=0.0, tasks_per_core=2)
+    case = crowd(41, 8, variation=0.0, tasks_per_core=2)
     expected = case.simulated(als=mine)
     assert (expected.ledger.jobs.chunks == case.workload().cores).all()
     for coupling in ("pool", "process"):

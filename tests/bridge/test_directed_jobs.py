@@ -77,18 +77,11 @@ def test_in_place_or_simulated_again_it_is_the_same(
 
 
 @pytest.mark.parametrize(
-    ("name", "seed", "coupling"),
-    [
-        ("speeds", 0, "pool"),
-        ("widths", 5, "pool"),
-        ("hints", 8, "pool"),
-        ("everything", 2, "process"),
-        ("limits", 9, "pool"),
-    ],
+    ("name", "seed"), [("speeds", 0), ("widths", 5), ("hints", 8), ("everything", 2), ("limits", 9)]
 )
-def test_in_every_coupling(name: str, seed: int, coupling: str) -> None:
+def test_in_processes_it_is_the_same(name: str, seed: int) -> None:
     reference = KINDS[name].simulated(seed)
-    assert_same(reference, KINDS[name].simulated(seed, coupling=coupling, workers=2))
+    assert_same(reference, KINDS[name].simulated(seed, coupling="pool", workers=2))
     assert sum(len(getattr(reference, table)) for table in TOLD & tables(reference).keys()) > 20
 
 
@@ -108,8 +101,9 @@ def test_a_policy_that_does_as_the_engines_rule(name: str, rule: Callable[[], An
         options = KINDS[name].draw(seed)
         options["level"] = replace(options["level"], resize_ns=0)
         rules: Rules = options["rules"]
-        expected = KINDS[name].simulated(seed, **options | {"bls": "fcfs", "rules": replace(rules, **own)})
-        assert_same(expected, KINDS[name].simulated(seed, **options | {"bls": rule()}))
+        workload, own_rules = KINDS[name].workload(seed), {"bls": "fcfs", "rules": replace(rules, **own)}
+        expected = bridge.simulate(workload, PLATFORM, **options | own_rules)
+        assert_same(expected, bridge.simulate(workload, PLATFORM, **options | {"bls": rule()}))
         told += len(getattr(expected, name))
     assert told > 40
 
@@ -151,7 +145,7 @@ PROGRAMS = {"speeds": (TurnSpeeds, SCALES_TOLD), "widths": (TurnWidths, RESIZES)
     [
         ("speeds", 9, "pool"),
         ("widths", 0, "inline"),
-        ("widths", 11, "process"),
+        ("widths", 11, "pool"),
         ("hints", 2, "inline"),
         ("hints", 4, "pool"),
     ],

@@ -50,7 +50,8 @@ from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
 from bridge.workers.workforce import Workforce
 from traces.base.errors import PeerError
 
-COUPLINGS = ("pool", "process")
+#: How many jobs runs have; with a process for each, few do.
+JOBS = {"pool": 40, "process": 20}
 
 
 @pytest.fixture(autouse=True)
@@ -99,18 +100,18 @@ def _process_of(worker: Worker) -> int:
 
 def watched(coupling: str, watch: Any, cores: int | None = None, **peers: Any) -> bridge.Result:
     """The run of ``faulty_runs`` under a watch."""
-    scenario = Scenario.of(workload(cores=cores), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    scenario = Scenario.of(workload(JOBS[coupling], cores), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
     return run(scenario, coupling_name=coupling, peers=PeerOptions(workers=2, **peers), watch=watch)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("coupling", JOBS)
 def test_killed_while_it_holds_a_job(
     coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     met = at_order(monkeypatch, lambda order: order.start.job in (5, 17) and order.start.attempt == 0, strike_all)
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result = simulated(coupling)
-    assert_same(result, expected())
+        result = simulated(coupling, JOBS[coupling])
+    assert_same(result, expected(JOBS[coupling]))
     assert len(met) == 2
     assert result.coupling["retries"] >= 2
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
@@ -188,7 +189,8 @@ KILLS = 10
 
 
 @pytest.mark.parametrize(
-    ("name", "coupling"), [*((name, "pool") for name in CHANGING), ("evolving", "process"), ("hints", "process")]
+    ("name", "coupling"),
+    [*((name, "pool") for name in CHANGING), pytest.param("evolving", "process", marks=pytest.mark.release)],
 )
 def test_processes_are_killed_as_jobs_are_changed(
     name: str, coupling: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -238,7 +240,7 @@ def at_the_fork_server(number: signal.Signals) -> tuple[Once, list[int]]:
     return Once(9, struck), seen
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("coupling", JOBS)
 def test_killed_before_its_hello(
     coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -258,10 +260,10 @@ def test_killed_before_its_hello(
             self.kill(worker)
 
         monkeypatch.setattr(Launcher, "launch", stillborn)
-        result = simulated(coupling)
-    assert_same(result, expected())
+        result = simulated(coupling, JOBS[coupling])
+    assert_same(result, expected(JOBS[coupling]))
     assert result.coupling["retries"] == 0
-    assert result.coupling["processes"] == (40 if coupling == "process" else 2) + len(struck)
+    assert result.coupling["processes"] == (20 if coupling == "process" else 2) + len(struck)
     # They are no strangers.
     assert result.coupling["refused"] == 0
     assert "was refused" not in caplog.text
@@ -276,7 +278,7 @@ def test_the_fork_server_is_killed_or_stopped(
 ) -> None:
     monkeypatch.setattr(launchers, "PARTING_S", 0.1)
     watch, seen = at_the_fork_server(number)
-    assert_same(watched(coupling, watch), expected())
+    assert_same(watched(coupling, watch), expected(JOBS[coupling]))
     assert len(seen) >= 2
     await_end(seen)  # the workers ended with it
 

@@ -184,7 +184,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> list[Order]
 def test_two_hosts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     hold(monkeypatch, 0, 2)
     when_open(site, monkeypatch, lambda: [site.start(workers=1), site.start(workers=2)])
-    result = site.run("process")
+    result = site.run("pool")
     assert_same(result, expected())
     one, two = found = result.coupling["hosts"]
     assert {one["workers"], two["workers"]} == {1, 2}
