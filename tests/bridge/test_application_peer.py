@@ -229,12 +229,7 @@ def graph_start(how: str = "sharing", memory: float | None = None, **fields: Any
             "weight_bytes": 20537.0,
             "gamma_bytes": 4194304.0,
         }
-    return start(
-        program=GRAPHS,
-        core_host=pack_int32([2, 2, 0]),
-        network=network(latency_ns=1e6, **between),
-        **fields,
-    )
+    return start(program=GRAPHS, core_host=pack_int32([2, 2, 0]), network=network(latency_ns=1e6, **between), **fields)
 
 
 STARTS = st.builds(
@@ -482,6 +477,4 @@ def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
 def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
     answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
-    assert answers == [
-        Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user"),
-    ]
+    assert answers == [Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user")]

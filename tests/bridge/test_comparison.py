@@ -168,15 +168,7 @@ def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
 
     a = runs({1: 5, 2: 8, 3: 7}, "0-1", 8)
     # Ends in B are 10; the greatest Δend is job 1's, then 3's, then 2's.
-    for allocation, cause in [
-        ("6", 1),
-        ("2", 2),
-        ("4 7", 3),
-        ("2-4", 3),
-        ("3 5-6", 1),
-        ("7-8", 1),
-        ("", 1),
-    ]:
+    for allocation, cause in [("6", 1), ("2", 2), ("4 7", 3), ("2-4", 3), ("3 5-6", 1), ("7-8", 1), ("", 1)]:
         compared = compare_jobs(a, runs({1: 10, 2: 10, 3: 10}, allocation, 10))
         assert column(compared, "cause_job_b")[9] == cause, allocation
     same = runs({1: 5, 2: 5, 3: 5}, "2-5", 8), runs({1: 10, 2: 10, 3: 10}, "2-5", 10)

@@ -124,10 +124,7 @@ GRAPHS = GraphFeature(
 )
 #: A simulator that is told of tasks and edges.
 TOLD_GRAPHS = GraphFeature(
-    BY_RANK + CHOLESKY + FILE + TOLD,
-    level={"latency_ns": 10**6, "assignment": "master"},
-    overhead_ns=10**6,
-    jobs=14,
+    BY_RANK + CHOLESKY + FILE + TOLD, level={"latency_ns": 10**6, "assignment": "master"}, overhead_ns=10**6, jobs=14
 )
 TOLD_IN_TIME = replace(
     TOLD_GRAPHS,

@@ -91,10 +91,7 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
     assert policy.given > 20
 
 
-@pytest.mark.parametrize(
-    ("name", "rule", "own"),
-    [("widths", Expands, {"resize": "expand"}), ("hints", AsTheRule, {})],
-)
+@pytest.mark.parametrize(("name", "rule", "own"), [("widths", Expands, {"resize": "expand"}), ("hints", AsTheRule, {})])
 def test_a_policy_that_does_as_the_engines_rule(name: str, rule: Callable[[], Any], own: dict[str, str]) -> None:
     told = 0
     for seed in range(4):

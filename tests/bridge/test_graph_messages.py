@@ -31,17 +31,7 @@ from als.engine.dag.parts import Edges as EngineEdges
 from als.engine.dag.parts import GraphPart
 from als.network import MODELS, network_state
 from als.schedulers import scheduler
-from bridge.protocol.messages import (
-    Edges,
-    Lengths,
-    Outcome,
-    Records,
-    Start,
-    Transfers,
-    decode,
-    encode,
-    sender_of,
-)
+from bridge.protocol.messages import Edges, Lengths, Outcome, Records, Start, Transfers, decode, encode, sender_of
 from bridge.protocol.network_fields import network_of, state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import ProtocolError

@@ -154,10 +154,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         limited("dvfs") | {"backfill": "easy"},
         {b.LIMITS, b.SET_LEVEL, b.POWER_PLAN, *OTHERS},
     ),
-    "slowing by cores": (
-        limited("dvfs") | {"backfill": "2"},
-        {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS},
-    ),
+    "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS}),
     "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_FITS, b.SET_STATES, *OTHERS}),
     "limits to a part": (
         limited("dvfs", "hosts:0-1"),

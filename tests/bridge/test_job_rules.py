@@ -28,16 +28,7 @@ from conversation import (
 )
 
 from bridge.protocol import job_rules
-from bridge.protocol.messages import (
-    MAX_EDGES,
-    Lengths,
-    Message,
-    Start,
-    Welcome,
-    WidthRange,
-    Wish,
-    sender_of,
-)
+from bridge.protocol.messages import MAX_EDGES, Lengths, Message, Start, Welcome, WidthRange, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64

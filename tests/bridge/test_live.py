@@ -55,17 +55,7 @@ from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 
 S = 10**9
-FEATURES = (
-    "units",
-    "resources",
-    "licences",
-    "kill",
-    "cancel",
-    "dependencies",
-    "partitions",
-    "outages",
-    "presets",
-)
+FEATURES = ("units", "resources", "licences", "kill", "cancel", "dependencies", "partitions", "outages", "presets")
 
 
 class Clock:
