@@ -1,4 +1,7 @@
-"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves."""
+"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves.
+
+Most of what one may do wrong is simulated in ``test_simulated_network.py``; here are programs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from faulty_runs import assert_same, descendants, expected, simulated
 import bridge
 from bls.workloads.workload import Workload
 from bridge.protocol import session
-from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
 from bridge.workers.launchers import Launcher
@@ -47,25 +49,24 @@ NO_HELLO = "processes in a row did not say hello; the last one exited with statu
 SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 
 
+CANNOT = [
+    (TOY, MANY_PARTS, {}, InputError, "^job 100: 70000 parts, phases times steps; a simulator that asks for lengths can be "
+     "told of 65536; use inline$"),
+    (TOY, "", {"speeds": ("square:period=3s",)}, InputError, STRAIGHT),
+    (TOY, GRAPH.format("ss"), {"network": "lv08"}, InputError, STRAIGHT),
+    (TOY, GRAPH.format("heft"), {"network": "lv08"}, InputError, SAYS + "unknown technique heft: ss, static$"),
+    (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),
+    (rogue("too-many-chosen"), "", {}, PeerError, "^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"),
+    (SCHEDULER, "", {}, InputError, "^als_command=.*: it is a scheduler; allowed: an application simulator"),
+    ("no-such-program --fast", "", {}, InputError,
+     "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$"),
+    (rogue("exits"), "", {"workers": 5}, PeerError, f"5 {NO_HELLO}3$"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("command", "applications", "given", "kind", "message"),
-    [
-        (TOY, MANY_PARTS, {}, InputError, "^job 100: 70000 parts, phases times steps; a simulator that asks for lengths can be "
-         "told of 65536; use inline$"),
-        (TOY, "", {"speeds": ("square:period=3s",)}, InputError, STRAIGHT),
-        (TOY, GRAPH.format("ss"), {"network": "lv08"}, InputError, STRAIGHT),
-        (TOY, GRAPH.format("heft"), {"network": "lv08"}, InputError, SAYS + "unknown technique heft: ss, static$"),
-        (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),
-        (rogue("failed"), "", {}, PeerError, SAYS + "out of luck$"),
-        (rogue("another-attempt"), "", {}, PeerError,
-         r"^job 1\d\d: its application process failed 4 times; the last one .*attempt is 4; expected: 3"),
-        (rogue("too-many-chosen"), "", {}, PeerError, "^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"),
-        (SCHEDULER, "", {}, InputError, "^als_command=.*: it is a scheduler; allowed: an application simulator"),
-        ("no-such-program --fast", "", {}, InputError,
-         "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$"),
-        (rogue("exits"), "", {"workers": 5}, PeerError, f"5 {NO_HELLO}3$"),
-    ],
-)  # fmt: skip
+    ("command", "applications", "given", "kind", "message"), CANNOT, ids=[row[-1] for row in CANNOT]
+)
 def test_what_a_simulator_cannot_do(
     command: str, applications: str, given: dict[str, Any], kind: type[TwolevelError], message: str, tmp_path: Path
 ) -> None:
@@ -93,45 +94,21 @@ def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
     assert str(caught.value).isprintable()
 
 
-RECOVERABLE = {
-    "garbage": "not a message",
-    "oversized": "a frame of 2147483648 bytes",
-    "another-job": "outcome is not allowed while the job is absent",
-    "another-attempt": "attempt is 1; expected: 0",
-    "too-early": "from the promise,",
-    "twice": "outcome is not allowed while the job is absent",
-    "outcome-then-junk": "not a message",
-    "unknown-message": "not a message",
-    "other-lengths": "records of tasks with other lengths than it was told",
-    "half-a-frame": "was killed by SIGKILL",
-    "two-at-once": "works on two tasks at once",
-    "scheduling": "scheduling_ns is 9223372036854775807; allowed: up to ",
-    "two-keys": "not a message: the key 'job' occurs twice",
-    "promises": "promise 65537; allowed: up to 65536 for a job",
-}
-
-
-#: Those that are refused where others are, too.
-ALIKE = ("oversized", "twice", "unknown-message", "scheduling", "two-keys", "outcome-then-junk")
-
-
 @pytest.mark.parametrize(
-    "how", [pytest.param(how, marks=[pytest.mark.release] if how in ALIKE else []) for how in RECOVERABLE]
+    ("how", "said"),
+    [
+        ("garbage", "not a message"),
+        ("other-lengths", "records of tasks with other lengths than it was told"),
+        ("half-a-frame", "was killed by SIGKILL"),
+    ],
 )
-def test_one_that_misbehaves_once(how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_misbehaves_once(how: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mark = tmp_path / "mark"
     result = simulated("pool", 8, als_command=rogue(how, mark), workers=1)
     assert_same(result, expected(8))
     assert mark.exists()
-    assert RECOVERABLE[how] in caplog.text
-    assert result.coupling["retries"] >= (0 if how in ("twice", "outcome-then-junk") else 1)
-
-
-def test_a_broken_promise_cannot_be_mended(tmp_path: Path) -> None:
-    # The batch level may have run on meanwhile.
-    message = r"^job 100: its end at \d+ ns is before what was promised by an earlier process$"
-    with pytest.raises(PeerError, match=message):
-        simulated("pool", 8, als_command=rogue("broken-promise", tmp_path / "mark"), workers=1)
+    assert said in caplog.text
+    assert result.coupling["retries"] >= 1
 
 
 @pytest.mark.parametrize("how", ["other-sum", "other-spread"])
@@ -139,20 +116,10 @@ def test_a_sum_that_was_added_otherwise_does_not_show(how: str) -> None:
     assert_same(simulated("pool", 8, als_command=rogue(how)), expected(8))
 
 
-def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
-    reason = f"protocol version {PROTOCOL_VERSION + 1} is not spoken here; spoken: {PROTOCOL_VERSION}"
-    with pytest.raises(PeerError, match=f"{NO_HELLO}1$"):
-        simulated("pool", 8, als_command=rogue("future"))
-    assert reason in caplog.text
-
-
-@pytest.mark.parametrize(("coupling", "workers"), [("pool", 3), ("process", 1)])
-def test_the_timeout_bounds_one_that_never_connects(
-    coupling: str, workers: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_timeout_bounds_one_that_never_connects(caplog: pytest.LogCaptureFixture) -> None:
     message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
     with pytest.raises(PeerError, match=message):
-        simulated(coupling, 8, als_command=rogue("never-connects"), workers=workers, als_timeout_s=1.5)
+        simulated("pool", 8, als_command=rogue("never-connects"), workers=3, als_timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time
 
 

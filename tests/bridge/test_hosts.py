@@ -1,4 +1,7 @@
-"""Applications of one run on several hosts: worker commands on the loopback, over real TLS, and the same result."""
+"""Applications of one run on several hosts: worker commands on the loopback, over real TLS, and the same result.
+
+What else may happen to hosts, and when, is simulated in ``test_simulated_network.py``.
+"""
 
 from __future__ import annotations
 
@@ -160,29 +163,21 @@ def kill_applications() -> list[int]:
     return found
 
 
-def hold(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> list[Order]:
-    """No job from the row ``first`` on begins before ``count`` hosts are ready; return those that had to wait."""
+def hold(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """No job begins before ``count`` hosts are ready."""
     ready: list[Any] = []
-    waited: list[Order] = []
     heed, able = hosts.Hosts._heed, Assignment.able
 
     def heard(self: hosts.Hosts, place: Any, event: HostMessage) -> None:
         heed(self, place, event)
         ready.extend([place] * isinstance(event, Ready))
 
-    def held(self: Assignment, order: Order) -> Worker | None:
-        if order.start.job >= first and len(ready) < count:
-            waited.append(order)
-            return None
-        return able(self, order)
-
     monkeypatch.setattr(hosts.Hosts, "_heed", heard)
-    monkeypatch.setattr(Assignment, "able", held)
-    return waited
+    monkeypatch.setattr(Assignment, "able", lambda self, order: None if len(ready) < count else able(self, order))
 
 
 def test_two_hosts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    hold(monkeypatch, 0, 2)
+    hold(monkeypatch, 2)
     when_open(site, monkeypatch, lambda: [site.start(workers=1), site.start(workers=2)])
     result = site.run("pool")
     assert_same(result, expected())
@@ -203,20 +198,6 @@ def test_two_hosts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "twolevel worker: joined the run at tls://127.0.0.1:" in joined
         assert " is over; " in over
     assert any(name == "hosts" for name, _ in result.summary())
-
-
-def test_this_host_begins_and_another_is_late(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = hold(monkeypatch, 10, 1)
-    when_open(site, monkeypatch, site.start)
-    result = site.run(workers=1)
-    assert_same(result, expected())
-    here, other = result.coupling["hosts"]
-    assert waited
-    assert here["host"] == socket.gethostname()
-    assert here["jobs"] >= 10
-    assert here["jobs"] + other["jobs"] == 40
-    assert other["processes"] == 1
-    assert ended(site.commands[0])[0] == 0
 
 
 def test_worker_commands_are_killed(
@@ -262,18 +243,6 @@ def test_a_process_of_another_host_is_killed(
     assert host["retries"] == result.coupling["retries"] >= 2
     assert host["processes"] >= 3
     assert re.search(r"application process w\d+@\S+ was killed by SIGKILL; simulated again: job", caplog.text)
-
-
-def test_a_job_that_kills_its_process_on_every_host(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_give(monkeypatch, (5,), lambda _: kill_applications(), again=True)
-    when_open(site, monkeypatch, site.start)
-    message = r"^job 105: its application process failed 4 times; the last one was killed by"
-    with pytest.raises(PeerError, match=message):
-        site.run("process")
-    code, said = ended(site.commands[0])
-    assert code == 1
-    given_up = r"^twolevel: the run at tls://\S+ was given up; \d+ processes were started here$"
-    assert re.search(given_up, said, re.MULTILINE)
 
 
 def test_a_worker_command_that_is_terminated(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
