@@ -68,24 +68,6 @@ def test_a_chain_of_overruns() -> None:
     assert compared.counts["same"] == 1
 
 
-def test_a_job_that_started_earlier_is_explained_by_the_run_in_which_it_waited() -> None:
-    a = table(chained(1, 0, 10), chained(2, 10, 20), chained(3, 20, 25))
-    b = table(chained(1, 0, 1), chained(2, 1, 2), chained(3, 2, 7))  # in B nobody of them waits
-    compared = compare_jobs(a, b)
-    assert column(compared, "cause_b") == dict.fromkeys((1, 2, 3), "submit")
-    assert column(compared, "chain_of") == {1: "B", 2: "A", 3: "A"}
-    assert terms(chain(compared, 2)) == [
-        (3, -18, "release", 2, -9, -9, 0),
-        (2, -9, "release", 1, -9, 0, 0),
-        (1, 0, "submit", -1, 0, 0, 0),
-    ]
-    assert column(compared, "earlier_jobs") == {1: 2, 2: 1, 3: 0}
-    assert column(compared, "earlier_ns") == {1: -18.0, 2: -9.0, 3: 0.0}
-    assert column(compared, "later_jobs") == {1: 0, 2: 0, 3: 0}
-    assert ranked(compared, "start_delta_ns", 5, later=False) == [2, 1]
-    assert ranked(compared, "start_delta_ns", 5, later=True) == []
-
-
 def test_the_order_changed() -> None:
     b = table(chained(1, 0, 10), chained(3, 10, 15), chained(2, 15, 25))
     compared = compare_jobs(A, b)
@@ -138,26 +120,6 @@ def test_overtakers_are_those_that_started_while_it_waited_the_widest_first() ->
     assert [compared.delays["job_id"].iloc[row] for row in overtakers(compared, 0, "B")] == [3, 2, 8]
 
 
-def test_a_job_passed_by_backfilling_waits_for_nobody_in_its_own_run() -> None:
-    small = {"cores": 1, "allocation": "0"}
-    big = {"cores": 4, "allocation": "0-3"}
-    a = table(
-        {"job": 1, "start": 0, "end": 10, "cores": 3, "allocation": "1-3"},
-        {"job": 2, "start": 10, "end": 20, "submit": 1, **big},
-        {"job": 3, "start": 20, "end": 24, "submit": 2, **small},
-    )
-    b = table(
-        {"job": 1, "start": 0, "end": 10, "cores": 3, "allocation": "1-3"},
-        {"job": 2, "start": 12, "end": 22, "submit": 1, **big},
-        {"job": 3, "start": 2, "end": 12, "submit": 2, **small},  # in the hole, and overruns
-    )
-    compared = compare_jobs(a, b)
-    assert column(compared, "cause_b") == {1: "submit", 2: "release", 3: "submit"}
-    assert terms(chain(compared, 1)) == [(2, 2, "release", 3, 6, -18, 14), (3, -18, "submit", -1, 0, 0, 0)]
-    assert overtakers(compared, 1, "B") == [2]
-    assert column(compared, "later_jobs") == {1: 0, 2: 0, 3: 1}
-
-
 def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
     def runs(ends: dict[int, int], allocation: str, start: int) -> pd.DataFrame:
         held = {1: "0-1 6", 2: "2-3", 3: "4-5"}
@@ -175,14 +137,6 @@ def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
     assert column(compare_jobs(*same), "cause_job_b")[9] == 2  # equal delays: the smaller number
 
 
-def test_a_compared_job_is_named_before_one_that_only_one_run_has() -> None:
-    a = table(chained(1, 0, 11), chained(2, 11, 12, submit=0))
-    b = table(chained(1, 0, 10, allocation="0"), chained(2, 10, 12, submit=0), chained(3, 0, 10, allocation="1"))
-    assert column(compare_jobs(a, b), "cause_job_b") == {1: -1, 2: 1}
-    b.loc[0, "allocation"] = "9"  # but whose cores it took comes first
-    assert column(compare_jobs(a, b), "cause_b") == {1: "submit", 2: "unmatched"}
-
-
 def test_nobody_waits_for_a_job_without_length() -> None:
     # Jobs 3 and 4 end as they start, and job 2 starts then: nobody is the cause of himself, or of one before him.
     rows = [chained(1, 0, 10), chained(3, 10, 10), chained(4, 10, 10), chained(2, 10, 20)]
@@ -191,13 +145,6 @@ def test_nobody_waits_for_a_job_without_length() -> None:
     assert column(compared, "cause_job_b") == {1: -1, 3: 1, 4: 1, 2: 1}
     alone = table(chained(3, 12, 12), chained(4, 12, 12), chained(2, 12, 20))
     assert column(compare_jobs(alone, alone), "cause_b") == dict.fromkeys((3, 4, 2), "pass")
-
-
-def test_nobody_ended_as_it_started() -> None:
-    b = table(chained(1, 0, 10), chained(2, 13, 23), chained(3, 23, 28))
-    compared = compare_jobs(A, b)
-    assert terms(chain(compared, 2)) == [(3, 3, "release", 2, 0, 3, 0), (2, 3, "pass", -1, 0, 0, 0)]
-    assert column(compared, "root_start_delta_ns") == {1: 0, 2: 3, 3: 3}
 
 
 def preceded(end: int, start: int, **more: Any) -> pd.DataFrame:
@@ -385,7 +332,7 @@ def slow_release(late: pd.DataFrame, early: dict[int, Any], job: Any) -> int:
     return took[0].job_id if took else -1
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=600)
 @given(machines())
 def test_every_delay_is_the_sum_of_its_chain(drawn: tuple[pd.DataFrame, pd.DataFrame, list[int | None]]) -> None:
     *runs, before = drawn
