@@ -215,7 +215,6 @@ HINT = Rules(coordination="hint")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"als": "recorded"}, "with als='recorded' no application is simulated; allowed: none"),
         ({"allocator": "whole-host"}, "jobs have hosts that are not shared; allowed: none, release:host"),
         ({"fair_start": True}, "it is not known what jobs would have released at other instants"),
         ({"als_command": TOY}, "'toy' cannot follow it: its hello says releases = false; allowed: none$"),
@@ -236,9 +235,12 @@ def test_where_it_cannot_be_it_is_refused(given: dict[str, Any], message: str) -
     assert "fair_start" in given or f"coordination='{given.get('rules', RELEASE).coordination}'" in str(caught.value)
 
 
-def test_a_coordination_that_there_is_not() -> None:
+def test_coordinations_that_there_are_not() -> None:
     with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
         Rules(coordination="shout")
+    message = "coordination='release': with als='recorded' no application is simulated; allowed: none"
+    with pytest.raises(InputError, match=message):
+        bridge.simulate(workload(), PLATFORM, als="recorded", rules=RELEASE)
 
 
 def test_others_that_can_give_the_same() -> None:
