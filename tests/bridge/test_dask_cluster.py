@@ -130,8 +130,8 @@ def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(tmp_path: P
     path = write_study(tmp_path, policy)
     text = path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")
     path.write_text(text)
-    # A cluster of its own, whose worker dies twice for each suspicion.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), local_cluster(wide=False) as address:
+    # A cluster of its own, in which a death is enough for a suspicion: a worker takes long to start.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), local_cluster(wide=False) as address:
         report = on(address, path, tmp_path / "out")
     assert (report.total, report.failed) == (8, 1)
     assert "KilledWorker" in report.errors[0]

@@ -163,7 +163,7 @@ def test_stopped_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: p
     at_order(
         monkeypatch,
         lambda order: order.start.job == 8 and order.start.attempt == 0,
-        lambda _: strike(workers(), signal.SIGSTOP),
+        lambda: strike(workers(), signal.SIGSTOP),
     )
     monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
     assert_same(simulated("pool", workers=1, als_timeout_s=2.0), expected())
