@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from directors import Director
 from faulty_runs import (
     PATIENCE_S,
     PLATFORM,
@@ -35,6 +36,7 @@ from faulty_runs import (
 )
 
 import bridge
+from bls import Rules
 from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
@@ -94,26 +96,45 @@ def test_killed_while_it_holds_a_job(
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
 
 
-def test_processes_are_killed_while_jobs_lose_all_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes are killed as one is given a job whose cores will be lost: the job is lost with its cores, not before."""
-    level = ApplicationLevel(speeds=tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4)))
+LOST = tuple(f"lost:cores={core},at={100 + 3 * core}s" for core in range(4))
+CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Order], object], set[str]]] = {
+    "cores are lost": (
+        lambda: {"level": ApplicationLevel(speeds=LOST)},
+        lambda order: any(change.speed_gflops is None for change in order.start.changes),
+        {"requeued", "failed"},
+    ),
+    "speeds are scaled": (
+        lambda: {"bls": Director(3), "tasks_per_core": 4, "rules": Rules(max_attempts=1000)},
+        lambda order: order.start.scales,
+        {"requeued", "cancelled"},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are killed as one is given a job that loses its cores, or was told something: that happens again as before."""
+    options, changed, states = CHANGED[kind]
     struck: list[int] = []
 
     def wanted(order: Order) -> bool:
         row = order.start.job
-        loses = any(change.speed_gflops is None for change in order.start.changes)
-        if len(struck) == 5 or not loses or row in struck:
+        if len(struck) == 10 or not changed(order) or struck.count(row) == 2 or row in struck[-1:]:
             return False
         struck.append(row)
         return True
 
     met = at_order(monkeypatch, wanted, lambda: strike(workers()))
-    result = simulated("pool", 60, level=level)
-    reference = simulated(jobs=60, level=level)
+    result = simulated("pool", 60, **options())
+    reference = simulated(jobs=60, **options())
     assert_same(result, reference)
-    assert {"requeued", "failed"} <= set(reference.jobs.state)
-    assert result.jobs.cut_because.equals(reference.jobs.cut_because)
-    assert result.coupling["retries"] >= len(met) == 5
+    assert states <= set(reference.jobs.state)
+    if kind == "cores are lost":
+        assert result.jobs.cut_because.equals(reference.jobs.cut_because)
+    else:
+        assert result.scales.equals(reference.scales)
+        assert len(result.scales) > 60
+    assert result.coupling["retries"] >= len(met) == 10
 
 
 @pytest.mark.parametrize("coupling", JOBS)
