@@ -20,18 +20,7 @@ from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
-from bridge.protocol.messages import (
-    Edges,
-    Failed,
-    Lengths,
-    Message,
-    Outcome,
-    Promise,
-    Quit,
-    Role,
-    name_of,
-    sender_of,
-)
+from bridge.protocol.messages import Edges, Failed, Lengths, Message, Outcome, Promise, Quit, Role, name_of, sender_of
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
 from bridge.workers import workforce

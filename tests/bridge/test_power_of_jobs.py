@@ -52,8 +52,7 @@ def test_hosts_make_the_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "coupling", "estimates"),
-    [(1, "pool", "exact"), (4, "process", "last-two"), (6, "pool", "last-two")],
+    ("seed", "coupling", "estimates"), [(1, "pool", "exact"), (4, "process", "last-two"), (6, "pool", "last-two")]
 )
 def test_in_every_coupling(seed: int, coupling: str, estimates: str) -> None:
     workload, options = of_jobs(seed)

@@ -19,21 +19,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from conversation import (
-    JOB,
-    SERIAL,
-    TOKEN,
-    Pair,
-    change,
-    changed,
-    edges,
-    graph,
-    lengths,
-    loop,
-    outcome,
-    records,
-    start,
-)
+from conversation import JOB, SERIAL, TOKEN, Pair, change, changed, edges, graph, lengths, loop, outcome, records, start
 
 import bridge.protocol.session
 from bridge.protocol.framing import READ_AT_MOST
@@ -274,12 +260,7 @@ def test_the_toy_knows_parts_messages_and_a_master(master: bool, second_ns: int,
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"core_speed_gflops": pack_float64([1.0, 0.0])},
-        {"changes": (change(200),)},
-        {"until_ns": 200},
-        {"stop_ns": 200},
-    ],
+    [{"core_speed_gflops": pack_float64([1.0, 0.0])}, {"changes": (change(200),)}, {"until_ns": 200}, {"stop_ns": 200}],
 )
 def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) -> None:
     with toy("unix", tmp_path) as (session, connection, _):

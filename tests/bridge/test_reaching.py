@@ -109,10 +109,7 @@ def tables(result: bridge.Result) -> list[pd.DataFrame]:
 
 
 def both_ways(
-    seed: int,
-    monkeypatch: pytest.MonkeyPatch,
-    scenario: Callable[[int], dict[str, Any]] = drawn,
-    **other: Any,
+    seed: int, monkeypatch: pytest.MonkeyPatch, scenario: Callable[[int], dict[str, Any]] = drawn, **other: Any
 ) -> int:
     """Compare the two ways, perhaps with other options, and say how often jobs were told something."""
     workload, options = jobs(random.Random(~seed), 40), scenario(seed) | other

@@ -93,9 +93,7 @@ def test_the_toy_is_fcfs_where_cores_are_released(coupling: str) -> None:
 
 
 rows_of_jobs = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)),
-    min_size=1,
-    max_size=14,
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
 ).map(sorted)
 
 

@@ -313,8 +313,7 @@ def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any],
 def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     pair = Pair()
     with pytest.raises(
-        SchedulerProtocolError,
-        match=r"^the scheduler broke .*; allowed: some of 'speeds', 'ends', 'widths', ",
+        SchedulerProtocolError, match=r"^the scheduler broke .*; allowed: some of 'speeds', 'ends', 'widths', "
     ):
         pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(EXAMPLE[0][1] | {"directs": directs})))
 

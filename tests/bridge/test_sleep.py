@@ -309,11 +309,7 @@ default = true
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
-        (
-            {"keep_awake": 1},
-            {},
-            r"needs .*sleep.after.*, after which hosts that idle fall asleep",
-        ),
+        ({"keep_awake": 1}, {}, r"needs .*sleep.after.*, after which hosts that idle fall asleep"),
         ({"sleep_after_ns": -1}, {}, "sleep"),
         (
             {"sleep_after_ns": S, "limits": [(0, S, 10**5)], "fallback": "stop:off"},

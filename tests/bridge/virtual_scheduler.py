@@ -256,9 +256,7 @@ def _instead(world: _World) -> Iterator[None]:
     with (
         mock.patch.object(lines, "time", SimpleNamespace(monotonic=lambda: world.now_s)),
         mock.patch.object(
-            lines,
-            "select",
-            SimpleNamespace(poll=lambda: world, POLLIN=select.POLLIN, POLLOUT=select.POLLOUT),
+            lines, "select", SimpleNamespace(poll=lambda: world, POLLIN=select.POLLIN, POLLOUT=select.POLLOUT)
         ),
     ):
         yield

@@ -131,10 +131,7 @@ def test_a_tables_columns_can_be_chosen(chromium: Browser, made: Made) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "table", "file"),
-    [
-        ("run", "jobs-data", "fcfs <u>/jobs.parquet"),
-        ("study", "results-data", "study/results.parquet"),
-    ],
+    [("run", "jobs-data", "fcfs <u>/jobs.parquet"), ("study", "results-data", "study/results.parquet")],
 )
 def test_a_table_shows_what_the_file_has(chromium: Browser, made: Made, kind: str, table: str, file: str) -> None:
     frame = pd.read_parquet(made.folder / file)
