@@ -36,19 +36,20 @@ def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: 
     """It may be told twice before it starts, and before the answer to its first order is there."""
     limit = (10 * S, None, 340, where) if where else (10 * S, None, 580)
     boots = 0
-    for seed in range(4):
+    for seed in range(2):
         power = PowerOptions(limits=[limit], fallback=fallback, sleep_after_ns=2 * S)
         said: dict[str, Any] = {"als": "gss", "tasks_per_core": 5, "variation": 0.3, "seed": seed, "power": power}
         inline = bridge.simulate(drawn(seed), MACHINE, **said)
         boots += inline.metrics["host_boots"]
-        for coupling in ("pool", "process"):
+        for coupling in ("pool", "process")[seed : seed + 1]:
             other = bridge.simulate(drawn(seed), MACHINE, **said, coupling=coupling, workers=1)
             pd.testing.assert_frame_equal(inline.jobs, other.jobs, check_exact=True)
-    assert boots > 4
+    assert boots > 2
 
 
-@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
-@pytest.mark.parametrize("fallback", ["submit", "dvfs"])
+@pytest.mark.parametrize(
+    ("fallback", "coupling"), [("submit", "inline"), ("dvfs", "inline"), ("submit", "pool"), ("dvfs", "process")]
+)
 def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     power = PowerOptions(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
@@ -69,7 +70,7 @@ def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: py
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     cut = 0
-    for seed in range(24):
+    for seed in range(12):
         found = bridge.simulate(
             *(drawn(seed, 16), MACHINE),
             als="gss",
@@ -81,7 +82,7 @@ def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: py
             surroundings=Surroundings(failures="mtbf:80s,mttr:5s"),
         )
         cut += int((found.jobs.state == "requeued").sum())
-    assert cut > 10
+    assert cut > 5
 
 
 def test_a_part_that_is_the_machine_draws_what_it_does_while_hosts_sleep() -> None:

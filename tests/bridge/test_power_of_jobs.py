@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import twolevel
-from test_power_runs import PLATFORM, PLATFORM_TEXT, assert_same, hosts_make_the_machine, scenario
+from test_power_runs import PLATFORM_TEXT
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -23,45 +22,6 @@ from bridge.scenarios.power_words import power_words
 from traces.base.errors import InputError
 
 S = 10**9
-
-
-def of_jobs(seed: int) -> tuple[Workload, dict[str, Any]]:
-    """A scenario in which running jobs are slowed, and something is said of what they draw."""
-    workload, options = scenario(seed)
-    chance, numbers = random.Random(f"{seed} draws"), workload.job_id.tolist()
-    given = {
-        "job_id": numbers,
-        "power": [chance.choice((0.5, 1, 1.4)) for _ in numbers],
-        "memory_bound": [chance.choice((0, 0.4, 1)) for _ in numbers],
-    }
-    options["power"] = replace(options["power"], job_power=given)
-    return workload, options
-
-
-def test_hosts_make_the_machine() -> None:
-    """Of groups that are not alike; with tasks told apart, too."""
-    working = 0
-    for seed in range(10):
-        workload, options = of_jobs(seed)
-        hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
-        if options["als"] != "recorded":
-            options["power"] = replace(options["power"], of="working")
-            hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
-            working += 1
-    assert working > 4
-
-
-@pytest.mark.parametrize(
-    ("seed", "coupling", "estimates"), [(1, "pool", "exact"), (4, "process", "last-two"), (6, "pool", "last-two")]
-)
-def test_in_every_coupling(seed: int, coupling: str, estimates: str) -> None:
-    workload, options = of_jobs(seed)
-    workload = replace(workload, user=workload.job_id % 3)
-    options["power"] = replace(options["power"], estimates=estimates)
-    if options["als"] == "recorded":
-        options["als"] = "fac"
-    reference = bridge.simulate(workload, PLATFORM, **options)
-    assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
 def test_a_loop_by_hand() -> None:

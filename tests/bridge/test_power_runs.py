@@ -151,20 +151,6 @@ def states_told(result: bridge.Result) -> None:
                 assert (scales.scale[last] == plan.table.speed[expected, groups]).all()
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_in_place_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    scaled = 0
-    for seed in range(part, 24, 3):
-        workload, options = scenario(seed)
-        kept = bridge.simulate(workload, PLATFORM, **options)
-        states_told(kept)
-        with monkeypatch.context() as patch:
-            patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
-        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
-    assert scaled > 300
-
-
 def hosts_make_the_machine(result: bridge.Result) -> None:
     power, nodes = result.power, result.nodes
     assert power is not None
@@ -174,80 +160,90 @@ def hosts_make_the_machine(result: bridge.Result) -> None:
     assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
 
 
-def test_what_hosts_have_used_with_tasks_speeds_and_failures() -> None:
-    """Of groups that are not alike; where cores are slowed one by one, are lost and released, and hosts are down."""
-    down = working = 0
+ORDERS = ("fewest", "widest", "narrowest", "latest", "earliest", "least-sensitive")
+MAP = """
+[default]
+tasks_per_core = 3
+[[application]]
+name = "factorisation"
+match = { share = 0.4 }
+graph = "cholesky:tiles=3,ccr=0.2"
+"""
+KINDS = ("plain", "ordered", "graphs", "drawing", "promised", "charged", "held")
+
+
+def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
+    """A scenario in which jobs are slowed in an order, draw power of their own, promise their ends, or deciding takes time."""
+    workload, options = scenario(seed)
+    power, rules, chance = options["power"], options["rules"], random.Random(f"{seed} {kind}")
+    if kind in ("ordered", "graphs"):
+        power = replace(power, fallback=f"dvfs:slow={ORDERS[seed % 6]}")
+    if kind == "graphs":
+        level = ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))
+        options |= {"als": ("gss", "af")[seed % 2], "level": level, "variation": 0.3, "tasks_per_core": 3}
+    if kind == "drawing":
+        workload = replace(workload, user=workload.job_id % 3)
+        draws = {"power": (0.5, 1, 1.4), "memory_bound": (0, 0.4, 1)}
+        given = {name: [chance.choice(values) for _ in workload.job_id] for name, values in draws.items()}
+        estimates = ("exact", "last-two")[seed % 2]
+        power = replace(power, job_power={"job_id": workload.job_id.tolist(), **given}, estimates=estimates)
+    if kind in ("promised", "charged", "held"):
+        options.pop("backfill", None)
+        rules = replace(rules, backfill=("easy", "3", "conservative")[seed % 3])
+    if kind == "promised":
+        power = replace(power, fallback=("dvfs", "submit:state=1")[seed % 2])
+        rules = replace(rules, estimates="application")
+    if kind in ("charged", "held"):
+        power = replace(power, fallback="hold" if kind == "held" else "submit:state=2")
+        rules = replace(rules, charge_decisions=True, decision_cost_ns=2 * S)
+    return workload, options | {"power": power, "rules": rules}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's state is checked at every step; hosts of groups that are not alike use what the machine does."""
+    scaled = down = 0
     for seed in range(12):
-        workload, options = scenario(seed)
-        result = bridge.simulate(workload, PLATFORM, **options)
-        hosts_make_the_machine(result)
-        down += (result.nodes.state == "down").sum()
-        if options["als"] != "recorded":
+        workload, options = varied(kind, seed)
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchSimulator, "checks", 1)
+            patch.setattr(BatchSimulator, "most_ends", 1)
+            kept = bridge.simulate(workload, PLATFORM, **options)
+        if kind not in ("ordered", "graphs"):
+            states_told(kept)
+        hosts_make_the_machine(kept)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
+        if options["als"] != "recorded" and kind in ("plain", "drawing"):
             options["power"] = replace(options["power"], of="working")
             hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
-            working += 1
+        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+        down += (kept.nodes.state == "down").sum()
+    assert scaled > 50 or kind == "held"
     assert down > 5
-    assert working > 5
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool"), (9, "pool")])
-def test_in_every_coupling(seed: int, coupling: str) -> None:
-    workload, options = scenario(seed)
+@pytest.mark.parametrize(("kind", "coupling"), [(kind, ("pool", "process")[at % 2]) for at, kind in enumerate(KINDS)])
+def test_in_every_coupling(kind: str, coupling: str) -> None:
+    workload, options = varied(kind, 4)
     if options["als"] == "recorded":
         options["als"] = "fac"
     reference = bridge.simulate(workload, PLATFORM, **options)
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
-def varied(seed: int, estimates: str, fallback: str) -> tuple[Workload, dict[str, Any]]:
-    """A scenario with promised ends, or in which deciding takes time."""
-    workload, options = scenario(seed)
-    options["power"] = replace(options["power"], fallback=fallback)
-    options["rules"] = replace(options["rules"], backfill=random.Random(seed).choice(("easy", "3", "conservative")))
-    if estimates == "application":
-        options["rules"] = replace(options["rules"], estimates=estimates)
-    else:
-        options["rules"] = replace(options["rules"], charge_decisions=True, decision_cost_ns=2 * S)
-    options.pop("backfill", None)
-    return workload, options
-
-
-VARIED = [
-    ("application", "dvfs"),
-    ("application", "submit:state=1"),
-    ("charged", "submit:state=2"),
-    ("charged", "hold"),
-]
-
-
-@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
-def test_promised_ends_and_decisions_that_take_time(
-    estimates: str, fallback: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(
+    backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine's state is checked on the way; in place, where that is possible, or simulated again, it is the same."""
-    scaled = 0
-    for seed in range(12):
-        workload, options = varied(seed, estimates, fallback)
-        with monkeypatch.context() as patch:
-            patch.setattr(BatchSimulator, "checks", 1)
-            patch.setattr(BatchSimulator, "most_ends", 1)
-            kept = bridge.simulate(workload, PLATFORM, **options)
-        states_told(kept)
-        hosts_make_the_machine(kept)
-        with monkeypatch.context() as patch:
-            patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
-        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
-    assert scaled > 50 or fallback == "hold"
-
-
-@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
-def test_promised_ends_and_decisions_that_take_time_in_every_coupling(estimates: str, fallback: str) -> None:
-    workload, options = varied(4, estimates, fallback)
-    options["als"] = "fac"
-    reference = bridge.simulate(workload, PLATFORM, **options)
-    for coupling in ("pool", "process"):
-        assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
+    """The profile, which is checked at each step, has cores free from their release on, and not only from the requested end."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    rules = Rules(backfill, coordination="release:host", estimates="application")
+    said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "variation": 0.5, "allocator": "contiguous"}
+    cases = (jobs(random.Random(seed), 25) for seed in range(6))
+    assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 30
 
 
 @pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
@@ -319,20 +315,10 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(PLATFORM_TEXT)
     Path("limits.csv").write_text("from,to,limit_w\n1h,8h,60%\n")
-    words = (
-        "run",
-        "sample",
-        "--als",
-        "gss",
-        "--select",
-        "first:60",
-        "--platform",
-        "small.toml",
-        "--limits",
-        "limits.csv",
-    )
+    words = ("run", "sample", "--als", "gss", "--select", "first:60", "--platform", "small.toml")
+    words += ("--limits", "limits.csv", "--allowed", 0.5, "--nodes")
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--nodes", "--out", fallback)
+        ran = twolevel(*words, "--fallback", fallback, "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
@@ -573,9 +559,9 @@ def test_the_result_of_the_demand_response_paper() -> None:
         assert limited.power_mw.max() <= 1000 * demand_response.LIMIT_W
 
 
-@pytest.mark.parametrize("fallback", ["dvfs", "stop:off"])
-def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) -> None:
-    """Widths that fit what is left, or what is in service, while hosts fail; wherever applications run."""
+@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "pool"), ("stop:off", "process")])
+def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str, coupling: str) -> None:
+    """Widths that fit the free power, or the hosts in service, while hosts fail; wherever applications run."""
     power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
     machine = Platform((HostGroup(4, 4, 4.0, power=power),))
     said: dict[str, Any] = {
@@ -590,5 +576,4 @@ def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) 
     reference = bridge.simulate(workload, machine, **said)
     assert (reference.jobs.held_cores != reference.jobs.cores).sum() > 5
     assert (reference.jobs.state == "requeued").any()
-    for coupling in ("pool", "process"):
-        assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))
+    assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))

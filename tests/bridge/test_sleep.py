@@ -80,18 +80,6 @@ def test_two_hosts_by_hand() -> None:
     assert nodes[nodes.host == 1].state.tolist() == ["allocated", "idle", "stopping", "off", "booting", "allocated"]
 
 
-def test_a_host_that_shuts_down_is_first_off() -> None:
-    """It idles from 10 s on, shuts down from 20 to 30 s, and boots until 50 s for a job of 25 s."""
-    result = ran([(1, 0, 10, 1, 10), (2, 25, 5, 1, 5), (3, 26, 5, 1, 5)], hosts(1, 1), 10 * S)
-    assert starts(result) == [0, 50, 55]
-    assert result.jobs.boot_wait_ns.tolist() == [0, 25 * S, 0]
-
-
-def test_a_job_that_can_have_a_host_as_it_would_fall_asleep_has_it_awake() -> None:
-    result = ran([(1, 0, 10, 1, 10), (2, 20, 5, 1, 5), (3, 36, 5, 1, 5)], hosts(1, 1), 10 * S)
-    assert starts(result) == [0, 20, 65]
-
-
 def test_who_is_kept_awake() -> None:
     """Three of four idle from the first submit on; of equal ones the highest numbers fall asleep first. Host 0 is at work until
     100 s: then one more idles, and the one that has for longest falls asleep at once."""
@@ -107,27 +95,10 @@ def test_who_is_kept_awake() -> None:
         assert [(nodes.begin_ns[nodes.host == host] // S).tolist() for host in range(4)] == expected
 
 
-def test_awake_hosts_come_first() -> None:
-    """Host 0 sleeps at 50 s, host 1 is at work until 45 s: a job is placed there, though first-fit would take host 0."""
-    rows = [(1, 0, 5, 1, 5), (2, 0, 45, 1, 45), (3, 50, 5, 1, 5), (4, 51, 5, 1, 5)]
-    result = ran(rows, hosts(2, 1), 30 * S)
-    assert starts(result) == [0, 0, 50, 71]
-    assert result.jobs.allocation.tolist() == ["0", "1", "1", "0"]
-
-
-def test_backfilling_does_not_delay_the_head() -> None:
-    """Of three hosts two are at work until 100 s, one sleeps. The head needs all three. A job of 60 s at 30 s would end at 90 s
-    were its host awake, and at 110 s as it has to boot: of 75 s it would too, and of 50 s it ends at 100 s."""
-    running, head = (1, 0, 100, 2, 100), (2, 30, 10, 3, 10)
-    for lasts, start in ((75, 110), (60, 110), (50, 50)):
-        result = ran([running, head, (3, 30, lasts, 1, lasts)], hosts(3, 1), 10 * S, backfill="easy")
-        assert starts(result) == [0, 100 if start == 50 else 120, start if start == 50 else 130], lasts
-
-
 LONG = 10**9 * S
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
     chance = random.Random(seed)
     options: dict[str, Any] = {
@@ -189,13 +160,12 @@ def drawn(seed: int) -> tuple[Workload, dict[str, Any]]:
     return jobs(random.Random(seed + 77), 25), options
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_with_all_else_everybody_starts_and_energy_adds_up(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's state is checked at every step."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     waited = 0
-    for seed in range(part, 24, 2):
+    for seed in range(14):
         workload, options = drawn(seed)
         result = bridge.simulate(workload, hosts(4, 4), **options)
         hosts_make_the_machine(result)
@@ -209,7 +179,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(part: int, monkeypatc
     assert waited > 20
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), (1, "process"), (2, "pool"), (7, "process"), (10, "pool")])
+@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), (1, "process"), (2, "pool")])
 def test_in_every_coupling(seed: int, coupling: str) -> None:
     workload, options = drawn(seed)
     reference = bridge.simulate(workload, hosts(4, 4), **options)
@@ -242,13 +212,13 @@ class Greedy:
 """
 
 
-def test_policies_in_python_have_hosts_woken(tmp_path: Path) -> None:
-    """It starts whoever fits, and need know nothing of sleep."""
-    path = tmp_path / "greedy.py"
-    path.write_text(GREEDY)
+@pytest.mark.parametrize("in_python", [True, False])
+def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> None:
+    """They start whoever fits, and need know nothing of sleep."""
+    (tmp_path / "greedy.py").write_text(GREEDY)
     rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 101, 5, 2, 5), (4, 300, 5, 4, 5)]
-    result = ran(rows, hosts(2, 2), 30 * S, bls=f"{path}:Greedy")
-    assert starts(result) == [0, 120, 121, 320]
+    who = {"bls": f"{tmp_path}/greedy.py:Greedy"} if in_python else {"bls_command": changed_toy(tmp_path, {})}
+    assert starts(ran(rows, hosts(2, 2), 30 * S, **who)) == [0, 120, 121, 320]
 
 
 class Names:
@@ -265,12 +235,6 @@ def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
     """Both sleep from 40 s on; who names the cores of host 1 waits for that one."""
     rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 106, 5, 2, 5)]
     assert starts(ran(rows, hosts(2, 2), 30 * S, bls=Names())) == [0, 120, 125]
-
-
-def test_another_program_has_hosts_woken(tmp_path: Path) -> None:
-    rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 101, 5, 2, 5), (4, 300, 5, 4, 5)]
-    result = ran(rows, hosts(2, 2), 30 * S, bls_command=changed_toy(tmp_path, {}))
-    assert starts(result) == [0, 120, 121, 320]
 
 
 def test_a_partition_has_its_own_hosts_woken(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def counted(found: Outcome, n_hosts: int, at: np.ndarray) -> list[list[int]]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=cases())
 def test_it_is_as_the_reference_says(case: Case) -> None:
     with TemporaryDirectory() as folder:
