@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -40,24 +39,11 @@ from bridge.protocol.messages import (
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionState
+from tools import protocol_picture
 from tools.protocol_drawing import drawn
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
-TOOL = Path(__file__).parents[2] / "tools" / "protocol_picture.py"
-
-
-def load_tool() -> Any:
-    """The generator; ``tools`` is not a package that is installed."""
-    spec = spec_from_file_location("protocol_picture", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-protocol_picture = load_tool()
 
 
 def test_the_pictures_and_tables_in_the_specification_are_up_to_date() -> None:
@@ -189,7 +175,7 @@ def of_three_tasks(finish: list[int], busy: list[int], chunks: int, scheduling: 
     )
 
 
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
+@pytest.mark.parametrize("kind", ["tcp"])
 def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
     with toy(kind, tmp_path) as (session, connection, process):
         greeting = hear(session, connection)

@@ -251,16 +251,6 @@ def test_answers_that_cross_a_quit_are_dropped() -> None:
     assert pair.bridge.next_event() == ConnectionClosed()
 
 
-def test_an_ended_or_failed_job_may_be_started_again() -> None:
-    pair = Pair()
-    for attempt in range(3):
-        pair.say(start(attempt=attempt), lengths())
-        if attempt % 2:
-            pair.say(Failed(job=JOB, reason="", blame="application"))
-        else:
-            pair.say(outcome(attempt=attempt))
-
-
 def test_the_story_of_a_job() -> None:
     pair = Pair()
     pair.say(start(), changed(start(), job=8), lengths(0, 2), lengths(2, 1), outcome())
@@ -302,7 +292,7 @@ def test_a_wrong_token_is_refused_and_told_nothing_more(version: int) -> None:
     session.validate()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12])
+@pytest.mark.parametrize("version", [1, 10, 12])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
