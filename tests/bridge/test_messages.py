@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ from bridge.protocol.messages import (
     sender_of,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
@@ -103,133 +105,41 @@ def values_of(kind: inspect.Type) -> st.SearchStrategy[Any]:
 
 ANY_MESSAGE = st.one_of([values_of(inspect.type_info(kind)) for kind in MESSAGES.values()])
 
+
+def least_of(kind: inspect.Type) -> Any:
+    """The least value that a field of this type may have, as a plain map has it; nil if it may be that."""
+    match kind:
+        case inspect.NoneType():
+            return None
+        case inspect.BoolType():
+            return False
+        case inspect.IntType(ge=least):
+            return least
+        case inspect.FloatType(ge=least):
+            return 1.0 if least is None else float(least)
+        case inspect.StrType(min_length=least):
+            return "x" * (least or 0)
+        case inspect.BytesType(min_length=least):
+            return bytes(least or 0)
+        case inspect.LiteralType(values=values):
+            return values[0]
+        case inspect.VarTupleType():
+            return []
+        case inspect.UnionType(includes_none=True):
+            return None
+        case inspect.StructType(fields=fields):
+            return {field.name: least_of(field.type) for field in fields}
+    raise AssertionError(kind)
+
+
+def least(kind: type, **changed: Any) -> dict[str, Any]:
+    """The least map of a type."""
+    return least_of(inspect.type_info(kind)) | changed  # type: ignore[no-any-return]
+
+
 #: One of each, as plain maps, from which the cases below break something.
-PLAIN: dict[str, dict[str, Any]] = {
-    "hello": {
-        "version": 11,
-        "token": "t",
-        "worker": "w",
-        "name": "n",
-        "tasks": "recipe",
-        "conserves_work": True,
-        "releases": True,
-        "hints": True,
-        "resizes": True,
-        "wishes": True,
-        "scales": True,
-    },
-    "welcome": {"version": 11, "run": "r"},
-    "refused": {"reason": "", "blame": "bridge"},
-    "start": {
-        "job": 0,
-        "attempt": 0,
-        "start_ns": 0,
-        "core_speed_gflops": bytes(8),
-        "technique": "ss",
-        "parts": None,
-        "overhead_ns": 0,
-        "latency_ns": None,
-        "master": False,
-        "core_host": None,
-        "network": None,
-        "records": False,
-        "releases": False,
-        "recipe": None,
-        "tasks": None,
-        "until_ns": None,
-        "changes": [],
-        "hints": [],
-        "resizes": None,
-        "resize_ns": 0,
-        "wishes": None,
-        "scales": [],
-        "stop_ns": None,
-    },
-    "lengths": {"job": 0, "first": 0, "length_gflop": bytes(8)},
-    "edges": {"job": 0, "first": 0, "source": bytes(4), "target": bytes(4), "bytes": bytes(8)},
-    "promise": {"job": 0, "not_before_ns": 0},
-    "wish": {"job": 0, "at_ns": 0, "cores": 1},
-    "suspended": {"job": 0, "now_ns": 0, "not_before_ns": 0},
-    "resume": {"job": 0, "until_ns": None, "changes": [], "stop_ns": None},
-    "records": {
-        "job": 0,
-        "first": 0,
-        "start_ns": bytes(8),
-        "end_ns": bytes(8),
-        "core": bytes(4),
-        "chunk": bytes(4),
-        "length_gflop": bytes(8),
-    },
-    "transfers": {
-        "job": 0,
-        "first": 0,
-        "source": bytes(4),
-        "target": bytes(4),
-        "bytes": bytes(8),
-        "sent_ns": bytes(8),
-        "arrived_ns": bytes(8),
-    },
-    "outcome": {
-        "job": 0,
-        "attempt": 0,
-        "end_ns": 0,
-        "stopped": False,
-        "last_lost": None,
-        "tasks": 1,
-        "ran": 1,
-        "chunks": 1,
-        "transfers": 0,
-        "length_gflop": 1.0,
-        "length_cov": 0.0,
-        "finish_ns": bytes(8),
-        "busy_ns": bytes(8),
-        "released_ns": None,
-        "scheduling_ns": 0,
-        "chosen": [],
-        "ahead_chunks": 0,
-        "graph": None,
-    },
-    "failed": {"job": 0, "reason": "", "blame": "user"},
-    "cancel": {"job": 0},
-    "quit": {},
-}
-CHANGE = {"at_ns": 0, "core": 0, "speed_gflops": 1.0}
-RECIPE = {
-    "seed": 0,
-    "job_number": 0,
-    "cores": 1,
-    "n": 1,
-    "mean_gflop": 1.0,
-    "variation": 0.0,
-    "total_gflop": 1.0,
-    "core_gflop": 1.0,
-    "speed_gflops": 1.0,
-    "bytes_per_gflop": 1.0,
-    "program": "",
-}
-PART = {"tasks": 1, "technique": None, "order": "index", "edges": 0, "cores": None}
-NETWORK: dict[str, Any] = {
-    "kind": "sharing",
-    "topology": "full",
-    "hosts": 1,
-    "bandwidth_bytes_per_s": 1.0,
-    "latency_ns": 0.0,
-    "memory_bytes_per_s": None,
-    "latency_factor": 1.0,
-    "bandwidth_factor": 1.0,
-    "weight_bytes": 0.0,
-    "gamma_bytes": 0.0,
-    "crosstraffic": False,
-}
-MEASUREMENT: dict[str, Any] = {
-    "critical_path_ns": None,
-    "parallelism": None,
-    "slr": None,
-    "speedup": None,
-    "transfers": 0,
-    "transfer_bytes": 0.0,
-    "transfer_wait_ns": 0,
-}
+PLAIN = {name: least(kind) for name, kind in MESSAGES.items()}
+CHANGE, RECIPE, PART, NETWORK, MEASUREMENT = map(least, (Change, Recipe, Part, Network, Measurement))
 EVERY_FIELD = [(name, field) for name, fields in PLAIN.items() for field in fields]
 
 
@@ -239,12 +149,6 @@ def plain(name: str, /, **changed: Any) -> bytes:
 
 def role_of(name: str) -> Role:
     return Role.APPLICATION if MESSAGES[name] in bridge.protocol.messages.FromApplication.__args__ else Role.BRIDGE
-
-
-def test_the_cases_below_know_every_message_and_every_field() -> None:
-    assert list(PLAIN) == list(MESSAGES)
-    for name, kind in MESSAGES.items():
-        assert tuple(PLAIN[name]) == kind.__struct_fields__
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -646,20 +550,66 @@ def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
         assert decode(encode(message), sender_of(message)) == message
 
 
-def specified_fields(text: str, heading: str) -> list[str]:
-    section = re.search(rf"^{heading}\n(.*?)(?=^#|^A \*|\Z)", text, re.DOTALL | re.MULTILINE)
-    assert section, heading
-    return re.findall(r"^\| `(\w+)` \|", section[1], re.MULTILINE)
+#: Numbers as the specification writes them, and the types of integers of which it states no range beside the field.
+LIMITS = ("MAX_CORES", "MAX_EDGES", "MAX_HOSTS", "MAX_TASKS")
+NUMBERS = {"−1": -1, "the last core": MAX_CORES - 1, "`tasks`": MAX_TASKS, "`least`": 1, "2⁶⁴ − 1": None, "up": None}
+NUMBERS |= {"2²⁰": 2**20, "2³¹ − 1": 2**31 - 1, "2⁶³ − 1": 2**63 - 1, "the job's run time times its cores": 2**63 - 1}
+NUMBERS |= {f"`{name}`": getattr(bridge.protocol.messages, name) for name in LIMITS}
+NUMBERS |= {str(number): number for number in (0, 1, 200, 500, 1000)}
 
 
-def test_the_specification_lists_every_message_in_order_with_its_fields_in_order() -> None:
+def most_of(name: str) -> int:
+    return 2**63 - 1 if name in ("job", "transfer_wait_ns") else MAX_NS if name.endswith("_ns") else MAX_TASKS
+
+
+def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
+    """What the specification states of a field is what its type holds it to."""
+    nullable = re.search(r"or nil$", stated) is not None
+    if isinstance(kind, inspect.UnionType):
+        assert nullable, name
+        (kind,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
+    else:
+        assert not nullable, name
+    stated = re.sub(r",? or nil$", "", stated)
+    first, last = re.fullmatch(r".*?(?:, (\S+) to (.+))?", stated).groups()  # type: ignore[union-attr]
+    match kind:
+        case inspect.IntType(ge=low, le=high, lt=end):
+            ends = (NUMBERS[first], NUMBERS[last]) if first else (0, most_of(name))
+            assert (low, high if end is None else end - 1) == ends, (name, stated)
+        case inspect.FloatType(gt=above, ge=low, le=high):
+            bounds = (LOWEST, HIGHEST) if stated == "float, 0.001 to 2" else (0, sys.float_info.max)
+            above_0 = "above 0" in stated and "from 0" not in stated
+            assert (above, low, high) == ((0, None, bounds[1]) if above_0 else (None, *bounds)), (name, stated)
+        case inspect.StrType(min_length=low, max_length=high):
+            assert (low, high) == (NUMBERS[first], NUMBERS[last]), (name, stated)
+        case inspect.BytesType(min_length=low):
+            assert low in (None, 8 if "64" in stated else 4), (name, stated)
+        case inspect.VarTupleType(min_length=low):
+            assert low == (1 if "1 to" in stated else None), (name, stated)
+        case _:
+            words = {inspect.BoolType: "bool", inspect.LiteralType: "str", inspect.StructType: "map"}
+            assert stated == words[type(kind)], (name, stated)
+
+
+MAPS_OF_THE_PAGE = (Recipe, Part, Network, Measurement, Change, Hint, Resize, WidthRange, Scale)
+
+
+@pytest.mark.parametrize("kind", [*MESSAGES.values(), *MAPS_OF_THE_PAGE])
+def test_the_specification_lists_every_field_in_order_with_its_range(kind: type) -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
     assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == list(MESSAGES)
-    for name, kind in MESSAGES.items():
-        assert specified_fields(text, f"### {name}") == list(kind.__struct_fields__), name
-    maps = (Recipe, Part, Network, Measurement, Change, Resize)
-    for name, kind in [*((one.__name__.lower(), one) for one in maps), ("width range", WidthRange)]:
-        assert specified_fields(text, rf"A \*{name}\*(?:, .*?)?:\n") == list(kind.__struct_fields__), name
+    name = "width range" if kind is WidthRange else kind.__name__.lower()
+    heading = f"### {name}" if name in MESSAGES else rf"A \*{name}\*(?:, .*?)?:\n"
+    section = re.search(rf"^{heading}\n(.*?)(?=^#|^A \*|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert section, heading
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section[1], re.MULTILINE)
+    fields = {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
+    assert [field for field, _ in rows] == list(fields)
+    for field, stated in rows:
+        check_stated(field, stated, fields[field])
+
+
+def test_measurements_are_the_metrics_of_graphs() -> None:
     assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
 
 

@@ -161,7 +161,7 @@ def test_as_the_reference(tmp_path: Any) -> None:
         assert differs(seed, tmp_path) == "", seed
 
 
-@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 10), ("process", 3)])
+@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 5), ("process", 2)])
 def test_so_it_is_in_every_coupling(coupling: str, seeds: int, tmp_path: Any) -> None:
     for seed in range(seeds):
         assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
