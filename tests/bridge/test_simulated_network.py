@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -90,26 +90,16 @@ class Reached:
 
     def add(self, found: Simulated) -> None:
         """One more seed."""
-        if found.problems:
-            self.failures.append(found.failure())
-        self.connection_steps |= found.connection_steps
-        self.job_steps |= found.job_steps
-        self.host_steps |= found.host_steps
-        self.states.update(map(_digest, found.states))
-        self.stories.update(map(_digest, found.stories))
-        self.tables += found.end == "the same tables"
-        self.hosts += found.hosts
+        failures = [found.failure()] if found.problems else []
+        states, stories = ({_digest(one) for one in many} for many in (found.states, found.stories))
+        steps = found.connection_steps, found.job_steps, found.host_steps
+        self.join(Reached(failures, *steps, states, stories, found.end == "the same tables", found.hosts))
 
     def join(self, other: Reached) -> None:
         """What another process has come to."""
-        self.failures += other.failures
-        self.connection_steps |= other.connection_steps
-        self.job_steps |= other.job_steps
-        self.host_steps |= other.host_steps
-        self.states |= other.states
-        self.stories |= other.stories
-        self.tables += other.tables
-        self.hosts += other.hosts
+        for one in fields(Reached):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            setattr(self, one.name, mine | theirs if isinstance(mine, set) else mine + theirs)
 
 
 def _digest(value: object) -> bytes:
