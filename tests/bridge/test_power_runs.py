@@ -322,13 +322,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
-    for words_ in (
-        "energy saved",
-        "peak in limits",
-        "power reduction",
-        "run longer in B, allowed",
-        "wait longer in B, disallowed",
-    ):
+    shown = ("energy saved", "peak in limits", "power reduction", "run longer in B, allowed")
+    for words_ in (*shown, "wait longer in B, disallowed"):
         assert words_ in said
     runs = [json.loads(Path(name, "run.json").read_text())["power"] for name in ("none", "dvfs")]
     power = json.loads(Path("compared/comparison.json").read_text())["power"]
@@ -336,12 +331,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert power[name] == [run[name] for run in runs]
     assert power["peak_limited_w"][1] <= 0.6 * runs[1]["full_w"] < power["peak_limited_w"][0]
     assert power["run"]["allowed"]["mean_ns"] > 0
-    assert power["run"]["disallowed"] == {
-        "jobs": 60 - power["run"]["allowed"]["jobs"],
-        "mean_ns": 0,
-        "p95_ns": 0,
-        "ratio": 1,
-    }
+    others = 60 - power["run"]["allowed"]["jobs"]
+    assert power["run"]["disallowed"] == {"jobs": others, "mean_ns": 0, "p95_ns": 0, "ratio": 1}
     assert set(power["wait"]) == {"all", "allowed", "disallowed"}
     record = json.loads(Path("dvfs/run.json").read_text())["power"]
     assert record["full_w"] == 4 * (100 + 64 * 4)
@@ -390,27 +381,20 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
     )
 
 
+WIDE = Surroundings(malleable="1")
+MOLDED: dict[str, Any] = {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": WIDE}
+EXPANDED: dict[str, Any] = {"fallback": "hold", "notice_ns": S, "rules": Rules(resize="expand"), "surroundings": WIDE}
+CHARGED = Rules(charge_decisions=True)
+
+
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        (
-            {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": Surroundings(malleable="1")},
-            "resize.*mold.* beside several reservations",
-            "stop:idle",
-        ),
-        (
-            {
-                "fallback": "hold",
-                "notice_ns": S,
-                "rules": Rules(resize="expand"),
-                "surroundings": Surroundings(malleable="1"),
-            },
-            "resize='expand' and notice=, as cores come to running jobs",
-            "none",
-        ),
+        (MOLDED, "resize.*mold.* beside several reservations", "stop:idle"),
+        (EXPANDED, "resize='expand' and notice=, as cores come to running jobs", "none"),
         ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice=, as one that decides", "none"),
-        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "hold"),
-        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "stop:off"),
     ],
 )
 def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
