@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from layers import two_stay
 
 import als
 import bls
@@ -41,12 +41,7 @@ def test_every_figure_of_a_run_is_a_method() -> None:
         assert list(parameters)[-1] == "title"
 
 
-def some(names: Iterable[str], *kept: str) -> list[Any]:
-    """Of figures a few; the others are drawn before a release."""
-    return [name if name in kept else pytest.param(name, marks=pytest.mark.release) for name in names]
-
-
-@pytest.mark.parametrize("name", some(RUN_FIGURES, "gantt", "power"))
+@pytest.mark.parametrize("name", two_stay(RUN_FIGURES))
 def test_a_figure_shows_itself(result: bridge.Result, name: str, tmp_path: Any) -> None:
     figure = getattr(result.plot, name)(title="what was run")
     assert figure._repr_png_().startswith(b"\x89PNG")
@@ -122,7 +117,7 @@ def said(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
 
 
-@pytest.mark.parametrize("name", some(STUDY_FIGURES, "makespan", "comparison", "cost"))
+@pytest.mark.parametrize("name", two_stay(STUDY_FIGURES))
 def test_a_figure_of_a_study_shows_itself(report: bridge.Report, name: str, tmp_path: Path) -> None:
     part = {"cost": None, "comparison": "als"}.get(name, None if name in KEPT_FIGURES else "select=first:16")
     draw = getattr(report.plot, name.replace("-", "_"))

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from conversation import change
 from faulty_runs import descendants, simulated
+from layers import two_stay
 from two_engines import LV08, Answered, answered, between, both, ordered, simgrid, unlike
 
 from als.planners import PLANNERS
@@ -46,15 +47,10 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert descendants().keys() <= before.keys()
 
 
-def some(values: Iterable[Any], *kept: int) -> list[Any]:
-    """Of many of a kind a few; the others are tried before a release."""
-    return [one if at in kept else pytest.param(one, marks=pytest.mark.release) for at, one in enumerate(values)]
-
-
 # Loops.
 
 
-@pytest.mark.parametrize("how", some(TECHNIQUES, 2, 7))
+@pytest.mark.parametrize("how", two_stay(TECHNIQUES))
 def test_every_technique_hands_out_the_same_chunks(how: str) -> None:
     costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS, "master": True}
     ours, theirs = both(ordered(SPEEDS, how, **costs))
@@ -127,14 +123,14 @@ def graph(how: str, spec: str = "layered:tasks=60", order: str = "index") -> str
     return Program((Graph(how, spec, order=order),)).to_json()
 
 
-@pytest.mark.parametrize("how", some(PLANNERS, 0, 3))
+@pytest.mark.parametrize("how", two_stay(PLANNERS))
 def test_every_planner_is_kept_to(how: str) -> None:
     ours, theirs = both(ordered(SPEEDS, program=graph(how), **between([0, 0, 1, 2], memory_bytes_per_s=1e10)))
     assert len(ours.transfers) > 20
     assert unlike(ours, theirs) <= 120
 
 
-@pytest.mark.parametrize(("how", "order"), some(product(("static", "ss", "fac", "awf-c"), ("index", "rank")), 2, 7))
+@pytest.mark.parametrize(("how", "order"), two_stay(product(("static", "ss", "fac", "awf-c"), ("index", "rank"))))
 def test_rounds_are_the_same(how: str, order: str) -> None:
     costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS, "master": True}
     ours, theirs = both(ordered(SPEEDS, program=graph(how, order=order), **costs, **between([0, 0, 1, 2])))
@@ -152,9 +148,7 @@ TOPOLOGIES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("kind", "topology"), some(product(("none", "hockney", "sharing"), TOPOLOGIES), 0, 7, 8, 12, 14)
-)
+@pytest.mark.parametrize(("kind", "topology"), two_stay(product(("none", "hockney", "sharing"), TOPOLOGIES)))
 def test_networks_are_simgrids_own(topology: str, kind: str) -> None:
     plain = {name: value for name, value in LV08.items() if kind == "sharing"}
     none = {
@@ -212,7 +206,7 @@ def test_speeds_that_change_in_the_middle_of_tasks() -> None:
     assert theirs.outcome.end_ns != both(ordered(SPEEDS, "fac"))[1].outcome.end_ns
 
 
-@pytest.mark.parametrize("program", some(("", graph("heft"), graph("gss")), 0, 2))
+@pytest.mark.parametrize("program", two_stay(("", graph("heft"), graph("gss"))))
 def test_suspended_changed_and_resumed(program: str) -> None:
     network = between([0, 0, 1, 2]) if program else {}
     order = ordered(SPEEDS, "gss", program, until_ns=START_NS + 2 * S, **network)
@@ -241,7 +235,7 @@ def test_suspending_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_s", "program"), some(product((0.0, 0.5, 3.0, 7.25), ("", graph("heft"), graph("gss"))), 0, 3, 7)
+    ("at_s", "program"), two_stay(product((0.0, 0.5, 3.0, 7.25), ("", graph("heft"), graph("gss"))))
 )
 def test_a_stop(at_s: float, program: str) -> None:
     network = between([0, 0, 1, 2]) if program else {}
@@ -399,10 +393,9 @@ def test_without_simgrid_a_line_says_what_to_install() -> None:
 # Whole runs.
 
 
-@pytest.mark.parametrize("coupling", some(("pool", "process"), 0))
-def test_a_run(coupling: str) -> None:
+def test_a_run() -> None:
     inline = simulated("inline", 6, als="fac")
-    theirs = simulated(coupling, 6, als="fac", als_command=ADAPTER)
+    theirs = simulated("pool", 6, als="fac", als_command=ADAPTER)
     for name in ("job_id", "cores"):
         assert (getattr(theirs.ledger.jobs, name) == getattr(inline.ledger.jobs, name)).all()
     assert np.abs(theirs.ledger.jobs.end_ns - inline.ledger.jobs.end_ns).max() <= 20
