@@ -67,6 +67,11 @@ class Spoilt(socket.socket):
         Spoilt.asked += 1
         if HOW == "never":
             return super().sendall(framed(message | {"start": []}))
+        if HOW in ("pieces", "drips"):
+            for at in range(len(data)):
+                super().sendall(data[at : at + 1])
+                time.sleep(0.2 if HOW == "drips" and Spoilt.asked > 3 else 0.0)
+            return None
         if HOW == "sleepless":
             wake = [seen["message"]["now_ns"] + 1]
             return super().sendall(framed(message | {"start": [], "wake_ns": wake}))

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.schedulers.external import ExternalScheduler
+from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
@@ -199,10 +201,35 @@ def test_a_scheduler_that_says_why_it_cannot() -> None:
         simulated(bls_command=rogue("users"))
 
 
-def test_a_scheduler_that_is_silent() -> None:
+def test_an_answer_may_come_in_pieces() -> None:
+    assert_same(simulated(bls_command=rogue("pieces")), expected())
+
+
+@pytest.mark.parametrize("how", ["silent", "drips"])
+def test_a_scheduler_that_is_silent_or_does_not_come_to_an_end(how: str) -> None:
     message = r"at \d+ ns: it has not answered for 1 s; allowed: an answer within (--bls-timeout|bls_timeout_s=)$"
     with pytest.raises(PeerError, match=message):
-        simulated(bls_command=rogue("silent"), bls_timeout_s=1.0)
+        simulated(bls_command=rogue(how), bls_timeout_s=1.0)
+
+
+def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
+    """What it takes bit by bit arrives whole; of one that takes nothing it is known after a while."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
+
+        def listen() -> None:
+            while len(heard) < len(told):
+                heard.extend(theirs.recv(50_000))
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        line.tell(told, 60.0)
+        listener.join()
+        assert heard == told
+        assert line.bytes_sent == len(told)
+        with pytest.raises(Silence, match=r"^it has not read what it is told for 0\.2 s$"):
+            line.tell(told, 0.2)
 
 
 @pytest.mark.parametrize(

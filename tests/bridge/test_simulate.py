@@ -115,42 +115,6 @@ def test_the_papers_four_jobs_through_the_front_door() -> None:
     assert table.allocation.tolist() == ["0-1", "2-3", "2 4", "0 4"]
 
 
-@settings(max_examples=400)
-@given(case=cases(max_jobs=12))
-def test_what_holds_of_every_run(case: Case) -> None:
-    result = case.simulated()  # with check_ledger: no core does two things, tasks lie in their jobs
-    jobs, tasks = result.ledger.jobs, result.ledger.tasks
-    assert tasks is not None
-    ends = set(jobs.end_ns.tolist())
-    for row in range(len(jobs)):
-        mine = slice(tasks.first[row], tasks.first[row + 1])
-        lengths = tasks.length_gflop[mine].tolist()
-        # Every task once, of a sum of lengths that makes up the job; with the paper's draw the last one is not too many.
-        assert len(lengths) == jobs.tasks[row]
-        nominal = jobs.cores[row] * min(case.core_speeds) * (result.scenario.workload.run_ns[row] / 1e9)
-        assert sum(lengths) >= nominal * (1 - 1e-12)
-        if case.variation == 0 or case.draw == "work":
-            assert len(lengths) == jobs.cores[row] * case.tasks_per_core
-            assert sum(lengths) <= nominal * (1 + 1e-12)
-        else:
-            assert sum(lengths[:-1]) < nominal * (1 + 1e-12)
-        assert tasks.end_ns[mine].max() == jobs.end_ns[row]
-        # Each task takes as long as its core needs for it.
-        speeds = np.array(case.core_speeds)[tasks.core[mine]]
-        took = (tasks.end_ns - tasks.start_ns)[mine]
-        assert np.abs(took - np.array(lengths) / speeds * 1e9).max() <= 1
-        # Chunks are consecutive tasks of one core, numbered in order.
-        chunk = tasks.chunk[mine]
-        assert chunk[0] == 0
-        assert set(np.diff(chunk).tolist()) <= {0, 1}
-        assert chunk[-1] == jobs.chunks[row] - 1
-        same = np.flatnonzero(np.diff(chunk) == 0)
-        assert (tasks.core[mine][same] == tasks.core[mine][same + 1]).all()
-        assert (tasks.end_ns[mine][same] == tasks.start_ns[mine][same + 1]).all()
-        # Who waited, waited for an end.
-        assert jobs.start_ns[row] == jobs.submit_ns[row] or int(jobs.start_ns[row]) in ends
-
-
 @settings(max_examples=150)
 @given(case=cases(max_jobs=5))
 def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:

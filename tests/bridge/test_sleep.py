@@ -80,21 +80,6 @@ def test_two_hosts_by_hand() -> None:
     assert nodes[nodes.host == 1].state.tolist() == ["allocated", "idle", "stopping", "off", "booting", "allocated"]
 
 
-def test_who_is_kept_awake() -> None:
-    """Three of four idle from the first submit on; of equal ones the highest numbers fall asleep first. Host 0 is at work until
-    100 s: then one more idles, and the one that has for longest falls asleep at once."""
-    for keep, expected in (
-        (2, [[], [], [100], [30]]),
-        (1, [[], [100], [30], [30]]),
-        (0, [[130], [30], [30], [30]]),
-        (4, 4 * [[]]),
-    ):
-        result = ran([(1, 0, 100, 1, 100), (2, 150, 10, 1, 10)], hosts(4, 1), 30 * S, keep)
-        assert starts(result) == [0, 150 if keep else 170]
-        nodes = result.nodes[result.nodes.state == "stopping"]
-        assert [(nodes.begin_ns[nodes.host == host] // S).tolist() for host in range(4)] == expected
-
-
 LONG = 10**9 * S
 
 
@@ -112,21 +97,6 @@ def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
     never = bridge.simulate(workload, hosts(4, 4), **options, power=PowerOptions(sleep_after_ns=LONG))
     assert (never.jobs.pop("boot_wait_ns").isin([0, -1])).all()
     assert_same(plain, never)
-
-
-@pytest.mark.parametrize("backfill", ["none", "easy", "conservative", "2"])
-def test_passages_of_no_time_change_no_start(backfill: str) -> None:
-    """Where any cores will do: else plans name them, and those of hosts that are awake are others."""
-    power = HostPower(50, [(1, 100)], base_w=10, off_w=210)
-    machine = Platform((HostGroup(4, 4, 4.0, power=power),))
-    for seed in range(4):
-        workload = jobs(random.Random(seed), 25)
-        said: dict[str, Any] = {"als": "recorded", "backfill": backfill}
-        plain = bridge.simulate(workload, machine, **said, power=PowerOptions())
-        asleep = bridge.simulate(workload, machine, **said, power=PowerOptions(sleep_after_ns=seed * S))
-        assert asleep.jobs.start_ns.tolist() == plain.jobs.start_ns.tolist()
-        assert asleep.metrics["host_sleeps"] > 0
-        assert asleep.metrics["energy_j"] == plain.metrics["energy_j"]
 
 
 def drawn(seed: int) -> tuple[Workload, dict[str, Any]]:
