@@ -100,7 +100,6 @@ WHOLE_FILES = (
     "bridge/test_simgrid.py",
     "bridge/test_slurm_keys.py",
     "bridge/test_slurm_studies.py",
-    "bridge/test_simgrid_search.py",
     "bridge/test_strangers.py",
     "bridge/test_study_runs.py",
     "bridge/test_supervisor_environment.py",
