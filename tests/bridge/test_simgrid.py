@@ -133,8 +133,9 @@ def test_every_planner_is_kept_to(how: str) -> None:
     assert unlike(ours, theirs) <= 120
 
 
-@pytest.mark.parametrize(("how", "order"), two_stay(product(("static", "ss", "fac", "awf-c"), ("index", "rank"))))
-def test_rounds_are_the_same(how: str, order: str) -> None:
+@pytest.mark.parametrize("case", two_stay(product(("static", "ss", "fac", "awf-c"), ("index", "rank"))))
+def test_rounds_are_the_same(case: tuple[str, str]) -> None:
+    how, order = case
     costs: dict[str, Any] = {"overhead_ns": 11 * US, "latency_ns": LATENCY_NS, "master": True}
     ours, theirs = both(ordered(SPEEDS, program=graph(how, order=order), **costs, **between([0, 0, 1, 2])))
     assert (ours.chunk == theirs.chunk).all()
@@ -151,8 +152,9 @@ TOPOLOGIES = (
 )
 
 
-@pytest.mark.parametrize(("kind", "topology"), two_stay(product(("none", "hockney", "sharing"), TOPOLOGIES)))
-def test_networks_are_simgrids_own(topology: str, kind: str) -> None:
+@pytest.mark.parametrize("case", two_stay(product(("none", "hockney", "sharing"), TOPOLOGIES)))
+def test_networks_are_simgrids_own(case: tuple[str, str]) -> None:
+    kind, topology = case
     plain = {name: value for name, value in LV08.items() if kind == "sharing"}
     none = {
         "latency_factor": 1.0,
@@ -237,10 +239,9 @@ def test_suspending_changes_nothing() -> None:
     assert unlike(straight, often) <= 2
 
 
-@pytest.mark.parametrize(
-    ("at_s", "program"), two_stay(product((0.0, 0.5, 3.0, 7.25), ("", graph("heft"), graph("gss"))))
-)
-def test_a_stop(at_s: float, program: str) -> None:
+@pytest.mark.parametrize("case", two_stay(product((0.0, 0.5, 3.0, 7.25), ("", graph("heft"), graph("gss")))))
+def test_a_stop(case: tuple[float, str]) -> None:
+    at_s, program = case
     network = between([0, 0, 1, 2]) if program else {}
     order = ordered(SPEEDS, "fac", program, stop_ns=START_NS + round(at_s * S), overhead_ns=11 * US, **network)
     ours, theirs = both(order)
