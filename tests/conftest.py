@@ -92,7 +92,6 @@ WHOLE_FILES = (
     "bridge/test_late_and_lost_cores.py",
     "bridge/test_protocol_page.py",
     "bridge/test_replay.py",
-    "bridge/test_replay_limits.py",
     "bridge/test_replay_report.py",
     "bridge/test_run_figures.py",
     "bridge/test_scheduler_features.py",

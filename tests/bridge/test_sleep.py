@@ -313,8 +313,9 @@ def small_jobs(seed: int, n: int = 14) -> Workload:
     return Workload.from_jobs(rows)
 
 
-@pytest.mark.parametrize("fallback", ["dvfs", "dvfs:slow=fewest", "submit:state=2"])
-@pytest.mark.parametrize("where", ["", "hosts:0-1"])
+@pytest.mark.parametrize(
+    ("fallback", "where"), [("dvfs", ""), ("dvfs:slow=fewest", "hosts:0-1"), ("submit:state=2", "hosts:0-1")]
+)
 def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: str) -> None:
     """It may be told twice before it starts, and before the answer to its first order is there."""
     limit = (10 * S, None, 340, where) if where else (10 * S, None, 580)
