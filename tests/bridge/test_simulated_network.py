@@ -67,17 +67,7 @@ JOB_STEPS: set[Step] = {(before, event, after) for (before, event), after in JOB
 
 @dataclass
 class Reached:
-    """What many seeds have come to.
-
-    Attributes
-    ----------
-    failures : list of str
-    connection_steps, job_steps, host_steps : set of (state, event, state)
-    states, stories : set of bytes
-        Digests of the bridge's states, and of what happened on a connection.
-    tables, hosts : int
-        How many runs have given the tables; how many have had other hosts.
-    """
+    """What many seeds have come to; of states and stories, digests."""
 
     failures: list[str] = field(default_factory=list)
     connection_steps: set[Step] = field(default_factory=set)
@@ -85,8 +75,8 @@ class Reached:
     host_steps: set[Step] = field(default_factory=set)
     states: set[bytes] = field(default_factory=set)
     stories: set[bytes] = field(default_factory=set)
-    tables: int = 0
-    hosts: int = 0
+    tables: int = 0  # how many have given the tables
+    hosts: int = 0  # how many had other hosts
 
     def add(self, found: Simulated) -> None:
         """One more seed."""

@@ -268,7 +268,7 @@ def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "windows.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 3600\nend = 7200\nhosts = '0-1'\n")
     (tmp_path / "study.toml").write_text(MANY)
     study = load_study(tmp_path / "study.toml")
-    report = run_study(study, tmp_path / "out", two)
+    report = run_study(study, tmp_path / "out", here)
     assert report.failed == 0, report.errors
     table = pd.read_parquet(tmp_path / "out" / RESULTS)
     for place, cell in enumerate(study.cells):
@@ -305,7 +305,7 @@ def test_processes_that_cannot_begin_end_the_study_and_fail_no_cell(
             ran(path, tmp_path / "out", two)
     with Journal(tmp_path / "out") as journal:
         assert not journal.failed
-    assert ran(path, tmp_path / "out", two).failed == 0
+    assert ran(path, tmp_path / "out").failed == 0
 
 
 def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_metrics_and_tables_that_are_wanted_later_are_made_later(tmp_path: Path)
 
 def test_kept_cells_are_runs(tmp_path: Path) -> None:
     path = write_study(tmp_path, "edf", 'keep = ["jobs", "tasks", "trace"]')
-    ran(path, tmp_path / "out", two)
+    ran(path, tmp_path / "out")
     folder = tmp_path / "out/cells/a-sjf+easy-fac-0.2/seed-1"
     words = ("--select", "first:20", "--bls", "sjf", "--backfill", "easy", "--als", "fac", "--variation", 0.2)
     words += ("--seed", 1, "--tasks-per-core", 3, "--tasks", "--out", tmp_path / "r")
@@ -458,7 +458,7 @@ def test_a_study_that_was_killed_at_its_very_begin_can_be_begun_anew(done: Path)
 
 
 def test_repeating_finds_the_same_and_what_differs(done: Path, tmp_path: Path) -> None:
-    found = repeat_study(done / "out", None, lambda study: two)
+    found = repeat_study(done / "out", None, lambda study: here)
     assert found.equal
     assert found.text().startswith("the same: 24 rows")
     table = pd.read_parquet(done / "out" / RESULTS)
