@@ -81,7 +81,7 @@ def test_the_picture_is_covered_as_the_tasks_are(chromium: Browser, tmp_path: Pa
         # Whoever has more than half of what is covered gives it its colour.
         job = np.array(picture["job"]).reshape(cover.shape)
         row = {number: at for at, number in enumerate(tables.jobs["job_id"].tolist())}
-        for line, column in zip(*np.nonzero(cover > 0.01), strict=True):
+        for line, column in np.argwhere(cover > 0.01)[::20]:
             a, b = window(column), window(column + 1)
             here = tasks[(tasks["core"] == line) & (tasks["start_ns"] < b) & (tasks["end_ns"] > a)]
             time = (np.minimum(here["end_ns"], b) - np.maximum(here["start_ns"], a)).groupby(here["job_id"]).sum()
