@@ -70,7 +70,7 @@ class Spoilt(socket.socket):
         if HOW in ("pieces", "drips"):
             for at in range(len(data)):
                 super().sendall(data[at : at + 1])
-                time.sleep(0.2 if HOW == "drips" and Spoilt.asked > 3 else 0.0)
+                time.sleep(0.2 if HOW == "drips" and Spoilt.asked == 4 else 0.0)
             return None
         if HOW == "sleepless":
             wake = [seen["message"]["now_ns"] + 1]
