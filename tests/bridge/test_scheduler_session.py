@@ -75,6 +75,10 @@ def example() -> Iterator[tuple[SchedulerRole, dict[str, Any]]]:
 EXAMPLE = list(example())
 
 
+#: What an answer has that does nothing.
+LISTS = dict.fromkeys(("start", "reject", "wake_ns", "scale", "end", "resize", "hint"), ())
+
+
 class Pair:
     """Both ends, of which each hears what the other says."""
 
@@ -94,8 +98,7 @@ class Pair:
 
     def answer(self, **fields: Any) -> Any:
         """What the bridge hears of an answer that the scheduler's own session has not judged."""
-        lists = dict.fromkeys(("start", "reject", "wake_ns", "scale", "end", "resize", "hint"), ())
-        said = {"type": "decided", "decision": 1, **lists, **fields}
+        said = {"type": "decided", "decision": 1, **LISTS, **fields}
         return self.hear(SCHEDULER, frame(msgspec.msgpack.encode({key: one for key, one in said.items() if one != ""})))
 
 
@@ -216,7 +219,9 @@ def test_an_answer_of_another_form_is_no_message(fields: dict[str, Any], reason:
 
 
 def test_a_key_twice_or_a_frame_without_end_is_no_answer() -> None:
-    twice = b"\x83" + b"".join(map(msgspec.msgpack.encode, ("type", "decided", "decision", 1, "decision", 1)))
+    fields = {"type": "decided", "decision": 1, **LISTS}
+    pairs = [*fields.items(), ("decision", 1)]
+    twice = bytes([0x80 | len(pairs)]) + b"".join(msgspec.msgpack.encode(one) for pair in pairs for one in pair)
     with pytest.raises(SchedulerProtocolError, match="not a message: the key 'decision' occurs twice"):
         Pair(5).hear(SCHEDULER, frame(twice))
     with pytest.raises(SchedulerProtocolError, match="a frame of 2147483648 bytes; allowed: 1 to 37748736"):

@@ -127,12 +127,13 @@ def test_a_process_that_dies_takes_nothing_with_it(whole: Path, tmp_path: Path) 
 
 
 def test_a_cell_under_which_processes_die_is_given_up_and_the_others_are_done(whole: Path, tmp_path: Path) -> None:
-    path = write_study(tmp_path, killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", once=False))
+    kill = "os.kill(os.getpid(), signal.SIGKILL)"
+    path = write_study(tmp_path, killing_policy(tmp_path, kill, "len(jobs.job_id) == 20", once=False))
     report = ran(path, tmp_path / "out", two)
-    assert (report.total, report.failed) == (TOTAL, 8)
+    assert (report.total, report.failed) == (TOTAL, 4)
     assert "the process that ran it was killed by SIGKILL, twice" in report.errors[0]
     found, expected = (pd.read_parquet(folder / RESULTS) for folder in (tmp_path / "out", whole))
-    lost = found["bls"] == "fatal.py:Fatal"
+    lost = (found["bls"] == "fatal.py:Fatal") & (found["workload"] == "a")
     assert found.loc[lost, "error"].str.contains("SIGKILL").all()
     assert found.loc[lost, "makespan_ns"].isna().all()
     kept = found[~lost].astype(expected.dtypes.to_dict())
@@ -469,9 +470,14 @@ def test_repeating_finds_the_same_and_what_differs(done: Path, tmp_path: Path) -
     assert (tmp_path / "again" / RESULTS).exists()
 
 
-def test_a_repetition_wants_the_same_files(done: Path, tmp_path: Path) -> None:
-    moved = tmp_path / "elsewhere"
-    moved.mkdir()
+def test_a_repetition_wants_the_same_files(tmp_path: Path) -> None:
+    done, moved = tmp_path / "done", tmp_path / "elsewhere"
+    for folder in (done, moved):
+        folder.mkdir()
+    shutil.copy(sample_path(), done / "log.swf")
+    path = write_study(done)
+    path.write_text(path.read_text().replace('"sample"', '"log.swf"'))
+    ran(path, done / "out")
     (done / "log.swf").rename(moved / "log.swf")
     with pytest.raises(InputError, match=r"log\.swf: no such file"):
         repeat_study(done / "out", None, lambda study: here)
