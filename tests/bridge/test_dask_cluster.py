@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from faulty_runs import descendants
+from interrupt_soak import COMMANDS, interrupted
 from studies import killing_policy, run_command, write_study
 
 from bridge.studies.executors import dask_tasks
@@ -33,7 +34,6 @@ from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
 from bridge.workers.credentials import make_certificate
-from tools.interrupt_soak import COMMANDS, interrupted
 from traces.base.errors import InputError, PeerError
 
 TOTAL = 24

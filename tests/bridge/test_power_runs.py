@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from directors import Director
-from matplotlib.text import Text
 from test_reaching import jobs
 
 import bridge
@@ -30,7 +29,7 @@ from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words
-from tools import demand_response
+from tools.studies.demand_response_jobs import DAY_S, experiment_1, experiment_2
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -529,18 +528,22 @@ def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
 
 def test_the_result_of_the_demand_response_paper() -> None:
     """Waits fall as more users allow that their jobs are slowed, up to 75 %, and rise to 100 %; the limit is kept."""
-    found = demand_response.experiment(seeds=1)
-    waits = [each[0].wait["all"].mean_ns for each in found.values()]
-    assert all(wait is not None for wait in waits)
+
+    def simulated(log: Workload, fallback: str, **more: str) -> bridge.Result:
+        power = PowerOptions(limits=[(0, DAY_S * S, 407_000)], fallback=fallback, **more)
+        return bridge.simulate(log, "demand-response", als="recorded", power=power, keep_tasks=False)
+
+    log = experiment_2(0)
+    found = [simulated(log, "dvfs", allowed=share).metrics for share in ("0", "0.25", "0.5", "0.75", "1")]
+    waits = [one["mean_wait_ns"] for one in found]
     assert waits[0] > waits[1] > waits[2] > waits[3] < waits[4]
-    assert "dvfs at 407 kW, 1 seed" in {text.get_text() for text in demand_response.share_figure(found).findobj(Text)}
-    runs = [each[0].run["all"].mean_ns for each in found.values()]
+    runs = [one["mean_run_ns"] for one in found]
     assert runs == sorted(runs)
-    assert runs[0] == 0
+    assert runs[0] == simulated(log, "none").metrics["mean_run_ns"]
     for fallback in ("hold", "dvfs", "submit:state=1", "stop:idle", "stop:off"):
-        table = demand_response.simulated(demand_response.jobs(1, 1), fallback).power_over_time
+        table = simulated(experiment_1(1), fallback).power_over_time
         limited = table[table.limit_mw >= 0]
-        assert limited.power_mw.max() <= 1000 * demand_response.LIMIT_W
+        assert limited.power_mw.max() <= 1000 * 407_000
 
 
 @pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "pool"), ("stop:off", "process")])

@@ -12,19 +12,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from conversation import JOB, TOKEN, Pair, changed, edges, graph, lengths, start
+from conversation import (
+    JOB,
+    TOKEN,
+    Pair,
+    change,
+    changed,
+    edges,
+    graph,
+    lengths,
+    start,
+)
+from pages import section, table
 
 import bridge.protocol.session
+from bridge.protocol import framing, messages
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import (
     MESSAGES,
     Cancel,
     Failed,
+    FromApplication,
     Hello,
     Message,
     Outcome,
@@ -36,63 +49,67 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
-from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionState
-from tools import protocol_picture
-from tools.protocol_drawing import drawn
+from bridge.protocol.tables import (
+    CONNECTION_EVENTS,
+    CONNECTION_TABLE,
+    JOB_TABLE,
+    ConnectionEvent,
+    ConnectionState,
+    JobEvent,
+)
+from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
+IMAGES = PROTOCOL.parents[1] / "docs" / "images"
 
 
-def test_the_pictures_and_tables_in_the_specification_are_up_to_date() -> None:
+def names_of(event: StrEnum) -> list[str]:
+    """The messages of an event: an event of a job is the type of a message, or begins with it."""
+    if isinstance(event, ConnectionEvent):
+        return [name for name, its in CONNECTION_EVENTS.items() if its is event]
+    return [event.value.replace(",", "").split()[0]]
+
+
+def sender(event: StrEnum) -> str:
+    (of,) = {MESSAGES[name] in get_args(FromApplication) for name in names_of(event)} or {None}
+    return {True: "application", False: "bridge", None: "either"}[of]
+
+
+def test_the_tables_of_states_are_those_of_the_code() -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
-    assert protocol_picture.PROTOCOL == PROTOCOL
-    assert protocol_picture.updated(text) == text, "run: python -m tools.protocol_picture"
-    for before, event in [*CONNECTION_TABLE, *JOB_TABLE]:
-        assert f"| `{before.name}` | {event.value} |" in text
-    for file, picture in protocol_picture.pictures().items():
-        assert file.read_text(encoding="utf-8") == picture, "run: python -m tools.protocol_picture"
-        assert f"](../docs/images/{file.name})" in text
+    for states, heading in ((CONNECTION_TABLE, "**The connection.**"), (JOB_TABLE, "**A job**")):
+        shown = table(text[text.index(heading) :])
+        assert shown == [
+            [f"`{before.name}`", event.value, sender(event), f"`{after.name}`"]
+            for (before, event), after in states.items()
+        ]
+    for event in (ConnectionEvent.ORDER, ConnectionEvent.ANSWER):
+        assert f"*{event.value}* is any of {', '.join(f'`{name}`' for name in names_of(event))}." in text
+    assert f"what they contain: {', '.join(f'“{event.value}”' for event in JobEvent if ' ' in event.value)}." in text
 
 
-def test_a_picture_has_every_state_and_event_and_its_arrows_lead_where_the_table_says() -> None:
-    class Named(StrEnum):
-        A = "a"
-        B = "b"
-        C = "c"
-
-    class Event(StrEnum):
-        GO = "go & on"
-        BACK = "back"
-        STAY = "stay"
-
-    table = {(Named.A, Event.GO): Named.C, (Named.B, Event.GO): Named.C, (Named.A, Event.BACK): Named.B}
-    table |= {(Named.C, Event.BACK): Named.A, (Named.B, Event.STAY): Named.B}
-    found = ElementTree.fromstring(drawn(table, "ABC"))
-    space = "{http://www.w3.org/2000/svg}"
-    texts = [each.text for each in found.iter(f"{space}text")]
-    # To C two of them go by one lane.
-    assert sorted(texts) == sorted(["A", "B", "C", "go & on", "back", "back", "↻ stay"])
-    boxes = [(float(box.attrib["y"]), float(box.attrib["height"])) for box in found.findall(f"{space}rect[@class='b']")]
-    paths = [each.attrib["d"] for each in found.findall(f"{space}path")]
-    assert len(paths) == 1 + 1 + 2 + 1  # where it begins, A to B, the lane of two, C to A
-
-    def inside(box: int, y: str) -> bool:
-        top, height = boxes[box]
-        return top < float(y) < top + height
-
-    lanes = [re.fullmatch(r"M\d+ (\d+)H\d+(?:V(\d+)H\d+)?", path) for path in paths]
-    ends = [(one[1], one[2]) for one in lanes if one]
-    assert sum(inside(0, begin) and end is not None and inside(2, end) for begin, end in ends) == 1
-    assert sum(inside(1, begin) and end is None for begin, end in ends) == 1
-    assert sum(inside(2, begin) and end is not None and inside(0, end) for begin, end in ends) == 1
-    with pytest.raises(AssertionError, match="the order has every state"):
-        drawn(table, "AB")
+def test_the_limits_are_those_of_the_code() -> None:
+    rows = table(section(PROTOCOL, "9. Limits"))
+    known = {**vars(framing), **vars(messages), "MAX_NS": MAX_NS}
+    assert [value for _, value, _ in rows] == [f"{known[name.strip('`')]:,}" for name, _, _ in rows]
+    assert {name for name in vars(messages) if name.startswith("MAX_") or name.endswith("_PER_FRAME")} <= {
+        name.strip("`") for name, _, _ in rows
+    }
 
 
-def test_a_specification_without_markers_is_noticed() -> None:
-    with pytest.raises(ValueError, match="markers of 'states'"):
-        protocol_picture.updated("nothing here")
+@pytest.mark.parametrize(("name", "states"), [("connection", CONNECTION_TABLE), ("job", JOB_TABLE)])
+def test_a_picture_has_every_state_and_event(name: str, states: dict[tuple[StrEnum, StrEnum], StrEnum]) -> None:
+    """A box for each state and the words of each event; arrows are drawn by hand."""
+    file = IMAGES / f"protocol-{name}.svg"
+    assert f"](../docs/images/{file.name})" in PROTOCOL.read_text(encoding="utf-8")
+    found, space = ElementTree.parse(file), "{http://www.w3.org/2000/svg}"
+    texts = [each.text or "" for each in found.iter(f"{space}text")]
+    boxes = {state.name for pair in states.items() for state in (pair[0][0], pair[1])}
+    assert {text for text in texts if text.isupper()} == boxes
+    assert len(found.findall(f".//{space}rect[@class='b']")) == len(boxes)
+    words = {word.strip(",") for text in texts for word in text.split()}
+    assert {word.strip(",") for _, event in states for word in event.value.split()} <= words
 
 
 def example_messages() -> Iterator[Message]:
@@ -159,13 +176,15 @@ def hear(session: Session, connection: socket.socket) -> Any:
     return event
 
 
-def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) -> None:
+def test_the_toy_says_what_it_cannot_do(tmp_path: Path) -> None:
+    reason = "the toy only runs straight: no --speeds, no --network"
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
         connection.sendall(session.send(Welcome(version=11, run="r")))
-        connection.sendall(session.send(start(**fields)) + session.send(lengths()))
-        reason = "the toy only runs straight: no --speeds, no --network"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
+        lost = {"core_speed_gflops": pack_float64([1.0, 0.0])}
+        for fields in (lost, {"changes": (change(200),)}, {"until_ns": 200}, {"stop_ns": 200}):
+            connection.sendall(session.send(start(**fields)) + session.send(lengths()))
+            assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
         connection.sendall(session.send(Quit()))
         assert hear(session, connection) == ConnectionClosed()
 

@@ -1,6 +1,6 @@
 """The batch policy ``slurm`` against Slurm itself: what a replay starts at an instant, to the nanosecond, the policy does, too.
 
-Slurm is the reference, so that there is no slower one. ``python -m tools.slurm_soak`` draws many more of these workloads.
+Slurm is the reference, so that there is no slower one. ``python tests/bridge/slurm_soak.py`` draws many more workloads.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slurm_here import machine, needs_slurm
+from slurm_soak import KINDS, Case, differing, drawn
 
 from bls.scheduler_options import Rules
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bridge import simulate
-from tools.slurm_soak import KINDS, Case, differing, drawn
 
 pytestmark = needs_slurm
 

@@ -23,7 +23,6 @@ from bridge.studies.repeat import repeat_study
 from bridge.studies.run_study import run_study
 from bridge.studies.study import Study
 from bridge.studies.summary import study_text
-from tools.slurm_cases import cases, table
 from tools.studies import slurm_jobs
 from traces.base.errors import InputError
 from traces.figures.study.combinations import Combinations
@@ -302,42 +301,8 @@ def test_the_widest_jobs_ask_for_few_switches() -> None:
     widths = dict(zip(one.job_id.tolist(), one.cores.tolist(), strict=True))
     for share in (5, 15, 30):
         text = slurm_jobs.switch_requests(share / 100)
-        assert (STUDIES / f"slurm-switches-{share}.csv").read_text() == text
+        assert (ROOT / "docs" / "data" / f"slurm-switches-{share}.csv").read_text() == text
         asked = {int(job): int(n) for job, n in (line.split(",") for line in text.splitlines()[1:])}
         assert len(asked) == round(share / 100 * len(widths))
         assert min(widths[job] for job in asked) >= max(w for job, w in widths.items() if job not in asked)
         assert all(n == -(-widths[job] // 16) for job, n in asked.items())
-
-
-#: On one host: the second job waits for 90 s, and runs for 10; with the other requests it goes first.
-_JOBS = """
-from bls.workloads.workload import Workload
-
-def long(seed):
-    return Workload.from_jobs([(1, 0, 100, 1, 100), (2, 10, 10, 1, 10), (3, 200, 5, 1, 5)])
-
-def narrow(seed):
-    return Workload.from_jobs([(1, 0, 100, 1, 100), (2, 10, 100, 1, 100), (3, 200, 5, 1, 3)])
-"""
-
-
-def test_the_table_counts_by_hand(tmp_path: Path) -> None:
-    (tmp_path / "jobs.py").write_text(_JOBS)
-    (tmp_path / "one.toml").write_text("[[hosts]]\ncount = 1\ncores = 1\nspeed_gflops = 1\n")
-    (tmp_path / "s.toml").write_text(
-        '[study]\nseeds = 2\nkeep = ["jobs"]\n'
-        '[[workload]]\nname = "long"\nfile = "jobs.py:long"\n[[workload]]\nname = "narrow"\nfile = "jobs.py:narrow"\n'
-        '[run]\nals = "recorded"\nplatform = "one.toml"\nkill-at-walltime = true\nbackfill = "easy"\n'
-    )
-    assert twolevel("study", tmp_path / "s.toml", "--out", tmp_path / "out", "--workers", 1).code == 0
-    long, narrow = cases(tmp_path / "out", 1)
-    assert (long.high, long.share, long.median_high) == ([1, 1], [1 / 3, 1 / 3], [10.0, 10.0])
-    assert (long.done, long.killed) == ([2, 2], [0, 0])
-    assert long.utilisation == [110 / 200, 110 / 200]
-    assert long.wait_h == [pytest.approx(90 / 3 / 3600)] * 2
-    # The third waits until the second has ended, and is cut: it has not completed.
-    assert (narrow.high, narrow.killed, narrow.done) == ([0, 0], [1, 1], [2, 2])
-    assert narrow.utilisation == [1.0, 1.0]
-    lines = table([long, narrow])
-    assert lines[2].startswith("| long | fcfs+easy | 1.0 | 33.3% |  | 10.0 | 2.0 | 0.550 |")
-    assert lines[3].startswith("| narrow | fcfs+easy | 0.0 | 0.0% |")
