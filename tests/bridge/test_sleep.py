@@ -212,39 +212,6 @@ def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
     assert starts(ran(rows, hosts(2, 2), 30 * S, bls=Names())) == [0, 120, 125]
 
 
-def test_a_partition_has_its_own_hosts_woken(tmp_path: Path) -> None:
-    """All jobs are of the partition of hosts 0 and 1; hosts 2 and 3 are never woken."""
-    machine = tmp_path / "machine.toml"
-    machine.write_text("""
-[[hosts]]
-count = 4
-cores = 2
-speed_gflops = 2.0
-[hosts.power]
-idle_w = 1
-states = [[1, 4]]
-shutdown = ["10s", 1]
-boot = ["20s", 1]
-[[partitions]]
-name = "right"
-hosts = "2-3"
-max_time = "20s"
-[[partitions]]
-name = "left"
-hosts = "0-1"
-default = true
-""")
-    said = {"als": "recorded", "power": PowerOptions(sleep_after_ns=10 * S)}
-    found = bridge.simulate(
-        Workload.from_jobs([(1, 0, 1, 1, 1), (2, 100, 30, 4, 30), (3, 105, 10, 1, 10)]), machine, **said
-    )
-    assert starts(found) == [0, 120, 150]
-    assert found.metrics["host_boots"] == 2
-    nodes = found.nodes
-    assert (nodes.end_ns[nodes.host > 1] == 160 * S).sum() == 2
-    assert set(nodes.state[nodes.host > 1]) == {"idle", "stopping", "off"}
-
-
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
