@@ -1,12 +1,11 @@
 # make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace and a page of it
 # make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
 # make test    every check and test: what must hold of every commit
-# make release what a release needs beside make test: it is installed into every Python, the whole site is built and looked at in a
-#              browser, all notebooks run, and SimGrid simulates all 97 of its own cases
-# make soak    look for what nobody has seen: 100 times as many examples as make test takes, and others each time; and 100,000
+# make release what takes minutes: an installation into every Python, the whole site in a browser, all of SimGrid's cases
+# make soak    look for what nobody has seen: 200 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
-#              (tools/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tools/interrupt_soak.py)
-# make bench   the benchmark (tools/bench.py)
+#              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
+# make bench   the benchmark, some nine minutes on two quiet processors (docs/reference/benchmarks.md)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
 # make docs    the site of the documentation, in build/site (tools/site)
@@ -58,8 +57,8 @@ release: $(VENV)/installed-dev system-packages kernels
 
 soak: $(VENV)/installed-dev system-packages kernels
 	$(PYTEST) --layer soak
-	$(BIN)/python -m tools.replay_soak
-	$(BIN)/python -m tools.interrupt_soak --times 20
+	$(BIN)/python tests/bridge/replay_soak.py
+	$(BIN)/python tests/bridge/interrupt_soak.py --times 20
 
 static: $(VENV)/installed-dev
 	$(BIN)/ruff check .

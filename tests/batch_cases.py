@@ -1,7 +1,7 @@
 """Random batch-level cases: small clusters, jobs, failures, reservations, and what the slow reference makes of them.
 
 Times are small multiples of a scale, cores few, so that ties, exact fits, overdue jobs and early ends are common. Features
-are asked for by name; a case has each of them with some probability.
+are asked for by name; a case has each of them with some probability, and those of ``always`` for certain.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
@@ -87,8 +88,9 @@ class BatchCase:
     rules: Rules = field(default_factory=Rules)
 
 
+@lru_cache(maxsize=16)
 def expected(case: BatchCase) -> list[Attempt]:
-    """What the slow reference says, by row and attempt.
+    """What the slow reference says, by row and attempt; it is slow, and not asked twice in a row.
 
     Raises
     ------
@@ -107,22 +109,26 @@ def finishes(case: BatchCase) -> bool:
     return True
 
 
-def cases(features: Collection[str] = FEATURES, *, max_jobs: int = 12) -> st.SearchStrategy[BatchCase]:
+def cases(
+    features: Collection[str] = FEATURES, *, always: Collection[str] = (), max_jobs: int = 12
+) -> st.SearchStrategy[BatchCase]:
     """Cases that finish, for hypothesis; smaller draws are simpler cases."""
 
     @st.composite
     def build(draw: st.DrawFn) -> BatchCase:
-        return _case(_Drawn(draw), features, max_jobs)
+        return _case(_Drawn(draw), features, always, max_jobs)
 
     return build().filter(finishes)
 
 
-def seeded_cases(seed: int, n: int, features: Collection[str] = FEATURES, *, max_jobs: int = 12) -> list[BatchCase]:
+def seeded_cases(
+    seed: int, n: int, features: Collection[str] = FEATURES, *, always: Collection[str] = (), max_jobs: int = 12
+) -> list[BatchCase]:
     """``n`` cases that finish from a generator of this seed: faster than hypothesis, and any number of them."""
     rng = random.Random(seed)
     found: list[BatchCase] = []
     while len(found) < n:
-        case = _case(_Rolled(rng), features, max_jobs)
+        case = _case(_Rolled(rng), features, always, max_jobs)
         if finishes(case):
             found.append(case)
     return found
@@ -166,8 +172,10 @@ class _Rolled:
         return self._rng.choice(of)
 
 
-def _case(choose: Choice, features: Collection[str], max_jobs: int) -> BatchCase:
-    has: dict[str, bool] = {name: name in features and choose.number(0, 2) == 2 for name in (*FEATURES, *LATER)}
+def _case(choose: Choice, features: Collection[str], always: Collection[str], max_jobs: int) -> BatchCase:
+    has: dict[str, bool] = {
+        name: name in always or (name in features and choose.number(0, 2) == 2) for name in (*FEATURES, *LATER)
+    }
     scale = choose.one((*SCALES, MINUTE) if has["estimates"] else SCALES)
     rules = _rules(choose, has, scale)
     machine = _machine(choose, has, scale)
@@ -199,7 +207,7 @@ def _rules(choose: Choice, has: dict[str, bool], scale: int) -> Rules:
     allocator = choose.one(ALLOCATORS) if has["allocators"] else "first-fit"
     if has["switches"]:
         allocator = "topology"
-    if has["given"]:
+    elif has["given"]:
         allocator = "given"
     rules = Rules(
         order=choose.one(ORDERS if has["orders"] else ("fcfs", "sjf")),

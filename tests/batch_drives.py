@@ -287,6 +287,8 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
     requests.
     """
     machine = case.machine
+    if machine.licences and any(host.drains for host in machine.hosts):
+        return None
     used = sorted({job.window for job in case.jobs if job.window is not None})
     places = [k for k, window in enumerate(machine.windows) if window.maintenance or k in used]
     resources = {name for host in machine.hosts for name, amount in host.amounts if amount}

@@ -12,14 +12,13 @@ to version; normal variates are made of it by inverting the distribution functio
 
 from __future__ import annotations
 
+import argparse
 import bisect
 import itertools
 import math
 import random
 import sys
 from statistics import NormalDist
-
-from tools.plain_tool import only
 
 SEED = 20_240_101
 JOBS = 320
@@ -92,5 +91,5 @@ def sample_text() -> str:
 
 
 if __name__ == "__main__":
-    only(__doc__)
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sys.stdout.write(sample_text())

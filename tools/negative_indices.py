@@ -16,7 +16,6 @@ from llvmlite import ir
 from numba.core import types
 
 from tools import digests
-from tools.plain_tool import only
 from traces.kernels import numba_types
 
 __all__ = ["main"]
@@ -44,5 +43,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    only(__doc__)
     sys.exit(main())

@@ -144,46 +144,35 @@ def measures(modules: Sequence[Module], root: Path | None) -> dict[str, str]:
 def _listed(modules: Sequence[Module]) -> Iterator[str]:
     # What is beyond a bound, a line each.
     for one in (one for module in modules for one in module.functions):
-        beyond = [
-            f"{value} {what}"
-            for value, bound, what in (
-                (one.lines, _TOO_LONG, "lines"),
-                (one.parameters, _TOO_MANY, "parameters"),
-                (one.depth, _DEEP, "levels"),
-            )
-            if value > bound
-        ]
-        if beyond:
+        checked = (
+            (one.lines, _TOO_LONG, "lines"),
+            (one.parameters, _TOO_MANY, "parameters"),
+            (one.depth, _DEEP, "levels"),
+        )
+        if beyond := [f"{value} {what}" for value, bound, what in checked if value > bound]:
             yield f"{one.where}: {', '.join(beyond)}"
 
 
 def main() -> None:
     """Print a table, a column for each package, and with ``--list`` the functions beyond a bound."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "folders", nargs="*", default=PACKAGES, type=Path, metavar="FOLDER", help="default: the packages"
-    )
-    parser.add_argument(
-        "--list",
-        action="store_true",
-        help=f"also name the functions of more than {_TOO_LONG} lines, {_TOO_MANY} parameters or {_DEEP} levels",
-    )
+    parser.add_argument("folders", nargs="*", default=PACKAGES, metavar="FOLDER", help="default: the packages")
+    bounds = f"{_TOO_LONG} lines, {_TOO_MANY} parameters or {_DEEP} levels"
+    parser.add_argument("--list", action="store_true", help=f"also name the functions of more than {bounds}")
     given = parser.parse_args()
-    roots = [Path(folder) for folder in given.folders]
-    for root in roots:
+    by_root = {}
+    for root in map(Path, given.folders):
         if not root.is_dir():
             parser.error(f"{root}: no such folder")
-    by_root = [modules_below(root) for root in roots]
-    everything = [module for modules in by_root for module in modules]
-    columns = [measures(modules, root) for modules, root in zip(by_root, roots, strict=True)]
-    heads = ["", *map(str, roots)]
-    if len(roots) > 1:
-        columns.append(measures(everything, None))
-        heads.append("all")
-    rows = [heads, *([name, *(column[name] for column in columns)] for name in columns[0])]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
-    for name, *cells in rows:
-        print("  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]))
+        by_root[root] = modules_below(root)
+    everything = [module for modules in by_root.values() for module in modules]
+    columns = {str(root): measures(modules, root) for root, modules in by_root.items()}
+    if len(by_root) > 1:
+        columns["all"] = measures(everything, None)
+    names = list(next(iter(columns.values())))
+    widths = [max(len(head), *(len(column[name]) for name in names)) for head, column in columns.items()]
+    for name, *cells in [("", *columns), *((name, *(column[name] for column in columns.values())) for name in names)]:
+        print("  ".join([name.ljust(max(map(len, names))), *map(str.rjust, cells, widths)]))
     if given.list:
         print(*_listed(everything), sep="\n")
 

@@ -165,8 +165,8 @@ def arrive(state: BatchState, job: int, now: int) -> None:
     state.sizes[b.N_WAITING] += 1
     state.clock[b.ARRIVED] = job
     log_job(state, job, b.LOG_ARRIVED)
-    if jobs[b.LIMIT, job] > 0 and settings[b.SWITCH_WAIT] < b.NEVER - now:
-        # What it accepts changes then: a pass is made.
+    if jobs[b.LIMIT, job] > 0 and 0 < settings[b.SWITCH_WAIT] < b.NEVER - now:
+        # What it accepts changes then: a pass is made if it still waits.
         _push_arrival(state, now + settings[b.SWITCH_WAIT], jobs.shape[1] + job)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from faulty_runs import descendants
+from interrupt_soak import COMMANDS, interrupted
 from studies import killing_policy, run_command, write_study
 
 from bridge.studies.executors import dask_cluster, dask_tasks
@@ -34,7 +35,6 @@ from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
 from bridge.workers.credentials import make_certificate
-from tools.interrupt_soak import COMMANDS, interrupted
 from traces.base.errors import InputError, PeerError
 
 TOTAL = 24

@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import twolevel
-from test_power_runs import PLATFORM, S, assert_same, hosts_make_the_machine
-from test_slowing_in_couplings import MAP, slowed
+from test_power_runs import MAP, PLATFORM, S, assert_same, hosts_make_the_machine, scenario
 
 import bridge
 from bls.power.options import PowerOptions
@@ -30,7 +29,7 @@ def limits_of(options: dict[str, object]) -> list[tuple[object, ...]]:
 def test_in_processes_it_is_the_same(seed: int, als: str, fallback: str, tmp_path: Path) -> None:
     applications = tmp_path / "map.toml"
     applications.write_text(MAP)
-    workload, options = slowed(seed, "fewest")
+    workload, options = scenario(seed)
     options["power"] = PowerOptions(limits=limits_of(options), fallback=fallback, allowed="0.8")
     options |= {"als": als, "level": ApplicationLevel(applications=applications)}
     one = bridge.simulate(workload, PLATFORM, **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import socket
@@ -12,16 +11,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 from conversation import (
     JOB,
-    SERIAL,
     TOKEN,
     Pair,
     change,
@@ -29,20 +26,19 @@ from conversation import (
     edges,
     graph,
     lengths,
-    loop,
-    outcome,
-    records,
     start,
 )
+from pages import section, table
 
 import bridge.protocol.session
+from bridge.protocol import framing, messages
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import (
     MESSAGES,
     Cancel,
     Failed,
+    FromApplication,
     Hello,
-    Lengths,
     Message,
     Outcome,
     Quit,
@@ -53,76 +49,67 @@ from bridge.protocol.messages import (
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
-from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, ConnectionState
-from tools.protocol_drawing import drawn
+from bridge.protocol.tables import (
+    CONNECTION_EVENTS,
+    CONNECTION_TABLE,
+    JOB_TABLE,
+    ConnectionEvent,
+    ConnectionState,
+    JobEvent,
+)
+from traces.base.time import MAX_NS
 
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
-TOOL = Path(__file__).parents[2] / "tools" / "protocol_picture.py"
+IMAGES = PROTOCOL.parents[1] / "docs" / "images"
 
 
-def load_tool() -> Any:
-    """The generator; ``tools`` is not a package that is installed."""
-    spec = spec_from_file_location("protocol_picture", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def names_of(event: StrEnum) -> list[str]:
+    """The messages of an event: an event of a job is the type of a message, or begins with it."""
+    if isinstance(event, ConnectionEvent):
+        return [name for name, its in CONNECTION_EVENTS.items() if its is event]
+    return [event.value.replace(",", "").split()[0]]
 
 
-protocol_picture = load_tool()
+def sender(event: StrEnum) -> str:
+    (of,) = {MESSAGES[name] in get_args(FromApplication) for name in names_of(event)} or {None}
+    return {True: "application", False: "bridge", None: "either"}[of]
 
 
-def test_the_pictures_and_tables_in_the_specification_are_up_to_date() -> None:
+def test_the_tables_of_states_are_those_of_the_code() -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
-    assert protocol_picture.PROTOCOL == PROTOCOL
-    assert protocol_picture.updated(text) == text, "run: python -m tools.protocol_picture"
-    for before, event in [*CONNECTION_TABLE, *JOB_TABLE]:
-        assert f"| `{before.name}` | {event.value} |" in text
-    for file, picture in protocol_picture.pictures().items():
-        assert file.read_text(encoding="utf-8") == picture, "run: python -m tools.protocol_picture"
-        assert f"](../docs/images/{file.name})" in text
+    for states, heading in ((CONNECTION_TABLE, "**The connection.**"), (JOB_TABLE, "**A job**")):
+        shown = table(text[text.index(heading) :])
+        assert shown == [
+            [f"`{before.name}`", event.value, sender(event), f"`{after.name}`"]
+            for (before, event), after in states.items()
+        ]
+    for event in (ConnectionEvent.ORDER, ConnectionEvent.ANSWER):
+        assert f"*{event.value}* is any of {', '.join(f'`{name}`' for name in names_of(event))}." in text
+    assert f"what they contain: {', '.join(f'“{event.value}”' for event in JobEvent if ' ' in event.value)}." in text
 
 
-def test_a_picture_has_every_state_and_event_and_its_arrows_lead_where_the_table_says() -> None:
-    class Named(StrEnum):
-        A = "a"
-        B = "b"
-        C = "c"
-
-    class Event(StrEnum):
-        GO = "go & on"
-        BACK = "back"
-        STAY = "stay"
-
-    table = {(Named.A, Event.GO): Named.C, (Named.B, Event.GO): Named.C, (Named.A, Event.BACK): Named.B}
-    table |= {(Named.C, Event.BACK): Named.A, (Named.B, Event.STAY): Named.B}
-    found = ElementTree.fromstring(drawn(table, "ABC"))
-    space = "{http://www.w3.org/2000/svg}"
-    texts = [each.text for each in found.iter(f"{space}text")]
-    # To C two of them go by one lane.
-    assert sorted(texts) == sorted(["A", "B", "C", "go & on", "back", "back", "↻ stay"])
-    boxes = [(float(box.attrib["y"]), float(box.attrib["height"])) for box in found.findall(f"{space}rect[@class='b']")]
-    paths = [each.attrib["d"] for each in found.findall(f"{space}path")]
-    assert len(paths) == 1 + 1 + 2 + 1  # where it begins, A to B, the lane of two, C to A
-
-    def inside(box: int, y: str) -> bool:
-        top, height = boxes[box]
-        return top < float(y) < top + height
-
-    lanes = [re.fullmatch(r"M\d+ (\d+)H\d+(?:V(\d+)H\d+)?", path) for path in paths]
-    ends = [(one[1], one[2]) for one in lanes if one]
-    assert sum(inside(0, begin) and end is not None and inside(2, end) for begin, end in ends) == 1
-    assert sum(inside(1, begin) and end is None for begin, end in ends) == 1
-    assert sum(inside(2, begin) and end is not None and inside(0, end) for begin, end in ends) == 1
-    with pytest.raises(AssertionError, match="the order has every state"):
-        drawn(table, "AB")
+def test_the_limits_are_those_of_the_code() -> None:
+    rows = table(section(PROTOCOL, "9. Limits"))
+    known = {**vars(framing), **vars(messages), "MAX_NS": MAX_NS}
+    assert [value for _, value, _ in rows] == [f"{known[name.strip('`')]:,}" for name, _, _ in rows]
+    assert {name for name in vars(messages) if name.startswith("MAX_") or name.endswith("_PER_FRAME")} <= {
+        name.strip("`") for name, _, _ in rows
+    }
 
 
-def test_a_specification_without_markers_is_noticed() -> None:
-    with pytest.raises(ValueError, match="markers of 'states'"):
-        protocol_picture.updated("nothing here")
+@pytest.mark.parametrize(("name", "states"), [("connection", CONNECTION_TABLE), ("job", JOB_TABLE)])
+def test_a_picture_has_every_state_and_event(name: str, states: dict[tuple[StrEnum, StrEnum], StrEnum]) -> None:
+    """A box for each state and the words of each event; arrows are drawn by hand."""
+    file = IMAGES / f"protocol-{name}.svg"
+    assert f"](../docs/images/{file.name})" in PROTOCOL.read_text(encoding="utf-8")
+    found, space = ElementTree.parse(file), "{http://www.w3.org/2000/svg}"
+    texts = [each.text or "" for each in found.iter(f"{space}text")]
+    boxes = {state.name for pair in states.items() for state in (pair[0][0], pair[1])}
+    assert {text for text in texts if text.isupper()} == boxes
+    assert len(found.findall(f".//{space}rect[@class='b']")) == len(boxes)
+    words = {word.strip(",") for text in texts for word in text.split()}
+    assert {word.strip(",") for _, event in states for word in event.value.split()} <= words
 
 
 def example_messages() -> Iterator[Message]:
@@ -189,105 +176,15 @@ def hear(session: Session, connection: socket.socket) -> Any:
     return event
 
 
-def of_three_tasks(finish: list[int], busy: list[int], chunks: int, scheduling: int) -> Outcome:
-    """The outcome of tasks of 3, 1 and 2 GFLOP."""
-    return outcome(
-        end_ns=max(finish),
-        chunks=chunks,
-        length_gflop=6.0,
-        length_cov=pytest.approx(math.sqrt(2 / 3) / 2),
-        finish_ns=pack_int64(finish),
-        busy_ns=pack_int64(busy),
-        released_ns=None,
-        scheduling_ns=scheduling,
-    )
-
-
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
-def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
-    with toy(kind, tmp_path) as (session, connection, process):
-        greeting = hear(session, connection)
-        assert (greeting.name, greeting.worker, greeting.tasks) == ("toy", "w3", "lengths")
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
-        for technique, overhead in (("ss", 5), ("static", 0), ("gss", 0)):
-            ordered = start(
-                technique=technique,
-                overhead_ns=overhead,
-                records=technique == "ss",
-                core_speed_gflops=pack_float64([2.0, 1.0]),
-            )
-            connection.sendall(session.send(ordered) + session.send(task_lengths))
-            # Under ss core 0, at 2 GFLOP/s, has task 0; core 1, at 1 GFLOP/s, has tasks 1 and 2.
-            if technique == "ss":
-                assert hear(session, connection) == records(
-                    start_ns=pack_int64([105, 105, 1_000_000_110]),
-                    end_ns=pack_int64([1_500_000_105, 1_000_000_105, 3_000_000_110]),
-                    core=pack_int32([0, 1, 1]),
-                    chunk=pack_int32([0, 1, 2]),
-                    length_gflop=pack_float64([3, 1, 2]),
-                )
-                finish = [1_500_000_105, 3_000_000_110]
-                assert hear(session, connection) == of_three_tasks(finish, [1_500_000_000, 3_000_000_000], 3, 15)
-            elif technique == "static":
-                finish = [2_000_000_100, 2_000_000_100]
-                assert hear(session, connection) == of_three_tasks(finish, [2_000_000_000, 2_000_000_000], 2, 0)
-            else:
-                words = "unknown technique gss: ss, static"
-                assert hear(session, connection) == Failed(job=JOB, reason=words, blame="user")
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
-        assert process.wait(60) == 0
-
-
-@pytest.mark.parametrize(("master", "second_ns"), [(False, 3 + 8 + 3), (True, 8 + 8 + 3)])
-def test_the_toy_knows_parts_messages_and_a_master(master: bool, second_ns: int, tmp_path: Path) -> None:
-    """A serial part, then a loop of two tasks; a chunk costs 8 ns, a message of core 1 takes 3 ns. With a master, core 1
-    waits until core 0 has been served."""
+def test_the_toy_says_what_it_cannot_do(tmp_path: Path) -> None:
+    reason = "the toy only runs straight: no --speeds, no --network"
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
         connection.sendall(session.send(Welcome(version=11, run="r")))
-        ordered = start(
-            parts=(SERIAL, loop(2)),
-            overhead_ns=8,
-            latency_ns=pack_int64([0, 3]),
-            master=master,
-            records=True,
-            core_speed_gflops=pack_float64([2.0, 1.0]),
-        )
-        task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
-        connection.sendall(session.send(ordered) + session.send(task_lengths))
-        barrier = 100 + 1_500_000_000
-        begin = [100, barrier + 8, barrier + second_ns]
-        finish = [begin[1] + 500_000_000, begin[2] + 2_000_000_000]
-        assert hear(session, connection) == records(
-            start_ns=pack_int64(begin),
-            end_ns=pack_int64([barrier, *finish]),
-            core=pack_int32([0, 0, 1]),
-            chunk=pack_int32([0, 1, 2]),
-            length_gflop=pack_float64([3, 1, 2]),
-        )
-        assert hear(session, connection) == of_three_tasks(finish, [2_000_000_000] * 2, 3, 8 + second_ns)
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"core_speed_gflops": pack_float64([1.0, 0.0])},
-        {"changes": (change(200),)},
-        {"until_ns": 200},
-        {"stop_ns": 200},
-    ],
-)
-def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) -> None:
-    with toy("unix", tmp_path) as (session, connection, _):
-        hear(session, connection)
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        connection.sendall(session.send(start(**fields)) + session.send(lengths()))
-        reason = "the toy only runs straight: no --speeds, no --network"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
+        lost = {"core_speed_gflops": pack_float64([1.0, 0.0])}
+        for fields in (lost, {"changes": (change(200),)}, {"until_ns": 200}, {"stop_ns": 200}):
+            connection.sendall(session.send(start(**fields)) + session.send(lengths()))
+            assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
         connection.sendall(session.send(Quit()))
         assert hear(session, connection) == ConnectionClosed()
 

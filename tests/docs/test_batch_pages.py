@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 from pages import ROOT, blocks, section, table
@@ -21,13 +21,13 @@ from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
 from bls.machine.platform import parse_platform
+from bls.machine.switches import Switch
 from bls.metrics.node_states import HOST_STATES
 from bls.options import CONSERVATIVE
 from bls.policies import POLICIES, policy
 from bls.policies.expression import FUNCTIONS, NAMES
 from bls.policies.multifactor.settings import SETTINGS, TABLES
 from bls.scheduler_options import BACKFILL
-from tools import schedule_pictures, topology_study
 from traces.ledger import STATES, WHY
 
 DOCS = ROOT / "docs"
@@ -57,35 +57,39 @@ def names(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text)
 
 
+#: The kinds of backfilling of the page's drawings, by their names there.
+KINDS = {
+    "none": Rules(backfill="none"),
+    "easy": Rules(backfill="easy"),
+    "conservative keep": Rules(backfill="conservative", conservative="keep"),
+    "conservative rebuild": Rules(backfill="conservative", conservative="rebuild"),
+}
+
+
 @pytest.mark.parametrize("number", range(1, 7))
 def test_the_small_schedules_are_what_the_simulator_gives(number: int) -> None:
-    example = schedule_pictures.EXAMPLES[number - 1]
-    for kind, starts in zip(schedule_pictures.KINDS, BY_HAND[number - 1], strict=True):
-        found = [bar.start for bar in schedule_pictures.schedule(example, kind)]
-        assert starts is None or found == starts, kind
-    page = BACKFILLING.read_text(encoding="utf-8")
-    assert schedule_pictures.part(number) in page
-    drawn = schedule_pictures.image(number).read_text(encoding="utf-8")
-    assert drawn == schedule_pictures.picture(example)
-    ET.fromstring(drawn)
-
-
-def test_the_generator_finds_its_places() -> None:
-    assert schedule_pictures.main(["--check"]) == 0
-    with pytest.raises(ValueError, match="schedule 1"):
-        schedule_pictures.updated("a page without them")
-
-
-def test_a_drawing_says_who_holds_which_core_when() -> None:
-    lines = schedule_pictures.text(schedule_pictures.EXAMPLES[3]).splitlines()
-    at = lines.index("easy; starts 1 6 9 8 3")
-    assert lines[at + 1 : at + 6] == [
-        "  core 3 |...555554.|",
-        "  core 2 |.11111..43|",
-        "  core 1 |.111112223|",
-        "  core 0 |.111112223|",
-        "          0  3  6 8 10",
-    ]
+    """The starts of the tables, worked out by hand too, and the drawings: which core a job holds from when to when."""
+    text = BACKFILLING.read_text(encoding="utf-8").partition(f"### {number}. ")[2]
+    machine = Platform((HostGroup(1, int(re.search(r"^(\d) cores;", text, re.MULTILINE)[1]), 1.0),))  # type: ignore[index]
+    rows = [[int(cell) for cell in row] for row in table(text)]
+    workload = Workload.from_jobs((job, submit, run, cores, estimate) for job, submit, cores, estimate, run, *_ in rows)
+    drawings = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].split("\n\n")  # type: ignore[index]
+    drawn = {kind: drawing for drawing in drawings for kind in drawing.partition(";")[0].split(" = ")}
+    assert set(drawn) == set(KINDS)
+    for place, (kind, rules) in enumerate(KINDS.items()):
+        jobs = bridge.simulate(workload, machine, als="recorded", rules=rules, keep_tasks=False).ledger.jobs
+        found = [start // 10**9 for start in jobs.start_ns.tolist()]
+        assert found == [row[5 + place] for row in rows]
+        assert BY_HAND[number - 1][place] in (None, found)
+        lines = drawn[kind].splitlines()
+        assert lines[0].endswith(f"; starts {' '.join(map(str, found))}")
+        for core, line in enumerate(reversed(lines[1:-1])):
+            cells = line.partition("|")[2].rstrip("|")
+            held = [row for row in range(len(rows)) if any(lo <= core < hi for lo, hi in jobs.allocation(row))]
+            assert set(cells) - {".", "~"} == {str(rows[row][0]) for row in held}
+            for row in held if "~" not in drawn[kind] else []:  # to scale
+                span = range(found[row], int(jobs.end_ns[row]) // 10**9)
+                assert [at for at, cell in enumerate(cells) if cell == str(rows[row][0])] == list(span)
 
 
 def starts(
@@ -236,15 +240,38 @@ def test_the_priorities_on_the_inputs_page(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_numbers_of_the_topology_study() -> None:
-    page = (DOCS / "explanation/topology.md").read_text(encoding="utf-8")
-    shown = page.partition("<!-- generated: topology study -->\n")[2].partition("\n<!-- end")[0].splitlines()
-    assert len(shown) == 2 + len(topology_study.SETTINGS)
-    # The others take as long each; these two are what the page is about.
-    chosen = [setting for setting in topology_study.SETTINGS if setting.backfill == "none"][:2]
-    made = topology_study.table(settings=chosen)
-    assert shown[:2] == made[:2]
-    assert set(made) <= set(shown)
-    for line in shown[2:]:
-        change = line.split("|")[5].strip()
-        if "--switches 4" not in line:  # the control
-            assert not change or change.startswith("−")  # the paper's direction: fewer jobs in the same time
+    """Two of its lines again: without and with a limit. The paper's direction: fewer jobs in the same time."""
+    rows = table((DOCS / "explanation/topology.md").read_text(encoding="utf-8"))
+    assert len(rows) == 11
+    assert all(
+        not change or change.startswith("−") for switches, _, _, _, change, *_ in rows if "--switches 4" not in switches
+    )
+    leaves = [Switch(f"leaf {k}", hosts=f"{16 * k}-{16 * k + 15}") for k in range(4)]
+    top = Switch("top", switches=tuple(leaf.name for leaf in leaves))
+    machine, day = Platform((HostGroup(64, 4, 4 * 46.875),), switches=(*leaves, top)), read_workload(sample_path())
+    found: dict[str | None, list[tuple[float, ...]]] = {None: [], "1": []}
+    for repetition in range(10):
+        submits = [(d * 86_400 + q // 10**9) // 2 for d in range(7) for q in day.submit_ns.tolist()]
+        kinds = [
+            tuple(column[k].item() for column in (day.run_ns, day.cores, day.estimate_ns)) for k in range(len(day))
+        ] * 7
+        random.Random(repetition).shuffle(kinds)
+        week = Workload.from_jobs(
+            (number, q, p // 10**9, n, r // 10**9)
+            for number, (q, (p, n, r)) in enumerate(zip(submits, kinds, strict=True), 1)
+        )
+        for switches, values in found.items():
+            around = Surroundings(switches=switches)
+            ran = bridge.simulate(
+                week, machine, als="recorded", allocator="topology", surroundings=around, keep_tasks=False
+            ).metrics
+            names = ("throughput_jobs_per_s", "makespan_ns", "utilisation", "mean_wait_ns")
+            values.append(tuple(ran[name] for name in names))
+    hour = 3600 * 10**9
+    for (switches, values), name in zip(found.items(), ("topology", "`--switches 1`"), strict=True):
+        rate, makespan, used, wait = (sum(column) / 10 for column in zip(*values, strict=True))
+        (row,) = (row for row in rows if row[:2] == [name, "none"])
+        assert row[3] == f"{3600 * rate:.2f}"
+        assert row[5:8] == [f"{makespan / hour:.1f} h", f"{used:.3f}", f"{wait / hour:.1f} h"]
+        changes = [100 * (a[0] / b[0] - 1) for a, b in zip(values, found[None], strict=True)]
+        assert not switches or row[4] == f"{fmean(changes):+.1f} % ± {stdev(changes):.1f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""A wheel and a source distribution, installed with all they need into an empty environment of each Python of this machine."""
+"""A wheel and a source distribution, installed with all they need into an empty environment of this Python, and of others."""
 
 from __future__ import annotations
 
@@ -51,15 +51,22 @@ def ran(folder: Path, *command: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("build", [build_wheel, build_sdist])
-def test_installed_into_an_empty_environment_of_each_python(build, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("build", "minors"),
+    [
+        pytest.param(build_wheel, (sys.version_info.minor,), id="wheel, this Python"),
+        pytest.param(build_wheel, None, id="wheel, every Python", marks=pytest.mark.release),
+        pytest.param(build_sdist, None, id="sdist, every Python", marks=pytest.mark.release),
+    ],
+)
+def test_installed_into_an_empty_environment(build, minors, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
     package = tmp_path / build(str(tmp_path))
     uv = shutil.which("uv", path=Path(sys.executable).parent)
     assert uv, "uv is a library of the tests"
     everywhere = pythons()
     assert sys.version_info.minor in everywhere
-    for minor, python in everywhere.items():
+    for minor, python in ((minor, everywhere[minor]) for minor in minors or everywhere):
         environment = tmp_path / f"python3.{minor}"
         ran(tmp_path, uv, "venv", "--quiet", "--no-python-downloads", "--python", python, environment)
         ran(tmp_path, uv, "pip", "install", "--quiet", "--python", environment / "bin" / "python", package)

@@ -73,6 +73,7 @@ def read(site: Path) -> dict[Path, Page]:
     }
 
 
+@pytest.mark.release
 def test_no_link_is_dead_and_nothing_comes_from_elsewhere(site: Path, read: dict[Path, Page]) -> None:
     dead = []
     for file, page in read.items():
@@ -91,6 +92,7 @@ def test_no_link_is_dead_and_nothing_comes_from_elsewhere(site: Path, read: dict
     assert sum(len(page.links) for page in read.values()) > 5000
 
 
+@pytest.mark.release
 def test_every_page_is_there(site: Path) -> None:
     sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
     for source in sources:
@@ -101,6 +103,7 @@ def test_every_page_is_there(site: Path) -> None:
     assert f"url={VERSION}/index.html" in front
 
 
+@pytest.mark.release
 def test_names_and_options_have_anchors(read: dict[Path, Page], site: Path) -> None:
     python = read[site / VERSION / "reference" / "python" / "bridge.html"]
     assert {f"bridge.{name}" for name in bridge.__all__} <= python.anchors
@@ -195,6 +198,7 @@ def served(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (390, "light")], ids=["dark", "phone"])
 def test_in_a_browser(served: str, browser: Browser, width: int, scheme: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -224,6 +228,7 @@ def test_in_a_browser(served: str, browser: Browser, width: int, scheme: str) ->
     page.close()
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("by", ["http", "file"])
 def test_another_version_is_chosen(served: str, site: Path, browser: Browser, by: str) -> None:
     page = browser.new_page()

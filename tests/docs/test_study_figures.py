@@ -11,6 +11,7 @@ from traces.base.errors import InputError
 from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import save
 from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
+from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 
 
 def bars(axes: object) -> list[tuple[float, float]]:
@@ -53,3 +54,31 @@ def test_figures_are_written_equal_for_equal_data(tmp_path: Path) -> None:
     assert one == two
     with pytest.raises(InputError, match="cannot draw"):
         save(slowdown_share_figure([affected()], threshold=5), tmp_path / "a.gif")
+
+
+def test_the_figure_of_outcomes_has_a_bar_and_a_deviation_for_each() -> None:
+    planned = [Planned("hcp19, exact", 2.0, 3.0, 10.0, 20.0), Planned("pcp20, exact", 150.0, 4.0, 0.0, 0.0)]
+    slowdown, wait = planning_outcomes_figure(planned).axes
+    assert [bar.get_width() for bar in slowdown.patches] == [2.0, 150.0]
+    assert [bar.get_width() for bar in wait.patches] == [10.0, 1.0]
+    assert [line.get_xdata().tolist() for line in slowdown.lines[::2]] == [[2.0, 5.0], [150.0, 154.0]]  # type: ignore[union-attr]
+    assert [text.get_text() for text in slowdown.texts] == ["2.0", "150"]
+    with pytest.raises(InputError, match="no dispatcher"):
+        planning_outcomes_figure([])
+
+
+def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
+    modelled, ratio = np.array([1, 10, 100]), np.array([0.5, 0.05, 0.01])
+    figure = planning_ratios_figure(
+        modelled, 4 * modelled, ratio, ratio, np.ones(3), is_made=np.array([True, True, False])
+    )
+    variables, _, value = figure.axes
+    assert [len(line.get_xdata()) for line in variables.lines] == [2, 1, 2]  # type: ignore[arg-type]
+    assert variables.lines[0].get_xdata().tolist() == [4.0, 4.0]  # type: ignore[union-attr]
+    assert variables.lines[1].get_ydata().tolist() == [0.01]  # type: ignore[union-attr]
+    assert value.lines[0].get_ydata().tolist() == [0.0, 0.0]  # type: ignore[union-attr]
+    assert value.get_ylim()[0] < 0 < value.get_ylim()[1]
+    assert len(figure.legends) == 1
+    none = np.zeros(0)
+    with pytest.raises(InputError, match="no instance"):
+        planning_ratios_figure(none, none, none, none, none, is_made=none.astype(bool))

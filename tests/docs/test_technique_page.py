@@ -5,21 +5,27 @@ Their commands are run with those of the other pages, in ``test_examples.py``.
 
 from __future__ import annotations
 
+import math
 import re
 import runpy
 from dataclasses import fields
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import twolevel
 from pages import ROOT, blocks, section, table
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
+from als.core_speeds import core_speeds
+from als.lengths import lengths
+from als.lengths.draw import drawn
 from als.techniques import TECHNIQUES, Technique, technique
-from tools import technique_answers, technique_pictures, technique_study
+from tools.pictures import IN_TURN, learned
+from tools.pictures import sizes as in_turn
 from traces.base.errors import InputError
 from traces.figures.application.chunk_owners import chunk_owners_figure
 
@@ -39,14 +45,6 @@ def sections() -> dict[str, str]:
             assert name not in found
             found[name] = text
     return found
-
-
-def generated(name: str) -> list[str]:
-    """The lines of a part that the study has made."""
-    text = "".join(page.read_text(encoding="utf-8") for page in technique_study.PAGES)
-    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", text, re.DOTALL)
-    assert found, name
-    return found[1].splitlines()
 
 
 def sizes(name: str, n: int = 1000, p: int = 4) -> list[int]:
@@ -127,7 +125,7 @@ def test_what_is_allowed_is_what_the_page_allows(name: str) -> None:
 
 
 def test_the_known_answers() -> None:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in generated("answers")[2:]]
+    rows = table(section(ANSWERS, "Known answers"))
     for name, shown, _ in rows:
         stated = [
             int(size)
@@ -138,7 +136,10 @@ def test_the_known_answers() -> None:
         assert sum(stated) == 1000
         assert sizes(name.strip("`")) == stated, name
     assert {re.split("[:`]", name)[1] for name, _, _ in rows} == set(TECHNIQUES)
-    assert generated("answers") == technique_answers.answers()
+    runs = [(name, [(size, len(list(same))) for size, same in groupby(sizes(name.strip("`")))]) for name, _, _ in rows]
+    assert [row[1] for row in rows] == [
+        " ".join(f"{size}×{times}" if times > 1 else f"{size}" for size, times in found) for _, found in runs
+    ]
 
 
 def test_the_limits_that_are_written_down() -> None:
@@ -230,48 +231,113 @@ def test_techniques_of_ones_own(desk: Path) -> None:
     assert [len(list(same)) for _, same in groupby(application.state.chunk.tolist())] == [10, 4, 4, 4, 4, 4]
 
 
-ROWS = technique_study.read()
+#: The settings of the study: ``--lengths``, the overhead of a chunk, speeds of 16 cores and how these change.
+LENGTHS = {
+    "equal": "equal",
+    "normal": "normal:cov=0.25",
+    "exponential": "exponential",
+    "bimodal": "bimodal:share=0.1,ratio=10",
+    "increasing": "increasing",
+    "decreasing": "decreasing",
+    "Mandelbrot": "mandelbrot:width=32,height=32",
+}
+OVERHEADS = {"0": 0, "small": 10**7, "large": 5 * 10**8}
+CORES = {
+    "equal": ([1.0] * 16, ""),
+    "different": ([1.5] * 8 + [0.5] * 8, ""),
+    "square wave": ([1.0] * 16, "square:period=20s,low=0.25,duty=0.5,cores=0-3"),
+    "one lost": ([1.0] * 16, "lost:cores=5,at=20s"),
+}
+
+#: What the study found: of each technique the mean makespan as a multiple of that of the setting's best.
+ROWS = pd.read_csv(DOCS / "data" / "technique-study.csv", index_col=["lengths", "overhead", "cores"])
+NAMES = [name for name in TECHNIQUES if name != "fac2"]
+
+
+def percent(factor: float) -> str:
+    return f"{100 * (factor - 1):.0f} %" if factor >= 1.0995 else f"{100 * (factor - 1):.1f} %"
+
+
+def test_the_file_has_every_setting_and_technique() -> None:
+    assert ROWS.index.tolist() == list(product(LENGTHS, OVERHEADS, CORES))
+    assert ROWS.columns.tolist() == ["error", *NAMES]
+    assert (ROWS[NAMES].min(axis=1) == 1).all()
 
 
 def test_the_tables_are_those_of_the_file() -> None:
-    kinds, overheads, cores = technique_study.LENGTHS, technique_study.OVERHEADS, technique_study.CORES
-    assert list(ROWS) == [(k, h, c) for k in kinds for h in overheads for c in cores]
-    assert set(technique_study.TECHNIQUE_NAMES) == set(TECHNIQUES) - {"fac2"}
-    for name, lines in technique_study.tables(ROWS).items():
-        assert generated(name) == lines, name
-    assert all(min(found.factor.values()) == 1 for found in ROWS.values())
+    text = STUDY.read_text(encoding="utf-8")
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")
+    ]
+    won = ROWS[NAMES] <= 1.01
+    counted = {row[0].strip("`"): row[1:] for row in lines if len(row) == 10}
+    assert set(NAMES) <= set(counted)
+    for name in NAMES:
+        at, last = won.index[won[name]], ROWS[name].idxmax()
+        counts = [sum(one[1:] == (overhead, "equal") for one in at) for overhead in OVERHEADS]
+        counts += [sum(one[2] == cores for one in at) for cores in list(CORES)[1:]]
+        where = f"{percent(ROWS[name].max())}: {', '.join(last)}"
+        assert counted[name] == [*map(str, counts), str(len(at)), percent(ROWS[name].mean()), where]
+    shown = {(row[0], row[1]): row[2:] for row in lines if len(row) == 4}
+    for kind, overhead, cores in ROWS.index:
+        factors, key = ROWS.loc[kind, overhead, cores][NAMES], (kind, overhead) if cores == "equal" else (cores, kind)
+        if cores == "equal" or overhead == "small":
+            best, worst = shown[key]
+            named = set(re.findall(r"`([\w-]+)`", best))
+            first = set(factors.index[factors <= 1.01])
+            assert named == (set(NAMES) - first if best.startswith("all but") else first)
+            assert worst == f"`{factors.idxmax()}` {percent(factors.max())}"
 
 
 @pytest.mark.parametrize(
     "at", [("exponential", "small", "equal"), ("Mandelbrot", "large", "different"), ("increasing", "0", "square wave")]
 )
 def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
-    found = technique_study.setting(*at)
+    """All techniques on the loops of one hundred seeds, or on one loop if all are equal and the technique draws nothing."""
+    (kind, overhead, cores), found = at, {}
+    model, (speed, change) = lengths(LENGTHS[kind]).with_draw("paper"), CORES[cores]
+    loops = [drawn(model, seed, 1, 1024, 1.0, 1024.0) for seed in range(1, 101)]
+    specs = [change] if change else []
+    changes = core_speeds(specs, 16, 0).changes(np.arange(16), np.array(speed), 0, 2000 * 10**9, 10_000).changes
+    for name in NAMES:
+        different = loops if TECHNIQUES[name].random or not np.array_equal(loops[0], loops[1]) else loops[:1]
+        ends = []
+        for seed, loop in enumerate(different, 1):
+            application = Application(
+                loop, list(speed), TECHNIQUES[name], overhead_ns=OVERHEADS[overhead], keep_tasks=False, seed=seed
+            )
+            for at_ns, core, factor in changes:
+                if application.advance(at_ns):
+                    break
+                application.set_speed(factor, core)
+            application.advance()
+            ends.append(application.end_ns)
+        found[name] = np.resize(np.array(ends, np.float64), len(loops))
+    best = min(found.values(), key=lambda each: float(each.mean()))
+    factors = {name: float(each.mean() / best.mean()) for name, each in found.items()}
     # To the last digit but one: other machines may have other last bits in a logarithm.
-    assert found.factor == pytest.approx(ROWS[at].factor, abs=2e-5)
-    assert found.error == pytest.approx(ROWS[at].error, abs=2e-5)
+    assert factors == pytest.approx(ROWS.loc[at][NAMES].to_dict(), abs=2e-5)
+    close = [each - best for name, each in found.items() if round(factors[name], 6) <= 1.05]
+    error = max(apart.std(ddof=1) for apart in close) / math.sqrt(len(loops)) / best.mean()
+    assert error == pytest.approx(ROWS.loc[at]["error"], abs=2e-5)
 
 
 def test_what_is_said_of_the_study() -> None:
     said = " ".join(section(STUDY, "When it wins").split())
-    won = {
-        name: {at for at, found in ROWS.items() if found.factor[name] <= 1.01}
-        for name in technique_study.TECHNIQUE_NAMES
-    }
-    last = {name: max(found.factor[name] for found in ROWS.values()) for name in won}
-    mean = {name: float(np.mean([found.factor[name] for found in ROWS.values()])) for name in won}
-    kinds = list(technique_study.LENGTHS)
+    won = {name: set(ROWS.index[ROWS[name] <= 1.01]) for name in NAMES}
+    last, mean = ROWS[NAMES].max().to_dict(), ROWS[NAMES].mean().to_dict()
+    kinds = list(LENGTHS)
     assert f"more than {max(map(len, won.values()))} of the {len(ROWS)} settings" in said
-    assert f"at most {100 * max(found.error for found in ROWS.values()):.1f} %" in said
+    assert f"at most {100 * ROWS['error'].max():.1f} %" in said
     for name in ("ss", "fsc", "bold"):
         assert {(kind, "0", "equal") for kind in kinds} <= won[name]
     assert not [at for at in won["ss"] if at[1] == "large"]
     assert f"behind by up to {100 * last['ss'] - 100:.0f} %" in said
     assert f"falls behind by up to {100 * last['static'] - 100:.0f} %" in said
-    assert {h for kind, h, c in won["gss"] if (kind, c) == ("increasing", "equal")} == set(technique_study.OVERHEADS)
+    assert {h for kind, h, c in won["gss"] if (kind, c) == ("increasing", "equal")} == set(OVERHEADS)
     assert not [at for at in won["gss"] if at[2] == "different"]
     assert not [at for at in won["gss"] if at[2] == "equal" and at[0] in ("decreasing", "Mandelbrot")]
-    assert all(ROWS["decreasing", h, "equal"].factor["tss"] == 1 for h in ("small", "large"))
+    assert all(ROWS.loc["decreasing", h, "equal"]["tss"] == 1 for h in ("small", "large"))
     different = {name: sum(at[2] == "different" for at in found) for name, found in won.items()}
     assert max(different.values()) == different["wf"]
     assert f"{different['wf']} of 21 times" in said
@@ -284,17 +350,17 @@ def test_what_is_said_of_the_study() -> None:
 
 
 def test_the_pictures_show_every_rule() -> None:
-    names = [name.partition(":")[0] for name in technique_pictures.IN_TURN.values()]
+    names = [name.partition(":")[0] for name in IN_TURN.values()]
     others = {"fac2", "mfac", "awf", "awf-d", "awf-e", "af", "maf"}  # other names, other times, or in the other picture
     assert set(names) | others == set(TECHNIQUES)
-    for name in technique_pictures.IN_TURN.values():
-        assert sum(technique_pictures.sizes(name)) == technique_pictures.N
+    for name in IN_TURN.values():
+        assert sum(in_turn(name)) == 1000
     for picture in ("techniques.png", "techniques-learning.png"):
         assert 1000 < (ROOT / "docs" / "images" / picture).stat().st_size < 200_000
-    for name in technique_pictures.LEARNING:
-        chunk_sizes, cores = technique_pictures.learned(name)
-        assert sum(chunk_sizes) == technique_pictures.N
-        share = sum(size for size, core in zip(chunk_sizes, cores, strict=True) if core == 0) / technique_pictures.N
+    for name in ("gss", "fac", "wf", "awf-b", "awf-c", "af"):
+        chunk_sizes, cores = learned(name)
+        assert sum(chunk_sizes) == 1000
+        share = sum(size for size, core in zip(chunk_sizes, cores, strict=True) if core == 0) / 1000
         assert share == pytest.approx(0.4, abs=0.015)
 
 

@@ -1,84 +1,71 @@
-"""The page on the two-level paper shows what the studies and the runs give, and what it says of them holds."""
+"""The page on the two-level paper: its studies give its data again, and its statements hold."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from pages import ROOT, links
+from pages import ROOT, links, section, table
 
 import bridge
 from bls.workloads import read_workload
+from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.compare.comparison import Link, chain, compare_jobs
+from bridge.compare.comparison import chain, compare_jobs
+from bridge.scenarios.application_level import ApplicationLevel
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
-from tools import paper_pages, paper_selections
-from tools.paper_causes import FIVE, PAPER_DRAW, busiest_day, five_jobs, jobs_of, shares, stretches
+from tools.sections import read
+from traces.statistics import paired_comparisons
 
 PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
 STUDIES = ROOT / "tools" / "studies"
+LOGS = {"W1": "CEA-Curie-2011-2.1-cln.swf.gz", "W2": "LLNL-Thunder-2007-1.1-cln.swf.gz"}
+
+#: The first of the jobs of the paper's Figure 9: its place in the order of the workload, from 1.
+FIRST = 1542
 
 
 def words() -> str:
     return " ".join(PAGE.read_text("utf-8").split())
 
 
-def generated(name: str) -> list[str]:
-    """The lines of a part that a tool has made."""
-    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", PAGE.read_text("utf-8"), re.DOTALL)
-    assert found, name
-    return found[1].splitlines()
-
-
-def of(workload: str, lines: list[str]) -> list[str]:
-    return [line for line in lines if line.startswith(f"| {workload} |")]
+def busiest_day(shared: Path, name: str) -> Workload:
+    """The jobs of the study: of those that fit 256 cores the busiest 24 hours."""
+    return select(fit(read_workload(shared / "traces" / LOGS[name]), 256), "busiest:24h", preset=False)
 
 
 @pytest.fixture(scope="module")
-def log(shared: Path) -> Workload:
-    return read_workload(shared / "traces" / paper_pages.LOGS["W1"])
+def day(shared: Path) -> Workload:
+    return busiest_day(shared, "W1")
 
 
-@pytest.fixture(scope="module")
-def pair(log: Workload) -> tuple[bridge.Result, bridge.Result]:
-    """The day under FCFS with FAC and with GSS."""
-    day = busiest_day(log)
-    return (
-        bridge.simulate(day, als="fac", variation=0.25, level=PAPER_DRAW, platform="paper", keep_tasks=False),
-        bridge.simulate(day, als="gss", variation=0.25, level=PAPER_DRAW, platform="paper", keep_tasks=False),
-    )
-
-
-def test_the_readings_of_the_log(log: Workload) -> None:
-    assert generated("selections") == paper_selections.table(log)
-    near, days = paper_selections.days_near(log)
-    user, n_jobs = paper_selections.flurry(log)
-    readings = paper_selections.selections(log)
-    text = words()
-    assert f"on {near} of the {days} dates" in text
-    assert f"tries {len(readings)} readings" in text
-    assert f"number {user}, submits {n_jobs:,} of the {len(busiest_day(log)):,}" in text
-    assert sum(one.near for one in readings) == "".join(generated("selections")).count("**") // 2 == 5
+def test_most_jobs_of_the_day_are_of_one_user(day: Workload) -> None:
+    users, counts = np.unique(day.user, return_counts=True)
+    first = int(np.argmax(counts))
+    assert f"number {users[first]}, submits {counts[first]:,} of the {len(day):,}" in words()
 
 
 def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
+    """Three variations of it give the rows of ``docs/data`` again."""
     study = load_study(STUDIES / "two-level-paper.toml", [shared / "traces"])
     cells = tuple(
         cell for cell in study.cells if cell.workload.name == "W2" and cell.value("variation") in (0, 0.1, 0.25)
     )
     chosen = replace(study, cells=cells, metrics=("makespan_ns", "utilisation"), comparisons=())
-    run_study(chosen, tmp_path / "w2", lambda needs: Here())
-    results = pd.read_parquet(tmp_path / "w2" / "results.parquet")
-    assert paper_pages.makespans(results)[2:] == of("W2", generated("makespans"))
-    shown = [line.split(" | ") for line in of("W2", generated("ratios"))]
-    assert [line.split(" | ") for line in paper_pages.ratios(results)[2:]] == [[*row[:3], row[5]] for row in shown]
-    assert paper_pages.techniques(results)[2:] == of("W2", generated("techniques"))
+    results = run_study(chosen, tmp_path / "w2", lambda needs: Here()).results
+    kept = read("two-level-paper").query("workload == 'W2' and metric == 'makespan_ns'").astype({"variation": float})
+    for option, base in (("als", "static"), ("bls", "fcfs"), ("variation", 0)):
+        found = paired_comparisons(results, option, base, ["makespan_ns"])
+        found["value"] = found["value"].map(lambda value: value if isinstance(value, str) else f"{value:g}")
+        keys = [*({"bls", "als", "variation"} - {option}), "option", "value"]
+        both = found.merge(kept, on=keys, suffixes=("", "_kept"))
+        assert len(both) == len(found)
+        for column in ("ratio", "ratio_low", "ratio_high"):
+            assert both[column].to_numpy() == pytest.approx(both[f"{column}_kept"].to_numpy(), rel=1e-6, nan_ok=True)
     # In which the paper and the page agree: FCFS with STATIC is slowest, SJF with SS or FAC quickest, wherever tasks vary.
     means = results.groupby(["variation", "bls", "als"])["makespan_ns"].mean().unstack([1, 2])
     assert set(means[means.index > 0].idxmax(axis=1)) == {("fcfs", "static")}
@@ -94,44 +81,45 @@ def places(day: Workload, order: np.ndarray) -> float:
     return float(np.average(place, weights=day.cores * (day.run_ns / 1e9)) / len(day))
 
 
-def test_where_the_long_jobs_stand(shared: Path, log: Workload) -> None:
+def test_where_the_long_jobs_stand(shared: Path, day: Workload) -> None:
     found = []
-    days = (busiest_day(log), busiest_day(read_workload(shared / "traces" / paper_pages.LOGS["W2"])))
-    for day in days:
-        deadline = day.submit_ns + 2 * day.estimate_ns
-        keys = ((day.submit_ns, day.estimate_ns), (day.submit_ns, deadline), (day.submit_ns,))
-        found += [f"{places(day, np.lexsort(key)):.2f}" for key in keys]
+    for one in (day, busiest_day(shared, "W2")):
+        deadline = one.submit_ns + 2 * one.estimate_ns
+        keys = ((one.submit_ns, one.estimate_ns), (one.submit_ns, deadline), (one.submit_ns,))
+        found += [f"{places(one, np.lexsort(key)):.2f}" for key in keys]
     said = "at {} (SJF), {} (EDF) and {} (FCFS) of the queue of W1, at {}, {} and {} of that of W2".format(*found)
     assert said in words()
-    long = days[0].estimate_ns >= 7200 * 10**9
-    work = days[0].cores * (days[0].run_ns / 1e9)
+    long = day.estimate_ns >= 7200 * 10**9
+    work = day.cores * (day.run_ns / 1e9)
     share = work[long].sum() / work.sum()
     assert f"{share:.0%}".replace("%", " %") + f" of the core time is that of the {long.sum()} jobs" in words()
 
 
 def test_makespans_grow_with_the_variation_in_every_combination() -> None:
-    rows = [line.strip("| ").split(" | ")[2:] for line in generated("ratios")[2:]]
-    assert len(rows) == 18  # SS and FAC share theirs
+    found = read("two-level-paper").query("option == 'variation'").astype({"value": float})
+    assert (found["ratio_low"] > 1).all()
+    for _, rows in found.groupby(["workload", "bls", "als"]):
+        means = rows.sort_values("value")["ratio"]
+        assert len(means) == 4
+        assert means.is_monotonic_increasing
+        assert means.iloc[0] > 1.4
+
+
+def test_the_five_jobs(day: Workload) -> None:
+    level = ApplicationLevel(lengths="normal:draw=paper")
+    fac, gss = (
+        bridge.simulate(day, als=als, variation=0.25, level=level, platform="paper", keep_tasks=False).jobs
+        for als in ("fac", "gss")
+    )
+    rows = table(section(PAGE, "Figure 9: five jobs"))
+    runs = [(jobs.end_ns - jobs.start_ns).set_axis(jobs.job_id) / 1e9 for jobs in (gss, fac)]
     for row in rows:
-        means = [float(cell.split()[0]) for cell in row]
-        assert means == sorted(set(means))
-        assert means[0] > 1.4
-        assert float(re.findall(r"[\d.]+", row[0])[1]) > 1  # the lower end of the interval
-
-
-def test_the_causes(log: Workload) -> None:
-    ran = jobs_of(busiest_day(log))
-    assert generated("stretches") == stretches(ran)
-    assert generated("shares") == shares(ran)
-
-
-def test_the_five_jobs(pair: tuple[bridge.Result, bridge.Result]) -> None:
-    fac, gss = pair
-    assert generated("five jobs") == five_jobs(gss, fac)
-    compared = compare_jobs(fac.jobs, gss.jobs)
-    first = compared.delays.iloc[FIVE[0] - 1]
-    links_of: list[Link] = chain(compared, FIVE[0] - 1)
-    overruns = sorted((link.cause_run_delta_ns for link in links_of), reverse=True)
+        for job, shown in ((int(row[0]), row[3:5]), (int(row[5]), row[8:10])):
+            assert shown == [f"{run[job]:.1f} s" for run in runs]
+    compared = compare_jobs(fac, gss)
+    first = compared.delays.iloc[FIRST - 1]
+    assert first["job_id"] == int(rows[0][0])
+    overruns = sorted((link.cause_run_delta_ns for link in chain(compared, FIRST - 1)), reverse=True)
     text = words()
     for said in (
         f"{first['job_id']} started {first['start_delta_ns'] / 1e9:,.0f} s (7 d) later",

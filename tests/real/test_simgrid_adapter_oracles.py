@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import two_stay
 from test_graph_reference_oracles import LOOPBACK, MODELS, PAIRS, case, usable
 from test_loop_oracles import SIMGRID, cases
 from two_engines import Answered, answered, between, ordered, simgrid
@@ -35,7 +36,7 @@ def of_simgrid(order: Start) -> Answered:
     return found
 
 
-@pytest.mark.parametrize("theirs", SIMGRID)
+@pytest.mark.parametrize("theirs", two_stay(SIMGRID))
 def test_loops(shared: Path, theirs: str) -> None:
     for name, (given, lengths) in cases(shared).items():
         expected = given["techniques"][theirs]
@@ -110,7 +111,7 @@ def network_of(
     )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", two_stay(MODELS))
 def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     """Each flow from a task that ends as it begins to one that waits for it, on cores of their own."""
     compared = 0
@@ -130,9 +131,12 @@ def test_flows(shared: Path, tmp_path: Path, model: str) -> None:
     assert compared >= 30
 
 
-@pytest.mark.parametrize(("kind", "model"), PAIRS)
-@pytest.mark.parametrize("name", ["d0", "d1", "d2", "d4", "d6"])
-def test_graphs(shared: Path, tmp_path: Path, name: str, kind: str, model: str) -> None:
+@pytest.mark.parametrize("pair", two_stay(PAIRS), ids="/".join)
+@pytest.mark.parametrize(
+    "name", ["d0", *(pytest.param(name, marks=pytest.mark.release) for name in ("d1", "d2", "d4", "d6"))]
+)
+def test_graphs(shared: Path, tmp_path: Path, name: str, pair: tuple[str, str]) -> None:
+    kind, model = pair
     graph = case(shared, name)
     theirs = graph.results[f"{kind}/{model}"]
     n_cores = graph.hosts * graph.cores
@@ -153,6 +157,7 @@ def test_graphs(shared: Path, tmp_path: Path, name: str, kind: str, model: str) 
     assert max(apart) <= 1.5
 
 
+@pytest.mark.release
 def test_a_list_of_ten_thousand_tasks(shared: Path, tmp_path: Path) -> None:
     folder = shared / "oracles" / "simgrid" / "dag"
     words = gzip.decompress((folder / "list10k.dag.gz").read_bytes()).decode().split()

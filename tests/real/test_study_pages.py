@@ -1,75 +1,87 @@
-"""The pages of the two studies show what the studies give: those of their numbers that do not depend on a clock."""
+"""The pages of the studies on real logs show what runs give: those of their numbers that do not depend on a clock."""
 
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import ROOT, links
+from pages import ROOT, links, table
 
-from bls.allocators import allocator
-from bls.engine.state import END, START
-from bls.engine.status import BatchStatus
-from bls.machine.platform import HostGroup, Platform, load_platform
+import bridge
+from bls import load_platform
+from bls.analysis.likeness import likeness_table
+from bls.machine.platform import HostGroup, Platform
 from bls.metrics.jobs import slowdown
-from bls.policies import policy
-from bls.scheduler_options import Rules
-from bls.simulator import BatchSimulator
 from bls.workloads import read_workload
+from bls.workloads.generators import METHODS, generate_like
+from bls.workloads.reshape import scale
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
-from tools import accasim_study, estimates_study
-from tools.accasim_dispatchers import CORE_GFLOPS, DISPATCHERS, measure
-from tools.accasim_workloads import CONFIGURATIONS, compare
-from tools.estimates_outcomes import ESTIMATES, load, of_sample, outcome
+from bridge.studies.input.study_file import load_study
 
 ACCASIM, ESTIMATES_PAGE = (ROOT / "docs/explanation" / name for name in ("accasim-study.md", "estimates-study.md"))
+STUDIES = ROOT / "tools" / "studies"
+S = 10**9
+
+#: A line before each of the tables of estimates.
+TABLES = {
+    "KTH-SP2-1996-2.1-cln": "on KTH-SP2-1996-2.1-cln:",
+    "CEA-Curie-2011-2.1-cln": "On CEA-Curie-2011-2.1-cln:",
+    "KTH-SP2-1996-2.1-cln, load 1.2": "jobs arrive 1.2 times as fast. KTH:",
+    "CEA-Curie-2011-2.1-cln, load 1.2": "\nCurie:\n",
+    "HPC2N-2002-2.2-cln": "28,088 jobs instead of 27,957:",
+}
 
 
-def generated(page: Path, name: str) -> list[str]:
-    """The lines of a part that a study has made."""
-    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end of {name} -->", page.read_text("utf-8"), re.DOTALL)
-    assert found, name
-    return found[1].splitlines()
-
-
-def numbers(text: str) -> list[str]:
-    return re.findall(r"[\d.,]*\d", text)
+def rows_of(page: Path, before: str) -> list[list[str]]:
+    """The rows of the first table after some text."""
+    text = page.read_text("utf-8")
+    return table(text[text.index(before) :])
 
 
 @pytest.fixture(scope="module")
-def hpc2n(shared: Path) -> Path:
-    return shared / "traces" / "HPC2N-2002-2.2-cln.swf.gz"
+def hpc2n(shared: Path) -> Workload:
+    return fit(read_workload(shared / "traces" / "HPC2N-2002-2.2-cln.swf.gz"), 240)
 
 
-@pytest.fixture(scope="module")
-def seth(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("seth") / "seth.json"
-    path.write_text(json.dumps(accasim_study.SETH), encoding="utf-8")
-    return path
+def test_the_studies_of_the_pages_can_be_run(shared: Path) -> None:
+    sizes = {"accasim": 8, "estimates": 21}
+    assert {name: len(load_study(STUDIES / f"{name}.toml", [shared / "traces"]).cells) for name in sizes} == sizes
 
 
-def test_what_the_dispatchers_do(hpc2n: Path, seth: Path) -> None:
-    shown = generated(ACCASIM, "results")
+@pytest.mark.parametrize("scheduler", ["FIFO", "LJF", "SJF", "EASY"])
+def test_what_the_dispatchers_do(scheduler: str, hpc2n: Workload) -> None:
+    rows = {row[0]: row[1:] for row in rows_of(ACCASIM, "| dispatcher | mean wait | slowdown: mean | median |")}
     # With the other allocator every job starts at the same instants, as the page says.
-    for row in range(2, 10, 2):
-        assert shown[row].split("|")[2:] == shown[row + 1].split("|")[2:]
-    chosen = [one for one in DISPATCHERS if one.fit == "FF"]
-    made = accasim_study.results([measure(hpc2n, seth, one, 1, "none") for one in chosen])
-    assert [*shown[:2], *shown[2::2]] == made
+    assert rows[f"{scheduler}-FF"] == rows[f"{scheduler}-BF"]
+    ran = bridge.simulate(
+        hpc2n,
+        load_platform(STUDIES / "seth.json", processor_gflops=2 * 1.667),
+        bls={"LJF": "ljf", "SJF": "sjf"}.get(scheduler, "fcfs"),
+        backfill="easy" if scheduler == "EASY" else "none",
+        als="recorded",
+        keep_tasks=False,
+    ).ledger.jobs
+    slow = slowdown(ran.submit_ns, ran.start_ns, ran.end_ns)
+    half, third, most = np.quantile(slow, (0.5, 0.75, 0.95)).tolist()
+    wait_s = float((ran.start_ns - ran.submit_ns).mean()) / S
+    shown = [f"{wait_s:,.0f} s", f"{slow.mean():.1f}", f"{half:.2f}", f"{third:.2f}", f"{most:,.1f}"]
+    assert rows[f"{scheduler}-FF"][:5] == shown
 
 
-def test_the_generated_workloads(hpc2n: Path, seth: Path, tmp_path: Path) -> None:
-    platform = load_platform(seth, processor_gflops=2 * CORE_GFLOPS)
-    source = fit(read_workload(hpc2n), platform.n_cores)
-    made = compare(source, platform, tmp_path, seed=1, configurations=CONFIGURATIONS[:1])
-    shown = generated(ACCASIM, "workloads")
-    assert len(shown) == 3 + 2 * len(CONFIGURATIONS)
-    assert shown[: len(made)] == made
+def test_the_generated_workloads(hpc2n: Workload) -> None:
+    platform = load_platform(STUDIES / "seth.json", processor_gflops=2 * 1.667)
+    shown = rows_of(ACCASIM, "| jobs | machine | method |")
+    assert len(shown) == 9
+    for row, method in zip(shown[1:3], reversed(METHODS), strict=True):
+        made = generate_like(hpc2n, 50_000, seed=1, platform=platform, speed_factor=1.5, method=method)
+        found = {one["quantity"]: one for one in likeness_table(hpc2n, made)}
+        heads = ("hour", "weekday", "month", "work")
+        assert row[3:] == [f"{found[name]['ks']:.3f}" for name in heads]
+        assert shown[0][3:] == [f"{found[name]['ks_halves']:.3f}" for name in heads]
 
 
 def any_that_fits(log: Workload, n_cores: int) -> tuple[float, float]:
@@ -100,42 +112,40 @@ def any_that_fits(log: Workload, n_cores: int) -> tuple[float, float]:
     return wait / len(submit), float(np.mean(queues))
 
 
-def test_backfilling_without_a_reservation(hpc2n: Path) -> None:
-    wait_s, queue = any_that_fits(fit(read_workload(hpc2n), 240), 240)
+def test_backfilling_without_a_reservation(hpc2n: Workload) -> None:
+    wait_s, queue = any_that_fits(hpc2n, 240)
     page = " ".join(ACCASIM.read_text("utf-8").split())
     assert f"a mean wait of {wait_s:,.0f} s and a mean queue of {queue:.1f}" in page
 
 
-def test_the_numbers_of_kth(shared: Path) -> None:
-    path = shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"
-    samples = [of_sample(path, 1.0, k) for k in range(estimates_study.SAMPLES + 1)]
-    assert generated(ESTIMATES_PAGE, "KTH") == estimates_study.counts(samples)
-    assert generated(ESTIMATES_PAGE, "KTH means") == estimates_study.means(load(path, 1.0)[0], samples)
-    assert generated(ESTIMATES_PAGE, "KTH run times") == estimates_study.by_run_time(samples)
+def high_slowdowns(path: Path, factor: float, estimates: str) -> tuple[Workload, np.ndarray]:
+    """The jobs of a log, and which of them completed with a slowdown above 5 under EASY."""
+    whole = read_workload(path)
+    n_cores = int(next(line.split()[-1] for line in whole.header if line.startswith("; MaxProcs:")))
+    jobs = fit(whole, n_cores)
+    jobs = jobs if factor == 1 else scale(jobs, load=factor)
+    machine = Platform((HostGroup(n_cores, 1, 1.0),))
+    said = {"als": "recorded", "backfill": "easy", "estimates": estimates, "keep_tasks": False}
+    ran = bridge.simulate(jobs, machine, **said).ledger.jobs
+    return jobs, (slowdown(ran.submit_ns, ran.start_ns, ran.end_ns) > 5) & (jobs.status == 1)
 
 
-@pytest.mark.parametrize(
-    ("log", "part", "factor"),
-    [
-        ("KTH-SP2-1996-2.1-cln", "KTH, load 1.2", 1.2),
-        ("CEA-Curie-2011-2.1-cln", "Curie", 1.0),
-        ("HPC2N-2002-2.2-cln", "HPC2N", 1.0),
-    ],
-)
-def test_the_numbers_of_the_logs_as_they_are(shared: Path, log: str, part: str, factor: float) -> None:
-    shown = [row.split("|")[1:4] for row in generated(ESTIMATES_PAGE, part)[2:]]
-    jobs, n_cores = load(shared / "traces" / f"{log}.swf.gz", factor)
-    for k in (0, 1):  # requested, and within 10 %
-        high = len(outcome(jobs, n_cores, ESTIMATES[k], 0).high)
-        assert (shown[k][0].strip(), shown[k][1].strip()) == (ESTIMATES[k].name, f"{high:,}")
+@pytest.mark.parametrize("name", [name for name in TABLES if "Curie" not in name or "load" not in name])
+def test_the_numbers_of_the_logs_as_they_are(shared: Path, name: str) -> None:
+    log, _, factor = name.partition(", load ")
+    for (shown, high, *_), asked in zip(
+        rows_of(ESTIMATES_PAGE, TABLES[name])[:2], ("requested", "within:10%"), strict=True
+    ):
+        _, hit = high_slowdowns(shared / "traces" / f"{log}.swf.gz", float(factor or 1), asked)
+        assert (shown, high) == (asked, f"{hit.sum():,}")
 
 
 def test_the_papers_direction_is_on_the_page() -> None:
-    for part in ("KTH", "Curie", "KTH, load 1.2", "Curie, load 1.2", "HPC2N"):
-        requested, within = generated(ESTIMATES_PAGE, part)[2:4]
-        assert int(numbers(within)[2].replace(",", "")) < int(numbers(requested)[1].replace(",", ""))
-        change = within.split("|")[5]
-        mean, half = (float(number) for number in numbers(change))
+    for part in TABLES:
+        requested, within = rows_of(ESTIMATES_PAGE, TABLES[part])[:2]
+        assert int(within[2].replace(",", "")) < int(requested[2].replace(",", ""))
+        change = within[4]
+        mean, half = (float(number) for number in re.findall(r"[\d.]+", change))
         assert "−" in change
         assert mean > half, part  # the confidence interval is below 0
 
@@ -151,17 +161,7 @@ def test_who_is_hit(shared: Path) -> None:
     # On the page: 8 of 257 users own half of HPC2N's jobs that are hit, 21 of 214 at KTH.
     found = []
     for name in ("HPC2N-2002-2.2-cln", "KTH-SP2-1996-2.1-cln"):
-        jobs, n_cores = load(shared / "traces" / f"{name}.swf.gz", 1.0)
-        run = BatchSimulator(
-            jobs,
-            Platform((HostGroup(n_cores, 1, 1.0),)),
-            policy("fcfs"),
-            allocator("first-fit"),
-            rules=Rules("easy"),
-            recorded=True,
-        )
-        assert run.advance(2**62) == BatchStatus.DONE
-        hit = (slowdown(jobs.submit_ns, run.column(START), run.column(END)) > 5) & (jobs.status == 1)
+        jobs, hit = high_slowdowns(shared / "traces" / f"{name}.swf.gz", 1.0, "requested")
         of_users = np.sort(np.unique(jobs.user[hit], return_counts=True)[1])[::-1]
         half = int(np.searchsorted(np.cumsum(of_users), hit.sum() / 2)) + 1
         found.append(f"{half} of {len(np.unique(jobs.user))}")

@@ -313,7 +313,7 @@ class _Cluster:
         return bool(rows)
 
     def patience_ends(self) -> bool:
-        rows = [row for row, instant in self.patience.items() if instant == self.now]
+        rows = [row for row, instant in self.patience.items() if instant == self.now and row in self.waiting]
         self.gained = self.gained or any(row in self.plan for row in rows)
         return bool(rows)
 

@@ -73,11 +73,13 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
         job = state.arriving_job[0]
         sizes[b.N_ARRIVING] = heap_drop_top(state.arriving_ns, state.arriving_job, sizes[b.N_ARRIVING])
         if job >= jobs.shape[1]:
-            # It accepts more from now on: it may have a better slot than the one that it keeps.
-            clock[b.CHANGED] = 1
-            if jobs[b.SLOT, job - jobs.shape[1]] != b.NEVER:
-                clock[b.HULL] = b.NEVER
-                clock[b.GAIN] = 1
+            job -= jobs.shape[1]
+            if jobs[b.START, job] < 0 and jobs[b.STATE, job] < 0:
+                # It accepts more from now on: it may have a better slot than the one that it keeps.
+                clock[b.CHANGED] = 1
+                if jobs[b.SLOT, job] != b.NEVER:
+                    clock[b.HULL] = b.NEVER
+                    clock[b.GAIN] = 1
         elif jobs[b.STATE, job] < 0:
             clock[b.CHANGED] = 1
             arrive(state, job, now)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +14,29 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import Browser, Page
 
-from tools.timeline_bench import page_of
+from tools.build_page import ASSETS
 from traces.timeline import TimelineTables
 
 SMALL = SimpleNamespace(cores=8, cores_per_host=4, jobs=40)
 
 #: A log's time 0 is not the first submit, and its instants are beyond what a float knows.
 _BASE = 300 * 86_400 * 10**9 + 123_456_789
+
+
+def page_of(text: str) -> str:
+    """Return a page with a timeline only, under the content policy of reports."""
+    script, style = ((ASSETS / name).read_text() for name in ("page.js", "page.css"))
+    allowed = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (script, style)]
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{allowed[0]}'; style-src 'sha256-{allowed[1]}'; img-src data: blob:"
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>timeline</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style></head><body>'
+        '<div class="timeline" data-timeline="one"></div>'
+        f'<script type="application/x-twolevel-columns" id="one">{text}</script><script>{script}</script></body></html>'
+    )
 
 
 def small_tables() -> TimelineTables:

@@ -1,0 +1,170 @@
+"""A case of the benchmark, the row that comes of it, its bounds, and the table of all rows.
+
+Bounds are written as ``≤ 10 s, ≤ 2048 MiB`` or ``≥ 50 M tasks/s``, in the unit of the case; a bound in MiB limits the memory of
+the process. A text without a number, such as ``linear in jobs``, is for readers only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = Path(os.environ.get("TWOLEVEL_SHARED") or ROOT.parent / "shared") / "traces"
+CURIE, HPC2N = "CEA-Curie-2011-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"
+THUNDER = "LLNL-Thunder-2007-1.1-cln.swf.gz"
+
+#: A figure fails if it misses its bound by this factor.
+_FAR = 1.5
+
+#: Time of the fixed work of :func:`slowness` on the machine that the bounds are for, s.
+_REFERENCE_S = 0.083
+
+_BOUND = re.compile(r"([≤≥]) ([\d,.]*\d) ?(MiB)?")
+
+T = TypeVar("T")
+
+
+class Missing(Exception):
+    """A case cannot run here: a log or a program is not there."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Result of one call of a case's work: its figures, and a note for the table."""
+
+    figures: Sequence[float]
+    note: str = ""
+    memory_mib: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table of cases.
+
+    Several calls are preceded by a call that does not count, and one by ``work(short=True)``: the same work on little data,
+    which loads the kernels. With 0 runs the work is called once, without a call before it.
+    """
+
+    group: str  # name for --case
+    title: str  # name of the row, by which rows are compared over time
+    must: str  # bounds
+    unit: str  # unit of the figure
+    runs: int  # number of calls that count
+    work: Callable[..., float | Found]  # returns the figure, and asserts what it computed
+    note: str = ""  # constant part of the note, such as the figures of other simulators
+
+
+@dataclass
+class Row:
+    """One line of the result: a measured figure and its bounds."""
+
+    case: str
+    figure: float
+    unit: str
+    must: str
+    low: float
+    high: float
+    runs: int
+    note: str = ""
+    memory_mib: float | None = None
+    slowness: float = 1.0
+
+    @property
+    def far_off(self) -> bool:
+        """Whether a bound is missed by more than half.
+
+        A time fails above 1.5 times its bound, a rate below two thirds of it. Bounds of times and rates hold for a machine of
+        ``slowness`` 1; bounds of sizes do not depend on it.
+        """
+        return any(
+            value > _FAR * bound if sign == "≤" else value < bound / _FAR for sign, bound, value in self._bounds()
+        )
+
+    def _bounds(self) -> Iterator[tuple[str, float, float]]:
+        for sign, number, unit in _BOUND.findall(self.must):
+            value = self.memory_mib if unit == "MiB" and self.unit != "MiB" else self.figure
+            slow = 1.0 if unit == "MiB" or self.unit in ("MiB", "MB") else self.slowness
+            if value is not None:
+                yield sign, float(number.replace(",", "")) * (slow if sign == "≤" else 1 / slow), value
+
+
+def measured(case: Case) -> Row:
+    """Call the work of a case and return its row."""
+    if case.runs:
+        case.work(**({"short": True} if case.runs == 1 else {}))
+    calls = [case.work() for _ in range(max(1, case.runs))]
+    found = [call if isinstance(call, Found) else Found((call,)) for call in calls]
+    figures = [figure for one in found for figure in one.figures]
+    figure, memory = statistics.median(figures), [one.memory_mib for one in found if one.memory_mib is not None]
+    note = "; ".join(part for part in (found[-1].note, case.note) if part)
+    span = (min(figures), max(figures), len(figures))
+    return Row(case.title, figure, case.unit, case.must, *span, note, statistics.median(memory) if memory else None)
+
+
+HEAD = "| case | median | bound | slowness | range | runs | note |\n|---|---|---|---|---|---|---|\n"
+
+
+def line(row: Row) -> str:
+    """Return a row as a line of a table in Markdown."""
+    cells = (f"{row.figure:.3g} {row.unit}", row.must, f"{row.slowness:.2f}", f"{row.low:.3g} … {row.high:.3g}")
+    return f"| {row.case} | {' | '.join(cells)} | {row.runs} | {row.note} |\n"
+
+
+def slowness() -> float:
+    """Return how many times slower the machine is now than the one that the bounds are for; at least 1.
+
+    Virtual processors may lose half of their speed to others for minutes. The measure is the median wall time of a loop in
+    Python and a sort in numpy.
+    """
+
+    def work() -> None:
+        counts: dict[int, int] = {}
+        for k in range(400_000):
+            counts[k & 1023] = counts.get(k & 1023, 0) + k
+        np.sort(np.arange(2_000_000)[::-1] * 7919 % 1_000_003)
+
+    return max(1.0, statistics.median(timed(work)[0] for _ in range(5)) / _REFERENCE_S)
+
+
+def timed(call: Callable[[], T]) -> tuple[float, T]:
+    """Return the wall time of a call, s, and its result."""
+    began = time.perf_counter()
+    result = call()
+    return time.perf_counter() - began, result
+
+
+_AGREED: dict[str, Any] = {}
+
+
+def agree(what: str, found: Any) -> None:
+    """Assert that a value equals the first one of this name, from another run or another case."""
+    assert np.array_equal(_AGREED.setdefault(what, found), found), f"{what} differ between runs"
+
+
+def archive(name: str) -> Path:
+    """Return the path of a real log."""
+    path = LOGS / name
+    if not path.is_file():
+        raise Missing(f"{name} is not in {LOGS}")
+    return path
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="twolevel-bench-")
+
+
+def scratch() -> Path:
+    """Return the folder of this run of the benchmark, which is removed at its end."""
+    return Path(_folder().name)
