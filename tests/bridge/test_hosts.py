@@ -55,7 +55,7 @@ from bridge.protocol.messages import PROTOCOL_VERSION, encode
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, Refusal
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import hosts, listener
+from bridge.workers import address, hosts, listener
 from bridge.workers.address import connect, tls_address
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.credentials import Certificate, pinned_context, read_token
@@ -108,12 +108,18 @@ class Site:
         return run(scenario, coupling_name=coupling, peers=PeerOptions(**wanted), watch=watch)
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that only a fault reaches, here as in the commands."""
+    monkeypatch.setattr(listener, "HELLO_S", 600.0)
+    monkeypatch.setattr(address, "HANDSHAKE_S", 600.0)
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(listener, "HELLO_S", 600.0)
     place = Site(tmp_path)
     before = descendants()
     yield place
@@ -820,9 +826,9 @@ def test_inline_has_no_other_hosts(site: Site) -> None:
 
 def test_addresses_of_runs(site: Site) -> None:
     wrong = f"tls:// tls://a tls://:1 tcp://a:1 tls://a:99999 tls://a:{'9' * 5000} tls://a:b tls://::1:5 tls://a/b:1"
-    for address in ("", *wrong.split()):
+    for one in ("", *wrong.split()):
         with pytest.raises(InputError, match=r"^listen=.*; allowed: tls://HOST:PORT$"):
-            site.run(listen=address)
+            site.run(listen=one)
     assert tls_address("tls://node-1.cluster:0", "") == ("node-1.cluster", 0)
     assert tls_address("tls://[::1]:7411", "") == ("::1", 7411)
 
