@@ -36,52 +36,22 @@ _AT_THE_DOOR = ("no handshake", "no TLS")
 
 @dataclass
 class HostPlan:
-    """A worker command, and what is wrong with it.
+    """A worker command, and what is wrong with it."""
 
-    Attributes
-    ----------
-    name : str
-        Of the host; two commands may be on one.
-    workers : int
-    at_s : float
-        When it is started, after the run has begun to listen.
-    patience_s : float
-        For how long it waits for the run.
-    kind : str
-        One of ``HOST_FAULTS``, or empty.
-    fault_s : float
-        How long after its start that comes, of what comes once.
-    seconds : float
-        How long what lasts lasts.
-    prepares_s : float
-        How long its fork server takes to load the simulator.
-    copies_s : float
-        How long the certificate is not whole there.
-    lives : int
-        How often it is started again.
-    """
-
-    name: str
+    name: str  # of the host; two commands may be on one
     workers: int
-    at_s: float
-    patience_s: float
-    kind: str
-    fault_s: float
-    seconds: float
-    prepares_s: float
-    copies_s: float
-    lives: int
+    at_s: float  # when it is started, after the run has begun to listen
+    patience_s: float  # for how long it waits for the run
+    kind: str  # one of HOST_FAULTS, or empty
+    fault_s: float  # how long after its start that comes, of what comes once
+    seconds: float  # how long what lasts lasts
+    prepares_s: float  # how long its fork server takes to load the simulator
+    copies_s: float  # how long the certificate is not whole there
+    lives: int  # how often it is started again
 
 
 class Plan:
-    """What a seed means.
-
-    Attributes
-    ----------
-    seed : int
-    draw : random.Random
-        Goes on being drawn from while the run is simulated, which is as repeatable as the run.
-    """
+    """What a seed means; it is drawn from while the run is simulated, which is as repeatable as the run."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import msgpack
 
 HOW, MARK = sys.argv[1], sys.argv[2:]
-WHERE = "records" if HOW in ("other-lengths", "broken-promise", "two-at-once", "promises") else "outcome"
+WHERE = "records" if HOW == "other-lengths" else "outcome"
 
 
 def is_first():
@@ -36,43 +36,13 @@ def spoiled(message):
     if HOW == "other-lengths":
         lengths = struct.unpack(f"<{len(message['length_gflop']) // 8}d", message["length_gflop"])
         return framed(message | {"length_gflop": struct.pack(f"<{len(lengths)}d", *reversed(lengths))})
-    if HOW == "broken-promise":
-        return framed({"type": "promise", "job": message["job"], "not_before_ns": 2**61}) + framed(message)
-    if HOW == "two-at-once":
-        first = message["start_ns"][:8]
-        return framed(message | {"start_ns": first * (len(message["start_ns"]) // 8)})
-    if HOW == "promises":
-        begun = min(struct.unpack(f"<{len(message['start_ns']) // 8}q", message["start_ns"]))
-        return framed({"type": "promise", "job": message["job"], "not_before_ns": begun}) * (2**16 + 1)
-    if HOW == "scheduling":
-        return framed(message | {"scheduling_ns": 2**63 - 1})
-    if HOW == "two-keys":
-        payload = msgpack.encode(message)
-        count = int.from_bytes(payload[1:3], "big")  # of a map of more than 15 entries
-        payload = payload[:1] + (count + 1).to_bytes(2, "big") + payload[3:] + msgpack.encode("job") + b"\x01"
-        return struct.pack(">I", len(payload)) + payload
     if HOW == "escapes":
         reason = "out\x1b[2J of\x07 luck\r\n\x9b31m"
         return framed({"type": "failed", "job": message["job"], "reason": reason, "blame": "application"})
     if HOW == "garbage":
         return struct.pack(">I", 5) + b"\xc1tea\xc1"
-    if HOW == "oversized":
-        return struct.pack(">I", 2**31) + b"and so on"
-    if HOW == "another-job":
-        return framed(message | {"job": message["job"] + 1000})
-    if HOW == "another-attempt":
-        return framed(message | {"attempt": message["attempt"] + 1})
-    if HOW == "too-early":  # before all of its work can be done
-        early = struct.pack("<q", message["end_ns"] // 2) * (len(message["finish_ns"]) // 8)
-        return framed(message | {"end_ns": message["end_ns"] // 2, "finish_ns": early})
-    if HOW == "twice":
-        return framed(message) * 2
     if HOW == "outcome-then-junk":
         return framed(message) + struct.pack(">I", 4) + b"junk"
-    if HOW == "unknown-message":
-        return framed({"type": "coffee", "job": message["job"]})
-    if HOW == "failed":
-        return framed({"type": "failed", "job": message["job"], "reason": "out of luck", "blame": "application"})
     if HOW == "other-sum":
         return framed(message | {"length_gflop": message["length_gflop"] * (1 + 2**-50)})
     if HOW == "other-spread":
@@ -87,9 +57,7 @@ def spoiled(message):
 class Rogue(socket.socket):
     def sendall(self, data):
         message = msgpack.decode(data[4:])
-        if message["type"] == "hello" and HOW == "future":
-            data = framed(message | {"version": message["version"] + 1, "wishes": ["tea"]})
-        elif HOW != "future" and message["type"] == WHERE and is_first():
+        if message["type"] == WHERE and is_first():
             data = spoiled(message)
         super().sendall(data)
         if len(data) != 4 + int.from_bytes(data[:4], "big") and HOW == "half-a-frame":

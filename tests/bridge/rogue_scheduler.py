@@ -34,28 +34,10 @@ def left(started):
 #: What is answered instead, of (the answer, the jobs that it starts).
 SPOILT = {
     "unknown": lambda m, s: m | {"start": [*s, {"job": 99_999, "cores": None}]},
-    "twice": lambda m, s: m | {"start": s * 2},
     "running": lambda m, s: m | {"start": [{"job": next(iter(seen["running"])), "cores": None}]},
     "all-cores": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(0, 12)}]},
-    "no-cores": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": b""}]},
-    "beyond": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(11, 13)}]},
-    "unsorted": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(3, 4, 1, 2)}]},
-    "both": lambda m, s: m | {"reject": [{"job": s[0]["job"], "reason": "no"}]},
-    "no-reason": lambda m, s: m | {"start": [], "reject": [{"job": s[0]["job"], "reason": " "}]},
-    "past": lambda m, s: m | {"wake_ns": [0]},
-    "another": lambda m, s: m | {"decision": m["decision"] + 5},
-    "unknown-field": lambda m, s: m | {"plan": 1},
-    "no-start": lambda m, s: {key: value for key, value in m.items() if key != "start"},
     "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
-    "hello-again": lambda m, s: {
-        "type": "hello",
-        "version": 4,
-        "role": "scheduler",
-        "token": "t",
-        "name": "n",
-        "directs": [],
-    },
     "wide": lambda m, s: m | {"start": [*s, {"job": left(s)[0], "cores": None}]},
 }
 
@@ -63,7 +45,7 @@ SPOILT = {
 WANTED = {
     "running": lambda s: seen["running"],
     "wide": left,
-    **dict.fromkeys(("twice", "all-cores", "no-cores", "beyond", "unsorted", "both", "no-reason"), lambda s: s),
+    "all-cores": lambda s: s,
 }
 
 
@@ -85,6 +67,11 @@ class Spoilt(socket.socket):
         Spoilt.asked += 1
         if HOW == "never":
             return super().sendall(framed(message | {"start": []}))
+        if HOW in ("pieces", "drips"):
+            for at in range(len(data)):
+                super().sendall(data[at : at + 1])
+                time.sleep(0.2 if HOW == "drips" and Spoilt.asked == 4 else 0.0)
+            return None
         if HOW == "sleepless":
             wake = [seen["message"]["now_ns"] + 1]
             return super().sendall(framed(message | {"start": [], "wake_ns": wake}))
@@ -109,12 +96,6 @@ class Spoilt(socket.socket):
             os.kill(os.getpid(), signal.SIGKILL)
         if HOW == "garbage":
             return super().sendall(struct.pack(">I", 5) + b"\xc1tea\xc1")
-        if HOW == "oversized":
-            return super().sendall(struct.pack(">I", 2**31) + b"and so on")
-        if HOW == "two-keys":
-            payload = data[4:]
-            payload = bytes([payload[0] + 1]) + payload[1:] + msgpack.encode("decision") + b"\x01"
-            return super().sendall(struct.pack(">I", len(payload)) + payload)
         if HOW == "answers-twice":
             return super().sendall(data * 2)
         if HOW == "floods":

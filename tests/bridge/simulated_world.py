@@ -20,18 +20,7 @@ from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
-from bridge.protocol.messages import (
-    Edges,
-    Failed,
-    Lengths,
-    Message,
-    Outcome,
-    Promise,
-    Quit,
-    Role,
-    name_of,
-    sender_of,
-)
+from bridge.protocol.messages import Edges, Failed, Lengths, Message, Outcome, Promise, Quit, Role, name_of, sender_of
 from bridge.protocol.session import Session
 from bridge.protocol.tables import CONNECTION_EVENTS, ConnectionEvent, ConnectionState, JobEvent
 from bridge.workers import workforce
@@ -57,38 +46,19 @@ Step = tuple[Any, Any, Any]
 
 @dataclass
 class Simulated:
-    """What came of a seed.
-
-    Attributes
-    ----------
-    seed : int
-    end : str
-        ``the same tables``, or the error or interrupt with which the run ended.
-    problems : list of str
-        What must not be; empty if all is well.
-    log : list of (float, str, str)
-        What happened: instant, who, what.
-    hosts : bool
-        Whether it is of a run with other hosts.
-    connection_steps, job_steps, host_steps : set of (state, event, state)
-        Steps of the protocol's tables that were taken.
-    states : set of tuple
-        The states of all of the bridge's connections, to hosts, too, of the jobs on them, and how many processes each host has,
-        at the instants at which time went on.
-    stories : set of tuple
-        What happened to the jobs of one connection, from its first message to its last.
-    """
+    """What came of a seed."""
 
     seed: int
-    end: str = ""
-    hosts: bool = False
-    problems: list[str] = field(default_factory=list)
-    log: list[tuple[float, str, str]] = field(default_factory=list)
+    end: str = ""  # "the same tables", or the error or interrupt with which the run ended
+    hosts: bool = False  # whether it is of a run with other hosts
+    problems: list[str] = field(default_factory=list)  # what must not be
+    log: list[tuple[float, str, str]] = field(default_factory=list)  # instant, who, what
     connection_steps: set[Step] = field(default_factory=set)
     job_steps: set[Step] = field(default_factory=set)
     host_steps: set[Step] = field(default_factory=set)
+    #: States of the bridge's connections, of the jobs on them, and processes of each host, as time went on.
     states: set[tuple[Any, ...]] = field(default_factory=set)
-    stories: set[tuple[Any, ...]] = field(default_factory=set)
+    stories: set[tuple[Any, ...]] = field(default_factory=set)  # what happened to the jobs of one connection
 
     def failure(self) -> str:
         """What to print of one that fails."""

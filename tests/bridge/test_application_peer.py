@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import conversation
 import numpy as np
 import pytest
-from conversation import Pair, changed, network
+from conversation import Pair, changed, network, outcome, recipe
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +31,6 @@ from bridge.protocol.messages import (
     Measurement,
     Message,
     Outcome,
-    Recipe,
     Records,
     Resume,
     Start,
@@ -47,49 +48,24 @@ from bridge.workers.application_peer import ApplicationPeer
 START_NS, S = 5 * 10**9, 10**9
 
 
-def start(
-    seed: int = 1, how: str = "ss", records: bool = True, overhead_ns: int = 0, program: str = "", **fields: Any
-) -> Start:
+def start(seed: int = 1, how: str = "ss", program: str = "", **fields: Any) -> Start:
     """About twelve tasks of 1 GFLOP on three cores of 1, 2 and 1 GFLOP/s."""
-    recipe = Recipe(
-        seed=seed,
-        job_number=9,
-        cores=3,
-        n=12,
-        mean_gflop=1.0,
-        variation=0.5,
-        total_gflop=12.0,
-        core_gflop=4.0,
-        speed_gflops=1.0,
-        bytes_per_gflop=1e9,
-        program=program,
-    )
-    defaults: dict[str, Any] = {
-        "job": 4,
-        "attempt": 2,
-        "start_ns": START_NS,
-        "core_speed_gflops": pack_float64([1.0, 2.0, 1.0]),
-        "technique": how,
-        "parts": None,
-        "overhead_ns": overhead_ns,
-        "latency_ns": None,
-        "master": False,
-        "core_host": None,
-        "network": None,
-        "records": records,
-        "releases": False,
-        "hints": (),
-        "resizes": None,
-        "wishes": None,
-        "scales": (),
-        "resize_ns": 0,
-        "recipe": recipe,
-        "tasks": None,
-        "until_ns": None,
-        "changes": (),
-        "stop_ns": None,
+    given_fields: dict[str, Any] = {
+        "seed": seed,
+        "job_number": 9,
+        "cores": 3,
+        "n": 12,
+        "variation": 0.5,
+        "total_gflop": 12.0,
+        "core_gflop": 4.0,
+        "bytes_per_gflop": 1e9,
+        "program": program,
     }
-    return Start(**{**defaults, **fields})
+    job: dict[str, Any] = {"job": 4, "attempt": 2, "start_ns": START_NS, "technique": how, "records": True}
+    speeds = pack_float64([1.0, 2.0, 1.0])
+    return conversation.start(
+        "recipe", **job | {"core_speed_gflops": speeds, "recipe": recipe(**given_fields)} | fields
+    )
 
 
 class Played:
@@ -118,7 +94,7 @@ class Played:
 
 
 def resume(**fields: Any) -> Resume:
-    return Resume(**{"job": 4, "until_ns": None, "changes": (), "stop_ns": None, **fields})
+    return conversation.resume(job=4, **fields)
 
 
 def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list[Message]:
@@ -160,23 +136,16 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
         application.stop()
     state = application.state
     measured, transfers = seen_of_graph(order, application)
+    columns = {name: pack_int64(getattr(state, name)) for name in ("start_ns", "end_ns")}
+    columns |= {name: pack_int32(getattr(state, name)) for name in ("core", "chunk")}
     return [
-        Records(
-            job=4,
-            first=0,
-            start_ns=pack_int64(state.start_ns),
-            end_ns=pack_int64(state.end_ns),
-            core=pack_int32(state.core),
-            chunk=pack_int32(state.chunk),
-            length_gflop=pack_float64(lengths),
-        ),
+        Records(job=4, first=0, length_gflop=pack_float64(lengths), **columns),
         *transfers,
-        Outcome(
+        outcome(
             job=4,
             attempt=order.attempt,
             end_ns=application.end_ns,
             stopped=application.stopped,
-            last_lost=None,
             tasks=len(lengths),
             ran=application.ran,
             chunks=application.chunks,
@@ -185,7 +154,6 @@ def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list
             length_cov=float(length_cov(lengths, 0, len(lengths))),
             finish_ns=pack_int64(state.finish_ns),
             busy_ns=pack_int64(state.busy_ns),
-            released_ns=None,
             scheduling_ns=application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=application.ahead_chunks,
@@ -220,18 +188,15 @@ def seen_of_graph(order: Start, application: Application) -> tuple[Measurement |
                 rows.append((*ends, graph.bytes[edge], graph.sent_ns[edge], graph.arrived_ns[edge]))
     if not rows:
         return measured, []
-    source, target, n_bytes, sent, arrived = zip(*rows, strict=True)
-    return measured, [
-        Transfers(
-            job=4,
-            first=0,
-            source=pack_int32(source),
-            target=pack_int32(target),
-            bytes=pack_float64(n_bytes),
-            sent_ns=pack_int64(sent),
-            arrived_ns=pack_int64(arrived),
-        )
-    ]
+    packs = {
+        "source": pack_int32,
+        "target": pack_int32,
+        "bytes": pack_float64,
+        "sent_ns": pack_int64,
+        "arrived_ns": pack_int64,
+    }
+    columns = {name: pack(column) for (name, pack), column in zip(packs.items(), zip(*rows, strict=True), strict=True)}
+    return measured, [Transfers(job=4, first=0, **columns)]
 
 
 INSTANTS = st.integers(0, 6 * S).map(lambda after: START_NS + after)
@@ -264,12 +229,7 @@ def graph_start(how: str = "sharing", memory: float | None = None, **fields: Any
             "weight_bytes": 20537.0,
             "gamma_bytes": 4194304.0,
         }
-    return start(
-        program=GRAPHS,
-        core_host=pack_int32([2, 2, 0]),
-        network=network(latency_ns=1e6, **between),
-        **fields,
-    )
+    return start(program=GRAPHS, core_host=pack_int32([2, 2, 0]), network=network(latency_ns=1e6, **between), **fields)
 
 
 STARTS = st.builds(
@@ -319,11 +279,7 @@ def test_suspending_at_any_instants_changes_nothing(
 
     first = changed(order, until_ns=pauses[0], changes=known(-1, pauses[0]), stop_ns=stop_ns)
     resumes = [
-        resume(
-            until_ns=until_ns,
-            changes=known(now_ns, until_ns),
-            stop_ns=stop_ns,
-        )
+        resume(until_ns=until_ns, changes=known(now_ns, until_ns), stop_ns=stop_ns)
         for now_ns, until_ns in pairwise([*pauses, None])
     ]
     if stop_ns is not None and stop_ns < pauses[0]:
@@ -375,10 +331,10 @@ def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     played = Played()
     (suspended,) = played.answers(order)
     assert isinstance(suspended, Suspended)
-    *_, outcome = played.answers(resume())
-    assert isinstance(outcome, Outcome)
+    *_, ended = played.answers(resume())
+    assert isinstance(ended, Outcome)
     assert suspended.now_ns == START_NS + 1
-    assert suspended.not_before_ns == outcome.end_ns
+    assert suspended.not_before_ns == ended.end_ns
 
 
 @pytest.mark.parametrize("field", ["changes", "stop_ns"])
@@ -398,13 +354,13 @@ def test_cores_that_are_not_there_yet_and_one_that_is_lost() -> None:
     order = start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0]), changes=(late, lost, back))
     assert order.recipe is not None
     order = changed(order, recipe=changed(order.recipe, variation=0.0))
-    records, outcome = Played().run(order)
+    records, ended = Played().run(order)
     assert isinstance(records, Records)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(ended, Outcome)
     begin = [START_NS + k * S for k in (2, 3, 4, *range(9, 18))]
     assert unpack_int64(records.start_ns).tolist() == begin
-    assert unpack_int64(outcome.busy_ns).tolist() == [12 * S + S // 2, 0, 0]
-    assert (outcome.chunks, outcome.ran, outcome.end_ns) == (13, 12, START_NS + 18 * S)
+    assert unpack_int64(ended.busy_ns).tolist() == [12 * S + S // 2, 0, 0]
+    assert (ended.chunks, ended.ran, ended.end_ns) == (13, 12, START_NS + 18 * S)
 
 
 @pytest.mark.parametrize("later", [-1, 0, 1, S // 2])
@@ -429,27 +385,14 @@ def test_a_serial_part_at_the_end_of_a_core_far_away_has_no_messages() -> None:
     assert isinstance(suspended, Suspended)
 
 
-def test_cores_that_never_come() -> None:
-    (failed,) = Played().answers(start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0])))
-    assert isinstance(failed, Failed)
-    assert (failed.blame, failed.reason.split(",")[0]) == ("user", "all cores are lost")
-
-
-def test_a_program_that_is_none() -> None:
-    (failed,) = Played().answers(start(program='{"als": "sss"}'))
-    assert isinstance(failed, Failed)
-    assert failed.blame == "user"
-    assert failed.reason.startswith("program.als: unknown application technique 'sss'")
-
-
 def test_what_a_selection_has_chosen() -> None:
     program = Program((Loop("ss", tasks=5), Loop("select:static,ss", tasks=30)), steps=3)
-    *_, outcome = Played().run(start(program=program.to_json()))
-    assert isinstance(outcome, Outcome)
+    *_, ended = Played().run(start(program=program.to_json()))
+    assert isinstance(ended, Outcome)
     # ss; the selection itself, static, ss: for each of the three steps one of them.
-    assert outcome.chosen[:2] == (0, 0)
-    assert (len(outcome.chosen), sum(outcome.chosen)) == (4, 3)
-    assert outcome.ahead_chunks > 0
+    assert ended.chosen[:2] == (0, 0)
+    assert (len(ended.chosen), sum(ended.chosen)) == (4, 3)
+    assert ended.ahead_chunks > 0
 
 
 def test_without_records_the_outcome_is_the_same() -> None:
@@ -469,11 +412,36 @@ def test_a_cancelled_job_is_forgotten() -> None:
     assert played.pair.bridge.job_state(4) is JobState.CANCELLED
 
 
-def test_an_unknown_technique() -> None:
-    (failed,) = Played().answers(start(how="sss"))
+GREEDY = """
+from als.techniques import Technique, technique_kernel
+
+@technique_kernel
+def chunk(n_tasks, n_cores, core, request, remaining, memo):
+    return remaining + 1
+
+GREEDY = Technique("greedy", chunk)
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "blame", "reason"),
+    [
+        (start(core_speed_gflops=pack_float64([0.0] * 3)), "user", "all cores are lost,"),
+        (start(program='{"als": "sss"}'), "user", "program.als: unknown application technique 'sss'"),
+        (start(how="sss"), "user", "technique: unknown application technique 'sss'; known: ss, "),
+        (start(how="plugin.py:GREEDY"), "application",
+         "application technique greedy gave a chunk of 13; allowed: 0 to the remaining tasks"),
+    ],
+)  # fmt: skip
+def test_a_job_that_fails(
+    order: Start, blame: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugin.py").write_text(GREEDY)
+    (failed,) = Played().answers(order)
     assert isinstance(failed, Failed)
-    assert failed.blame == "user"
-    assert failed.reason.startswith("technique: unknown application technique 'sss'; known: ss, ")
+    assert failed.blame == blame
+    assert failed.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -488,20 +456,6 @@ def test_what_cannot_be_simulated_is_answered(monkeypatch: pytest.MonkeyPatch, e
     assert isinstance(failed, Failed)
     assert failed.blame == "application"
     assert failed.reason == " ".join(reason.split())
-
-
-def test_a_technique_that_answers_nonsense(tmp_path: Any) -> None:
-    plugin = tmp_path / "plugin.py"
-    plugin.write_text(
-        "from als.techniques import Technique, technique_kernel\n\n"
-        "@technique_kernel\ndef chunk(n_tasks, n_cores, core, request, remaining, memo):\n    return remaining + 1\n\n"
-        'GREEDY = Technique("greedy", chunk)\n'
-    )
-    (failed,) = Played().answers(start(how=f"{plugin}:GREEDY"))
-    assert isinstance(failed, Failed)
-    assert failed.blame == "application"
-    assert failed.reason.startswith("application technique greedy gave a chunk of ")
-    assert "allowed: 0 to the remaining tasks" in failed.reason
 
 
 #: Two loops; as each begins the job wishes for other cores: for four, then for one.
@@ -523,6 +477,4 @@ def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
 def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
     answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
-    assert answers == [
-        Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user"),
-    ]
+    assert answers == [Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user")]

@@ -17,7 +17,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from traces.ledger import STATES
 
 
-@pytest.mark.parametrize("name", ["all", "chain", "python-cut", "preset", "requeued", "withdrawn"])
+@pytest.mark.parametrize("name", ["all", "python-cut", "preset", "withdrawn"])
 def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
     feature = BATCH_FEATURES[name]
     rules = replace(feature.options.get("rules", Rules()), keep_decisions=True)
@@ -39,7 +39,7 @@ def test_the_trace_shows_the_batch_level(name: str, tmp_path: Path) -> None:
     if name in ("all", "python-cut"):
         ends = {span[3]["state"] for span in expected_spans(of)}
         assert ends >= {"completed", "killed", "requeued", "cancelled"}
-    if name in ("all", "chain"):
+    if name == "all":
         assert any(span[0] == "held" for span in shown)
     never = jobs[jobs["start_ns"] < 0]
     left = {int(job): span[2] for span in shown for job in [span[3]["job"]] if span[3]["why"] == "never"}
@@ -65,7 +65,7 @@ def test_the_trace_says_why_attempts_were_cut_whose_cores_were_lost(tmp_path: Pa
     assert because[because != ""].to_dict() == {(1, 0): said[0][3]}
 
 
-@pytest.mark.parametrize("name", ["hints", "hints by host, failures, kills"])
+@pytest.mark.parametrize("name", ["hints by host, failures, kills"])
 def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path) -> None:
     result = BATCH_FEATURES[name].simulated(tmp_path)
     shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["hints"]
@@ -77,7 +77,7 @@ def test_the_trace_shows_who_was_told_that_others_wait(name: str, tmp_path: Path
     assert (told["wanted"] > 0).any()
 
 
-@pytest.mark.parametrize("name", ["widths", "widths, failures, kills", "evolving, failures, kills"])
+@pytest.mark.parametrize("name", ["widths, failures, kills", "evolving, failures, kills"])
 def test_the_trace_shows_changes_of_width(name: str, tmp_path: Path) -> None:
     result = BATCH_FEATURES[name].simulated(tmp_path)
     shown = read_batch(result.write_trace(tmp_path / "trace"))[0]["batch scheduler"]["widths"]
@@ -97,7 +97,7 @@ def test_the_trace_shows_changes_of_width(name: str, tmp_path: Path) -> None:
     assert sums["asked"].any()
 
 
-@pytest.mark.parametrize("name", ["releases", "releases, failures", "hints", "widths, failures, kills"])
+@pytest.mark.parametrize("name", ["releases, failures", "hints", "widths, failures, kills"])
 def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
     """Beside what the jobs were told, where they were."""
     result = BATCH_FEATURES[name].simulated(tmp_path)

@@ -7,6 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from run_tables import table
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
-from bls.allocators import ALLOCATORS
 from bls.metrics.node_states import HOST_STATES
 from bridge.compare.comparison import Comparison, compare_jobs
 from bridge.compare.words import _told, delay_lines
@@ -78,7 +78,7 @@ def drawn(seed: int) -> list[tuple[int, int, int, int, int]]:
     return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(8))
 def test_first_come_first_served_without_backfilling_no_job_starts_later(seed: int) -> None:
     """On cores that are all alike: at each instant every job has got at least as far, and so holds no more."""
     rows, als = drawn(seed), ("static", "ss", "gss", "fac")[seed % 4]
@@ -206,50 +206,48 @@ def test_without_tasks_nobody_can_say_what_each_core_did() -> None:
         bridge.simulate(workload(), PLATFORM, als="static", keep_tasks=False).releases  # noqa: B018
 
 
-def test_where_it_cannot_be_it_is_refused() -> None:
-    with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
-        Rules(coordination="shout")
-    with pytest.raises(
-        InputError, match="coordination='release': with als='recorded' no application is simulated; allowed: none"
-    ):
-        bridge.simulate(workload(), PLATFORM, als="recorded", rules=RELEASE)
-    with pytest.raises(
-        InputError, match="coordination='release': jobs have hosts that are not shared; allowed: none, release:host"
-    ):
-        bridge.simulate(workload(), PLATFORM, allocator=ALLOCATORS["whole-host"], rules=RELEASE)
-
-
-def test_fair_start_times_are_refused() -> None:
-    with pytest.raises(InputError, match="it is not known what jobs would have released at other instants"):
-        simulated(rules=RELEASE, fair_start=True)
-
-
-def test_a_simulator_that_cannot_say_so_is_refused() -> None:
-    command = shlex.join([sys.executable, str(Path(__file__).parent / "toy_peer.py")])
-    with pytest.raises(
-        InputError,
-        match=r"^coordination='release': 'toy' cannot follow it: its hello says releases = false; allowed: none$",
-    ):
-        simulated("pool", als_command=command, rules=RELEASE)
-
-
-def test_others_that_can_give_the_same() -> None:
-    command = shlex.join([sys.executable, str(Path(__file__).parent / "lengths_peer.py")])
-    ours = simulated(als="gss", rules=RELEASE)
-    theirs = simulated("process", als="gss", als_command=command, rules=RELEASE)
-    assert theirs.jobs.equals(ours.jobs)
-    assert theirs.releases.equals(ours.releases)
+TOY, TOLD = (
+    shlex.join([sys.executable, str(Path(__file__).with_name(name))]) for name in ("toy_peer.py", "lengths_peer.py")
+)
+HINT = Rules(coordination="hint")
 
 
 @pytest.mark.parametrize(
-    ("peer", "named", "lacks", "allowed"),
-    [("toy", "toy", "releases", "none"), ("lengths", "told", "hints", "none, release")],
+    ("given", "message"),
+    [
+        ({"allocator": "whole-host"}, "jobs have hosts that are not shared; allowed: none, release:host"),
+        ({"fair_start": True}, "it is not known what jobs would have released at other instants"),
+        ({"als_command": TOY}, "'toy' cannot follow it: its hello says releases = false; allowed: none$"),
+        (
+            {"als_command": TOY, "rules": HINT},
+            "'toy' cannot follow it: its hello says releases = false; allowed: none$",
+        ),
+        (
+            {"als_command": TOLD, "rules": HINT},
+            "'told' cannot follow it: its hello says hints = false; allowed: none, release$",
+        ),
+    ],
 )
-def test_a_simulator_that_cannot_be_told_is_refused(peer: str, named: str, lacks: str, allowed: str) -> None:
-    command = shlex.join([sys.executable, str(Path(__file__).parent / f"{peer}_peer.py")])
-    words = f"coordination='hint': '{named}' cannot follow it: its hello says {lacks} = false; allowed: {allowed}$"
-    with pytest.raises(InputError, match=words):
-        simulated("pool", als_command=command, rules=Rules(coordination="hint"))
+def test_where_it_cannot_be_it_is_refused(given: dict[str, Any], message: str) -> None:
+    coupling = "pool" if "als_command" in given else "inline"
+    with pytest.raises(InputError, match=message) as caught:
+        simulated(coupling, 3, **{"rules": RELEASE} | given)
+    assert "fair_start" in given or f"coordination='{given.get('rules', RELEASE).coordination}'" in str(caught.value)
+
+
+def test_coordinations_that_there_are_not() -> None:
+    with pytest.raises(InputError, match="--coordination: unknown coordination of the levels 'shout'; known: "):
+        Rules(coordination="shout")
+    message = "coordination='release': with als='recorded' no application is simulated; allowed: none"
+    with pytest.raises(InputError, match=message):
+        bridge.simulate(workload(), PLATFORM, als="recorded", rules=RELEASE)
+
+
+def test_others_that_can_give_the_same() -> None:
+    ours = simulated(als="gss", rules=RELEASE)
+    theirs = simulated("pool", als="gss", als_command=TOLD, rules=RELEASE)
+    assert theirs.jobs.equals(ours.jobs)
+    assert theirs.releases.equals(ours.releases)
 
 
 def test_the_cause_is_a_hint_where_who_released_was_told() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_decided_widths import changed_toy
+from directing import changed_toy
 
 import bridge
 from bls import HostGroup, Platform, Workload

@@ -1,4 +1,7 @@
-"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves."""
+"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves.
+
+Most of what one may do wrong is simulated in ``test_simulated_network.py``; here are programs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faulty_runs import assert_same, descendants, expected, simulated
@@ -14,7 +18,6 @@ from faulty_runs import assert_same, descendants, expected, simulated
 import bridge
 from bls.workloads.workload import Workload
 from bridge.protocol import session
-from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
 from bridge.workers.launchers import Launcher
@@ -22,7 +25,6 @@ from traces.base.errors import InputError, PeerError, TwolevelError
 
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_peer.py")])
-COUPLINGS = ("pool", "process")
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +41,41 @@ def rogue(how: str, mark: Path | None = None) -> str:
     return shlex.join([sys.executable, str(HERE / "rogue_peer.py"), how, *([str(mark)] if mark else [])])
 
 
-def test_more_parts_than_a_message_holds(tmp_path: Path) -> None:
-    (tmp_path / "apps.toml").write_text('[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n')
-    level = ApplicationLevel(applications=tmp_path / "apps.toml")
-    jobs = Workload.from_jobs([(9, 0, 5, 1, 5)])
-    message = (
-        "^job 9: 70000 parts, phases times steps; a simulator that asks for lengths can be told of 65536; use inline$"
-    )
-    with pytest.raises(InputError, match=message):
-        bridge.simulate(jobs, als="ss", coupling="pool", workers=1, als_command=TOY, level=level)
+MANY_PARTS = '[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n'
+GRAPH = '[default]\ngraph = "layered:tasks=300"\nals = "{}"\n'
+SAYS = r"^job 1\d\d: the application simulator says: "
+STRAIGHT = SAYS + "the toy only runs straight: no speeds=, no network=$"
+NO_HELLO = "processes in a row did not say hello; the last one exited with status "
+SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
+
+
+CANNOT = [
+    (TOY, MANY_PARTS, {}, InputError, "^job 100: 70000 parts, phases times steps; a simulator that asks for lengths can be "
+     "told of 65536; use inline$"),
+    (TOY, "", {"speeds": ("square:period=3s",)}, InputError, STRAIGHT),
+    (TOY, GRAPH.format("ss"), {"network": "lv08"}, InputError, STRAIGHT),
+    (TOY, GRAPH.format("heft"), {"network": "lv08"}, InputError, SAYS + "unknown technique heft: ss, static$"),
+    (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),
+    (rogue("too-many-chosen"), "", {}, PeerError, "^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"),
+    (SCHEDULER, "", {}, InputError, "^als_command=.*: it is a scheduler; allowed: an application simulator"),
+    ("no-such-program --fast", "", {}, InputError,
+     "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$"),
+    (rogue("exits"), "", {"workers": 5}, PeerError, f"5 {NO_HELLO}3$"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "applications", "given", "kind", "message"), CANNOT, ids=[row[-1] for row in CANNOT]
+)
+def test_what_a_simulator_cannot_do(
+    command: str, applications: str, given: dict[str, Any], kind: type[TwolevelError], message: str, tmp_path: Path
+) -> None:
+    level = {name: given.pop(name) for name in ("speeds", "network") if name in given}
+    if applications:
+        (tmp_path / "apps.toml").write_text(applications)
+        level["applications"] = tmp_path / "apps.toml"
+    with pytest.raises(kind, match=message):
+        simulated("pool", 8, als_command=command, level=ApplicationLevel(**level), **given)
 
 
 def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,38 +87,6 @@ def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatc
         simulated("pool", 1, als_command=TOY)
 
 
-def test_changing_speeds_are_not_for_the_toy() -> None:
-    level = ApplicationLevel(speeds=("square:period=3s",))
-    message = r"^job 1\d\d: the application simulator says: the toy only runs straight: no speeds=, no network="
-    with pytest.raises(InputError, match=message):
-        simulated("pool", 3, als_command=TOY, level=level)
-
-
-@pytest.mark.parametrize(
-    ("als", "kind", "reason"),
-    [
-        ("ss", InputError, "the toy only runs straight: no speeds=, no network="),
-        ("heft", InputError, "unknown technique heft: ss, static"),
-    ],
-)
-def test_graphs_are_not_for_the_toy(als: str, kind: type[TwolevelError], reason: str, tmp_path: Path) -> None:
-    (tmp_path / "apps.toml").write_text(f'[default]\ngraph = "layered:tasks=300"\nals = "{als}"\n')
-    level = ApplicationLevel(applications=tmp_path / "apps.toml", network="lv08")
-    with pytest.raises(kind, match=rf"^job 1\d\d: the application simulator says: {reason}$"):
-        simulated("pool", 3, als_command=TOY, level=level)
-
-
-def test_a_technique_that_the_simulator_does_not_know() -> None:
-    message = r"^job 1\d\d: the application simulator says: unknown technique gss: ss, static$"
-    with pytest.raises(InputError, match=message):
-        simulated("pool", als="gss", als_command=TOY)
-
-
-def test_a_simulator_that_gives_up() -> None:
-    with pytest.raises(PeerError, match=r"^job 1\d\d: the application simulator says: out of luck$"):
-        simulated("pool", als_command=rogue("failed"))
-
-
 def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
     with pytest.raises(PeerError) as caught:
         simulated("pool", als_command=rogue("escapes"))
@@ -98,45 +94,21 @@ def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
     assert str(caught.value).isprintable()
 
 
-RECOVERABLE = {
-    "garbage": "not a message",
-    "oversized": "a frame of 2147483648 bytes",
-    "another-job": "outcome is not allowed while the job is absent",
-    "another-attempt": "attempt is 1; expected: 0",
-    "too-early": "from the promise,",
-    "twice": "outcome is not allowed while the job is absent",
-    "outcome-then-junk": "not a message",
-    "unknown-message": "not a message",
-    "other-lengths": "records of tasks with other lengths than it was told",
-    "half-a-frame": "was killed by SIGKILL",
-    "two-at-once": "works on two tasks at once",
-    "scheduling": "scheduling_ns is 9223372036854775807; allowed: up to ",
-    "two-keys": "not a message: the key 'job' occurs twice",
-    "promises": "promise 65537; allowed: up to 65536 for a job",
-}
-
-
-@pytest.mark.parametrize("how", RECOVERABLE)
-def test_one_that_misbehaves_once(how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("garbage", "not a message"),
+        ("other-lengths", "records of tasks with other lengths than it was told"),
+        ("half-a-frame", "was killed by SIGKILL"),
+    ],
+)
+def test_one_that_misbehaves_once(how: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mark = tmp_path / "mark"
     result = simulated("pool", 8, als_command=rogue(how, mark), workers=1)
     assert_same(result, expected(8))
     assert mark.exists()
-    assert RECOVERABLE[how] in caplog.text
-    assert result.coupling["retries"] >= (0 if how in ("twice", "outcome-then-junk") else 1)
-
-
-def test_one_that_always_misbehaves() -> None:
-    message = r"^job 1\d\d: its application process failed 4 times; the last one .*attempt is 4; expected: 3"
-    with pytest.raises(PeerError, match=message):
-        simulated("pool", 8, als_command=rogue("another-attempt"))
-
-
-def test_a_broken_promise_cannot_be_mended(tmp_path: Path) -> None:
-    # The batch level may have run on meanwhile.
-    message = r"^job 100: its end at \d+ ns is before what was promised by an earlier process$"
-    with pytest.raises(PeerError, match=message):
-        simulated("pool", 8, als_command=rogue("broken-promise", tmp_path / "mark"), workers=1)
+    assert said in caplog.text
+    assert result.coupling["retries"] >= 1
 
 
 @pytest.mark.parametrize("how", ["other-sum", "other-spread"])
@@ -144,49 +116,10 @@ def test_a_sum_that_was_added_otherwise_does_not_show(how: str) -> None:
     assert_same(simulated("pool", 8, als_command=rogue(how)), expected(8))
 
 
-def test_one_that_chose_among_techniques_that_are_not_there() -> None:
-    with pytest.raises(PeerError, match=r"^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"):
-        simulated("pool", 8, als_command=rogue("too-many-chosen"))
-
-
-def test_one_that_speaks_a_future_version(caplog: pytest.LogCaptureFixture) -> None:
-    reason = f"protocol version {PROTOCOL_VERSION + 1} is not spoken here; spoken: {PROTOCOL_VERSION}"
-    with pytest.raises(PeerError, match=r"processes in a row did not say hello; the last one exited with status 1$"):
-        simulated("pool", 8, als_command=rogue("future"))
-    assert reason in caplog.text
-
-
-def test_a_scheduler_is_no_application() -> None:
-    with pytest.raises(InputError, match=r"^als_command=.*: it is a scheduler; allowed: an application simulator"):
-        simulated("pool", 3, als_command=shlex.join([sys.executable, str(HERE / "toy_scheduler.py")]))
-
-
-@pytest.mark.parametrize(
-    ("command", "kind", "message"),
-    [
-        (
-            "no-such-program --fast",
-            InputError,
-            "^als_command='no.*-fast': 'no-such-program' is not a program that can be run$",
-        ),
-        (rogue("exits"), PeerError, "5 processes in a row did not say hello; the last one exited with status 3$"),
-    ],
-)
-def test_one_that_never_comes(
-    command: str, kind: type[TwolevelError], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(kind, match=message):
-        simulated("pool", 8, als_command=command, workers=5)
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("coupling", ["pool", "process"])
-def test_the_timeout_bounds_one_that_never_connects(
-    coupling: str, workers: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_timeout_bounds_one_that_never_connects(caplog: pytest.LogCaptureFixture) -> None:
     message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s=$"
     with pytest.raises(PeerError, match=message):
-        simulated(coupling, 8, als_command=rogue("never-connects"), workers=workers, als_timeout_s=1.5)
+        simulated("pool", 8, als_command=rogue("never-connects"), workers=3, als_timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time
 
 
@@ -256,13 +189,12 @@ ONE = Technique("one", one)
 """
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
-def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, coupling: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "chatty.py").write_text(CHATTY)
     name = f"{tmp_path / 'chatty.py'}:ONE"
     jobs = Workload.from_jobs([(i, i, 3, 4, 3) for i in range(1, 9)])
     inline = bridge.simulate(jobs, als=name, variation=0.2)
-    assert bridge.simulate(jobs, als=name, variation=0.2, coupling=coupling, workers=2).jobs.equals(inline.jobs)
+    assert bridge.simulate(jobs, als=name, variation=0.2, coupling="pool", workers=1).jobs.equals(inline.jobs)
     assert "a technique that talks" in capfd.readouterr().err
 
 

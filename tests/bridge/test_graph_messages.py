@@ -31,22 +31,10 @@ from als.engine.dag.parts import Edges as EngineEdges
 from als.engine.dag.parts import GraphPart
 from als.network import MODELS, network_state
 from als.schedulers import scheduler
-from bridge.protocol.messages import (
-    MAX_EDGES,
-    Edges,
-    Lengths,
-    Message,
-    Outcome,
-    Records,
-    Start,
-    Transfers,
-    decode,
-    encode,
-    sender_of,
-)
+from bridge.protocol.messages import Edges, Lengths, Outcome, Records, Start, Transfers, decode, encode, sender_of
 from bridge.protocol.network_fields import network_of, state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
-from bridge.protocol.session import LocalProtocolError, ProtocolError
+from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.task_payload import TaskPayload, check_payload
 from traces.base.errors import InputError
@@ -54,118 +42,6 @@ from traces.base.errors import InputError
 HOSTS = pack_int32([0, 2])
 TOLD = [graph(), lengths(), edges()]
 RAN = [*TOLD, records()]
-
-BAD: dict[str, tuple[list[Message], Message, str]] = {
-    "start: hosts alone": ([], start(core_host=HOSTS), "one without the other"),
-    "start: network alone": ([], start(network=network()), "one without the other; allowed: both, or neither"),
-    "start: a host of too few": ([], graph(core_host=pack_int32([0])), "core_host has 4 bytes; 2 cores need 8"),
-    "start: host below 0": ([], graph(core_host=pack_int32([0, -1])), "core_host goes from -1 to 0; allowed: 0 to 2"),
-    "start: no such host": ([], graph(core_host=pack_int32([0, 3])), "core_host goes from 0 to 3"),
-    "start: edges without a network": ([], start(parts=(loop(3, edges=1),)), "part 0 has 1 edges .* no network"),
-    "start: rank without a network": ([], start(parts=(loop(3, order="rank"),)), "order rank, but there is no network"),
-    "start: serial with edges": (
-        [],
-        graph(parts=(changed(SERIAL, edges=1), loop(2))),
-        "part 0 is serial and has 1 tasks, 1 edges and order index",
-    ),
-    "start: serial by rank": (
-        [],
-        graph(parts=(changed(SERIAL, order="rank"), loop(2))),
-        "part 0 is serial and has 1 tasks, 0 edges and order rank; allowed: 1 task, no edges and index",
-    ),
-    "start: too many edges": (
-        [],
-        graph(parts=(loop(1, edges=MAX_EDGES), loop(2, edges=1))),
-        f"parts have {MAX_EDGES + 1} edges; allowed: up to {MAX_EDGES}",
-    ),
-    "lengths: below 0": ([graph()], changed(lengths(), length_gflop=pack_float64([1, 0, -1])), "not at least 0"),
-    "edges: gap": ([graph(), lengths()], edges(first=1, count=1), "begin at edge 1; expected: 0"),
-    "edges: again": ([graph(), lengths(), edges(0, 1)], edges(0, 1), "begin at edge 0; expected: 1"),
-    "edges: too many": ([graph(), lengths()], edges(count=3), "up to edge 2; the job has 2 edges"),
-    "edges: ragged": ([graph(), lengths()], edges(source=bytes(9)), "source has 9 bytes; allowed: a multiple of 4"),
-    "edges: unequal": ([graph(), lengths()], edges(target=bytes(4)), "target has 4 bytes; 2 edges need 8"),
-    "edges: unequal 8": ([graph(), lengths()], edges(bytes=bytes(8)), "bytes has 8 bytes; 2 edges need 16"),
-    "edges: below 0": ([graph(), lengths()], edges(bytes=pack_float64([1, -1])), "bytes has a value that is not at"),
-    "edges: NaN": ([graph(), lengths()], edges(bytes=pack_float64([1, "nan"])), "bytes has a value that is not at"),
-    "edges: to nowhere": (
-        [graph(), lengths()],
-        edges(target=pack_int32([1, 3])),
-        "edge 1 goes from 0 to 3; allowed: between two tasks of part 0, 0 to 2",
-    ),
-    "edges: from nowhere": ([graph(), lengths()], edges(source=pack_int32([-1, 0])), "edge 0 goes from -1 to 1"),
-    "edges: into the next part": (
-        [graph(parts=(loop(2, edges=1), SERIAL)), lengths()],
-        edges(count=1, target=pack_int32([2])),
-        "edge 0 goes from 0 to 2; allowed: .* part 0, 0 to 1",
-    ),
-    "edges: to itself": ([graph(), lengths()], edges(target=pack_int32([0, 2])), "edge 0 goes from 0 to 0"),
-    "edges: unsorted": ([graph(), lengths()], edges(target=pack_int32([2, 1])), "edge 1 .* source and target, asc"),
-    "edges: twice": ([graph(), lengths()], edges(target=pack_int32([1, 1])), "edge 1 goes from 0 to 1; .* asc"),
-    "edges: unsorted across messages": (
-        [graph(), lengths(), edges(0, 1)],
-        edges(1, 1, target=pack_int32([1])),
-        "edge 1 goes from 0 to 1; .* ascending",
-    ),
-    "transfers: no network": (
-        [graph(network=network(kind="none")), lengths(), edges(), records()],
-        transfers(),
-        "transfers, but there is no network",
-    ),
-    "transfers: no graph": ([start(records=True), lengths(), records()], transfers(), "but there is no network"),
-    "transfers: gap": (RAN, transfers(first=1), "begin at transfer 1; expected: 0"),
-    "transfers: too many": (RAN, transfers(count=3, target=pack_int32([1, 2, 0])), "at most 2 transfers"),
-    "transfers: ragged": (RAN, transfers(source=bytes(6)), "source has 6 bytes"),
-    "transfers: unequal": (RAN, transfers(sent_ns=bytes(16)), "sent_ns has 16 bytes; 1 transfers need 8"),
-    "transfers: nothing": (RAN, transfers(bytes=pack_float64([0.0])), "bytes has a value that is not positive"),
-    "transfers: endless bytes": (RAN, transfers(bytes=pack_float64(["inf"])), "bytes has a value"),
-    "transfers: no such task": (
-        RAN,
-        transfers(target=pack_int32([3])),
-        "transfer 0 has source 0, target 3, .* allowed: two tasks, 0 to 2",
-    ),
-    "transfers: no source": (RAN, transfers(source=pack_int32([-1])), "transfer 0 has source -1"),
-    "transfers: to itself": (RAN, transfers(target=pack_int32([0])), "transfer 0 has source 0, target 0"),
-    "transfers: before the start": (RAN, transfers(sent_ns=pack_int64([99])), "sent_ns 99, .* 100 <= sent_ns"),
-    "transfers: never sent": (RAN, transfers(sent_ns=pack_int64([-1])), "sent_ns -1"),
-    "transfers: arrives first": (RAN, transfers(arrived_ns=pack_int64([149])), "arrived_ns 149; .* <= arrived_ns"),
-    "transfers: unsorted": (RAN, transfers(count=2, target=pack_int32([2, 1])), "transfer 1 .* ascending"),
-    "transfers: twice": ([*RAN, transfers()], transfers(1, target=pack_int32([1])), "transfer 1 .* ascending"),
-    "outcome: transfers missing": (RAN, outcome(transfers=1), "transfers is 1, but 0 were recorded"),
-    "outcome: transfers unsaid": ([*RAN, transfers()], outcome(), "transfers is 0, but 1 were recorded"),
-    "outcome: transfer later": (
-        [*RAN, transfers(arrived_ns=pack_int64([301]))],
-        outcome(transfers=1),
-        "the transfers go to 301 ns; allowed: up to end_ns, 300",
-    ),
-    "outcome: measured without a graph": (
-        [start(), lengths()],
-        outcome(graph=measurement()),
-        "graph is given, but no part",
-    ),
-    "outcome: waiting for ever": (
-        [*RAN, transfers()],
-        outcome(transfers=1, graph=measurement(transfer_wait_ns=401)),
-        "transfer_wait_ns is 401; allowed: up to 400, all the time of all cores",
-    ),
-    "outcome: no work": ([start(), lengths()], outcome(length_gflop=0.0), "length_gflop is 0; allowed: above 0"),
-    "outcome: no spread": ([start(), lengths()], outcome(length_cov=None), "length_cov is nil, and length_gflop 3.0"),
-}
-
-
-@pytest.mark.parametrize("case", list(BAD))
-def test_what_breaks_a_rule_is_neither_sent_nor_accepted(case: str) -> None:
-    before, message, words = BAD[case]
-    pair = Pair()
-    pair.say(*before)
-    role = sender_of(message)
-    with pytest.raises(LocalProtocolError, match=f"cannot be sent: job 7: .*{words}"):
-        pair.ends[role].send(message)
-    pair.ends[role].validate()
-    receiver = pair.forge(message)
-    with pytest.raises(ProtocolError, match=words) as caught:
-        receiver.next_event()
-    assert (caught.value.blame, caught.value.job) == (role, JOB)
-    receiver.validate()
 
 
 def test_edges_and_transfers_in_several_slices() -> None:

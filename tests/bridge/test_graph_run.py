@@ -134,24 +134,6 @@ def test_without_edges_it_is_the_plain_loop(als: str) -> None:
     np.testing.assert_array_equal(alone.loop_values, loop.values)
 
 
-@pytest.mark.parametrize("als", [*PLANNERS, "ss", "gss", "fac2", "awf-b"])
-def test_nothing_is_computed_before_its_time(als: str) -> None:
-    setting = options(als, 6, hosts=3, network="lv08", topology="star")
-    drawn = GraphSource("layered:tasks=80,ccr=0.5", variation=0.5).read(setting)
-    result = simulate_graph(drawn, setting)
-    traces.check_ledger(result.ledger)
-    begin, end = np.asarray(result.tasks["start_ns"]), np.asarray(result.tasks["end_ns"])
-    assert (begin[drawn.target] >= end[drawn.source]).all()
-    sent = result.transfers
-    assert sent is not None
-    assert (sent["arrived_ns"] <= begin[sent["target"]]).all()
-    assert (sent["sent_ns"] >= end[sent["source"]]).all()
-    assert result.metrics["slr"] >= 1.0
-    assert result.makespan_ns == end.max()
-    again = simulate_graph(drawn, setting)
-    assert rows(again) == rows(result)
-
-
 def test_a_drawn_graph_is_a_graph() -> None:
     drawn = drawn_graph(graph_model("chain:tasks=5,ccr=0"), 0, 0, 0, 2, 10.0, 1.0)
     result = simulate_graph(drawn, options("heft"))

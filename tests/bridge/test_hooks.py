@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from directing import LastOfEach
 from directors import Director
-from test_decided_hints import LastOfEach
 
 import bridge
 from als.engine import hooks as a
@@ -47,22 +47,22 @@ GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
 WIDTHS = {a.RANK, a.RESIZE_GRAPH, a.LEAVE_GRAPH}
 
-EAGER = """
+
 class Eager:
+    """Starts whatever fits."""
+
     name = "eager"
-    def decide(self, view):
-        free, chosen = view.free_cores, []
+
+    def decide(self, view: Any) -> Any:
+        free = view.free_cores
         for job in view.waiting:
             if job.cores <= free:
-                chosen.append(job)
                 free -= job.cores
-        return chosen
-"""
+                yield job
 
-GRAPH_MAP = """
-[default]
-graph = "cholesky:tiles=3,ccr=0.2"
-"""
+
+GRAPH_MAP = '[default]\ngraph = "cholesky:tiles=3,ccr=0.2"\n'
+WISHES_MAP = '[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n'
 
 
 @pytest.fixture
@@ -154,10 +154,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
         limited("dvfs") | {"backfill": "easy"},
         {b.LIMITS, b.SET_LEVEL, b.POWER_PLAN, *OTHERS},
     ),
-    "slowing by cores": (
-        limited("dvfs") | {"backfill": "2"},
-        {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS},
-    ),
+    "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {b.LIMITS, b.SET_LEVEL, b.PLAN, *BY_CORES, *OTHERS}),
     "slowing one by one": (limited("dvfs:slow=fewest"), {b.LIMITS, b.POWER_FITS, b.SET_STATES, *OTHERS}),
     "limits to a part": (
         limited("dvfs", "hosts:0-1"),
@@ -169,6 +166,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     ),
     "stopping": (limited("stop:off"), {b.STOP_HOSTS, *OTHERS}),
     "sleeping": (sleeping(), {b.HOSTS_SLEEP, b.PLACE_AWAKE, b.SLOT_AWAKE, b.BOOT_HOSTS}),
+    "deciding": ({"bls": Eager()}, {b.CHOSEN, *OTHERS}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {b.TURN_AWAY}),
 }
 
@@ -182,39 +180,11 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     assert others == TOLD.get(next(iter(wanted & TOLD.keys()), -1), {})
 
 
-def test_applications_that_cannot_be_saved_are_simulated_again(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text(GRAPH_MAP)
-    simulated(als="gss", level=ApplicationLevel(applications=path), rules=Rules(coordination="hint"))
-    assert filled["inline"] == {i.GRAPHS, i.REPLAY}
-
-
 def test_hosts_that_are_drained_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
     path = tmp_path / "nodes.csv"
     path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
     simulated(surroundings=Surroundings(failures=str(path)))
     assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN}
-
-
-def test_wishes_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
-    wide = {"surroundings": Surroundings(malleable="1"), "level": ApplicationLevel(applications=path)}
-    simulated(rules=Rules(resize="equal"), **wide)
-    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE}
-    assert filled["application"] == {a.SERVE_LAST, a.RANK}
-    assert filled["inline"] == set()
-    simulated(rules=Rules(resize="evolve"), **wide)
-    assert filled["batch"] == {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE, b.WISH}
-    assert filled["application"] == {a.SERVE_LAST, a.RANK, a.WISH}
-    assert filled["inline"] == {i.WISHES}
-
-
-def test_decisions_in_python_fill_their_slot(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "eager.py"
-    path.write_text(EAGER)
-    simulated(bls=f"{path}:Eager")
-    assert filled["batch"] == {b.CHOSEN, *OTHERS}
 
 
 def test_presets_fill_their_slot(filled: dict[str, set[int]]) -> None:
@@ -224,61 +194,60 @@ def test_presets_fill_their_slot(filled: dict[str, set[int]]) -> None:
     assert filled["batch"] == {b.PRESETS}
 
 
-APPLICATION_CASES: dict[str, tuple[dict[str, Any], dict[str, set[int]]]] = {
-    "a choice": ({"als": "select:gss,fac"}, {"application": {a.SELECT}}),
-    "speeds": (
-        {"als": "ss", "level": ApplicationLevel(speeds=("square:period=10m,low=0.5,cores=0-63",))},
-        {"inline": {i.SPEEDS, i.VARYING}},
+SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
+MALLEABLE = Surroundings(malleable="1")
+GRAPH_CHANGES = {"application": GRAPHS | CHANGES}
+
+#: A map, options (those of the level among them), and the slots that are filled.
+APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[int]]]] = {
+    "a choice": ("", {"als": "select:gss,fac"}, {"application": {a.SELECT}}),
+    "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
+    "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
+    "a network": (
+        GRAPH_MAP,
+        {"network": "lv08"},
+        {"application": GRAPHS, "inline": {i.GRAPHS, i.TRANSFERS}, "graphs": set(graph_hooks.HOOKS.slots)},
+    ),
+    "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, GRAPH_CHANGES),
+    "failures amid graphs": (GRAPH_MAP, {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")}, GRAPH_CHANGES),
+    "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, GRAPH_CHANGES),
+    "widths of graphs": (
+        GRAPH_MAP,
+        {"rules": Rules(resize="equal"), "surroundings": MALLEABLE},
+        {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, i.REPLAY}},
+    ),
+    "graphs that cannot be saved": (GRAPH_MAP, {"rules": Rules(coordination="hint")}, {"inline": {i.GRAPHS, i.REPLAY}}),
+    "wishes that are not followed": (
+        WISHES_MAP,
+        {"rules": Rules(resize="equal"), "surroundings": MALLEABLE},
+        {"batch": {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE}, "application": {a.SERVE_LAST, a.RANK}, "inline": set()},
+    ),
+    "wishes": (
+        WISHES_MAP,
+        {"rules": Rules(resize="evolve"), "surroundings": MALLEABLE},
+        {
+            "batch": {b.TAKE_UP, b.GIVE_UP, b.RELEASE, b.RESIZE, b.WISH},
+            "application": {a.SERVE_LAST, a.RANK, a.WISH},
+            "inline": {i.WISHES},
+        },
     ),
 }
 
 
 @pytest.mark.parametrize("case", APPLICATION_CASES)
-def test_a_feature_of_the_application_level_fills_its_slots(case: str, filled: dict[str, set[int]]) -> None:
-    options, wanted = APPLICATION_CASES[case]
-    simulated(**options)
-    assert filled == {name: wanted.get(name, set()) for name in TABLES}
-
-
-def test_graphs_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text(GRAPH_MAP)
-    simulated(als="gss", level=ApplicationLevel(applications=path))
-    assert filled["application"] == GRAPHS
-    assert filled["drawing"] == {0}
-    assert filled["inline"] == {i.GRAPHS}
-    assert filled["graphs"] == set()
-    simulated(als="gss", level=ApplicationLevel(applications=path, network="lv08"))
-    assert filled["inline"] == {i.GRAPHS, i.TRANSFERS}
-    assert filled["graphs"] == set(graph_hooks.HOOKS.slots)
-    assert filled["application"] == GRAPHS
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rules": Rules(kill_at_walltime=True)},
-        {"surroundings": Surroundings(failures="mtbf:1d,mttr:1h")},
-        {"level": {"speeds": ("square:period=10m,low=0.5,cores=0-63",)}},
-    ],
-    ids=["walltimes", "failures", "speeds"],
-)
-def test_changes_within_graphs_fill_theirs(options: Any, filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text(GRAPH_MAP)
-    others = {name: given for name, given in options.items() if name != "level"}
-    simulated(als="gss", level=ApplicationLevel(applications=path, **options.get("level", {})), **others)
-    assert filled["application"] == GRAPHS | CHANGES
-
-
-def test_graphs_whose_widths_change_fill_theirs(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text(GRAPH_MAP)
-    around = Surroundings(malleable="1")
-    rules = Rules(resize="equal")
-    simulated(als="gss", level=ApplicationLevel(applications=path), rules=rules, surroundings=around)
-    assert filled["application"] == GRAPHS | WIDTHS | {a.SERVE_LAST}
-    assert filled["inline"] == {i.GRAPHS, i.REPLAY}
+def test_a_feature_of_the_application_level_fills_its_slots(
+    case: str, filled: dict[str, set[int]], tmp_path: Path
+) -> None:
+    applications, options, wanted = APPLICATION_CASES[case]
+    level = {name: value for name, value in options.items() if name in ("speeds", "network")}
+    if applications:
+        level["applications"] = tmp_path / "map.toml"
+        level["applications"].write_text(applications)
+    others = {name: value for name, value in options.items() if name not in level}
+    simulated(**{"als": "gss"} | others, level=ApplicationLevel(**level))
+    assert {name: filled[name] for name in wanted} == wanted
+    if case in ("a choice", "speeds"):
+        assert {name for name, slots in filled.items() if slots} == {name for name, slots in wanted.items() if slots}
 
 
 def test_every_slot_of_every_table_is_filled_by_a_case_here() -> None:

@@ -41,74 +41,44 @@ def _done(state: BatchState) -> int:
     return int(np.flatnonzero(state.jobs[b.STATE] >= 0)[0])
 
 
-def _tasks(state: BatchState, coupled: InlineState) -> None:
-    coupled.n_tasks[_done(state)] += 1
+#: Columns of a job that has ended, of its first task, or counts: what each becomes, from what it is; and words of the error.
+PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
+    ({"n_tasks": lambda n: n + 1}, "ran more tasks than it has"),
+    ({"n_tasks": lambda n: n - 1}, "was not cut, and did not run all of its tasks"),
+    ({"n_rows": lambda _: 0, "n_tasks": lambda _: 0}, "has tasks, and no end, or the other way round"),
+    ({"n_chunks": lambda _: -1}, "has fewer than no chunks"),
+    ({"first": lambda row: row + 1}, "has records of tasks from "),
+    ({"ledger used": lambda n: n + 1}, " records of tasks; the jobs have "),
+    ({"transfers used": lambda n: n + 1}, "1 records of transfers; the jobs have 0"),
+    ({"start_ns": lambda _: 0}, "has a task from 0 to "),
+    ({"end_ns": lambda _: 2**60}, "has a task from "),
+    ({"start_ns": lambda _: -1, "end_ns": lambda _: -1}, "have begun"),
+    ({"status": lambda _: 0}, "the application that ran last has status 0"),
+]
 
 
-def _fewer(state: BatchState, coupled: InlineState) -> None:
-    coupled.n_tasks[_done(state)] -= 1
+def place_of(state: BatchState, coupled: InlineState, name: str) -> tuple[Any, int]:
+    """The array in which something is, and where."""
+    done = int(np.flatnonzero(state.jobs[b.STATE] >= 0)[0])
+    counts = {
+        "ledger used": (coupled.cursor, LEDGER_USED),
+        "transfers used": (coupled.cursor, TRANSFERS_USED),
+        "status": (coupled.application.counters, app.STATUS),
+    }
+    if name in ("start_ns", "end_ns"):
+        return getattr(coupled.application, name), coupled.first[done]
+    return counts[name] if name in counts else (getattr(coupled, name), done)
 
 
-def _none(state: BatchState, coupled: InlineState) -> None:
-    coupled.n_rows[_done(state)] = 0
-    coupled.n_tasks[_done(state)] = 0
-
-
-def _chunks(state: BatchState, coupled: InlineState) -> None:
-    coupled.n_chunks[_done(state)] = -1
-
-
-def _first(state: BatchState, coupled: InlineState) -> None:
-    coupled.first[_done(state)] += 1
-
-
-def _used(state: BatchState, coupled: InlineState) -> None:
-    coupled.cursor[LEDGER_USED] += 1
-
-
-def _sent(state: BatchState, coupled: InlineState) -> None:
-    coupled.cursor[TRANSFERS_USED] += 1
-
-
-def _before(state: BatchState, coupled: InlineState) -> None:
-    coupled.application.start_ns[coupled.first[_done(state)]] = 0
-
-
-def _after(state: BatchState, coupled: InlineState) -> None:
-    coupled.application.end_ns[coupled.first[_done(state)]] = 2**60
-
-
-def _never(state: BatchState, coupled: InlineState) -> None:
-    row = coupled.first[_done(state)]
-    coupled.application.start_ns[row] = coupled.application.end_ns[row] = -1
-
-
-def _unended(state: BatchState, coupled: InlineState) -> None:
-    coupled.application.counters[app.STATUS] = 0
-
-
-@pytest.mark.parametrize(
-    ("plant", "words"),
-    [
-        (_tasks, "ran more tasks than it has"),
-        (_fewer, "was not cut, and did not run all of its tasks"),
-        (_none, "has tasks, and no end, or the other way round"),
-        (_chunks, "has fewer than no chunks"),
-        (_first, "has records of tasks from "),
-        (_used, " records of tasks; the jobs have "),
-        (_sent, "1 records of transfers; the jobs have 0"),
-        (_before, "has a task from 0 to "),
-        (_after, "has a task from "),
-        (_never, "have begun"),
-        (_unended, "the application that ran last has status 0"),
-    ],
-)
+@pytest.mark.parametrize(("planted", "words"), PLANTED, ids=[words for _, words in PLANTED])
 def test_a_planted_fault_is_found(
-    ends: tuple[BatchState, InlineState], plant: Callable[[BatchState, InlineState], None], words: str
+    ends: tuple[BatchState, InlineState], planted: dict[str, Callable[[int], int]], words: str
 ) -> None:
     state, coupled = copy.deepcopy(ends[0]), copy.deepcopy(ends[1])
     validate_inline(state, coupled)
-    plant(state, coupled)
+    for name, becomes in planted.items():
+        array, at = place_of(state, coupled, name)
+        array[at] = becomes(array[at])
     with pytest.raises(InvariantError) as caught:
         validate_inline(state, coupled)
     assert words in str(caught.value)

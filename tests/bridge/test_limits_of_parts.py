@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import twolevel
-from test_power_runs import PLATFORM, S, assert_same, hosts_make_the_machine
-from test_slowing_in_couplings import MAP, slowed
+from test_power_runs import MAP, PLATFORM, S, assert_same, hosts_make_the_machine, scenario
 
 import bridge
 from bls.power.options import PowerOptions
@@ -24,24 +23,19 @@ def limits_of(options: dict[str, object]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "als", "fallback", "coupling"),
-    [
-        (1, "gss", "dvfs", "pool"),
-        (4, "af", "dvfs:slow=latest", "process"),
-        (6, "fac", "dvfs:slow=fewest", "pool"),
-        (9, "af", "submit:state=1", "pool"),
-    ],
+    ("seed", "als", "fallback"),
+    [(4, "af", "dvfs:slow=latest"), (6, "fac", "dvfs:slow=fewest"), (9, "af", "submit:state=1")],
 )
-def test_in_every_coupling(seed: int, als: str, fallback: str, coupling: str, tmp_path: Path) -> None:
+def test_in_processes_it_is_the_same(seed: int, als: str, fallback: str, tmp_path: Path) -> None:
     applications = tmp_path / "map.toml"
     applications.write_text(MAP)
-    workload, options = slowed(seed, "fewest")
+    workload, options = scenario(seed)
     options["power"] = PowerOptions(limits=limits_of(options), fallback=fallback, allowed="0.8")
     options |= {"als": als, "level": ApplicationLevel(applications=applications)}
     one = bridge.simulate(workload, PLATFORM, **options)
     hosts_make_the_machine(one)
     assert len(one.scales) > 10
-    other = bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2)
+    other = bridge.simulate(workload, PLATFORM, **options, coupling="pool", workers=2)
     assert_same(one, other)
     pd.testing.assert_frame_equal(one.power_of_domains, other.power_of_domains, check_exact=True)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from layers import two_stay
 
 import als
 import bls
@@ -40,12 +41,12 @@ def test_every_figure_of_a_run_is_a_method() -> None:
         assert list(parameters)[-1] == "title"
 
 
-@pytest.mark.parametrize("name", RUN_FIGURES)
+@pytest.mark.parametrize("name", two_stay(RUN_FIGURES))
 def test_a_figure_shows_itself(result: bridge.Result, name: str, tmp_path: Any) -> None:
     figure = getattr(result.plot, name)(title="what was run")
     assert figure._repr_png_().startswith(b"\x89PNG")
     figure.savefig(tmp_path / "figure.svg")
-    assert "what was run" in [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
+    assert "what was run" in said(figure)
 
 
 def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
@@ -116,7 +117,7 @@ def said(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
 
 
-@pytest.mark.parametrize("name", STUDY_FIGURES)
+@pytest.mark.parametrize("name", two_stay(STUDY_FIGURES))
 def test_a_figure_of_a_study_shows_itself(report: bridge.Report, name: str, tmp_path: Path) -> None:
     part = {"cost": None, "comparison": "als"}.get(name, None if name in KEPT_FIGURES else "select=first:16")
     draw = getattr(report.plot, name.replace("-", "_"))
@@ -166,7 +167,8 @@ def test_rows_of_a_grid_show_and_draw_themselves() -> None:
     assert rows.frame.to_dict("records")[3]["makespan_ns"] == rows[3]["makespan_ns"]
     assert "<table" in rows._repr_html_()
     for name in OF_RESULTS:
-        assert getattr(rows.plot, name.replace("-", "_"))()._repr_png_().startswith(b"\x89PNG")
+        assert getattr(rows.plot, name.replace("-", "_"))().axes
+    assert rows.plot.makespan()._repr_png_().startswith(b"\x89PNG")
     assert any("batch policy × technique" in text for text in said(rows.plot.makespan()))
     with pytest.raises(InputError, match=r"^cost: the results have nothing to draw it of$"):
         rows.plot.cost()

@@ -150,20 +150,6 @@ def states_told(result: bridge.Result) -> None:
                 assert (scales.scale[last] == plan.table.speed[expected, groups]).all()
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_in_place_or_simulated_again_it_is_the_same(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    scaled = 0
-    for seed in range(part, 24, 3):
-        workload, options = scenario(seed)
-        kept = bridge.simulate(workload, PLATFORM, **options)
-        states_told(kept)
-        with monkeypatch.context() as patch:
-            patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
-        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
-    assert scaled > 300
-
-
 def hosts_make_the_machine(result: bridge.Result) -> None:
     power, nodes = result.power, result.nodes
     assert power is not None
@@ -173,95 +159,95 @@ def hosts_make_the_machine(result: bridge.Result) -> None:
     assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
 
 
-def test_what_hosts_have_used_with_tasks_speeds_and_failures() -> None:
-    """Of groups that are not alike; where cores are slowed one by one, are lost and released, and hosts are down."""
-    down = working = 0
-    for seed in range(12):
-        workload, options = scenario(seed)
-        result = bridge.simulate(workload, PLATFORM, **options)
-        hosts_make_the_machine(result)
-        down += (result.nodes.state == "down").sum()
-        if options["als"] != "recorded":
+ORDERS = ("fewest", "widest", "narrowest", "latest", "earliest", "least-sensitive")
+MAP = """
+[default]
+tasks_per_core = 3
+[[application]]
+name = "factorisation"
+match = { share = 0.4 }
+graph = "cholesky:tiles=3,ccr=0.2"
+"""
+KINDS = ("plain", "ordered", "graphs", "drawing", "promised", "charged", "held")
+
+
+def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
+    """A scenario in which jobs are slowed in an order, draw power of their own, promise their ends, or deciding takes time."""
+    workload, options = scenario(seed)
+    power, rules, chance = options["power"], options["rules"], random.Random(f"{seed} {kind}")
+    if kind in ("ordered", "graphs"):
+        power = replace(power, fallback=f"dvfs:slow={ORDERS[seed % 6]}")
+    if kind == "graphs":
+        level = ApplicationLevel(applications=parse_application_map(MAP, "map.toml"))
+        options |= {"als": ("gss", "af")[seed % 2], "level": level, "variation": 0.3, "tasks_per_core": 3}
+    if kind == "drawing":
+        workload = replace(workload, user=workload.job_id % 3)
+        draws = {"power": (0.5, 1, 1.4), "memory_bound": (0, 0.4, 1)}
+        given = {name: [chance.choice(values) for _ in workload.job_id] for name, values in draws.items()}
+        estimates = ("exact", "last-two")[seed % 2]
+        power = replace(power, job_power={"job_id": workload.job_id.tolist(), **given}, estimates=estimates)
+    if kind in ("promised", "charged", "held"):
+        options.pop("backfill", None)
+        rules = replace(rules, backfill=("easy", "3", "conservative")[seed % 3])
+    if kind == "promised":
+        power = replace(power, fallback=("dvfs", "submit:state=1")[seed % 2])
+        rules = replace(rules, estimates="application")
+    if kind in ("charged", "held"):
+        power = replace(power, fallback="hold" if kind == "held" else "submit:state=2")
+        rules = replace(rules, charge_decisions=True, decision_cost_ns=2 * S)
+    return workload, options | {"power": power, "rules": rules}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's state is checked at every step; hosts of groups that are not alike use what the machine does."""
+    scaled = down = 0
+    for seed in range(8):
+        workload, options = varied(kind, seed)
+        with monkeypatch.context() as patch:
+            patch.setattr(BatchSimulator, "checks", 1)
+            patch.setattr(BatchSimulator, "most_ends", 1)
+            kept = bridge.simulate(workload, PLATFORM, **options)
+        if kind in ("plain", "promised", "charged"):  # else the states of jobs differ
+            states_told(kept)
+        hosts_make_the_machine(kept)
+        with monkeypatch.context() as patch:
+            patch.setattr(Technique, "by_memo", False)
+            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
+        if options["als"] != "recorded" and kind in ("plain", "drawing"):
             options["power"] = replace(options["power"], of="working")
             hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
-            working += 1
-    assert down > 5
-    assert working > 5
+        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+        down += (kept.nodes.state == "down").sum()
+    assert scaled > 40 or kind == "held"
+    assert down > 2
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(1, "pool"), (4, "process"), (6, "pool"), (9, "pool")])
-def test_in_every_coupling(seed: int, coupling: str) -> None:
-    workload, options = scenario(seed)
+@pytest.mark.parametrize(("kind", "coupling"), [(kind, ("pool", "process")[at % 2]) for at, kind in enumerate(KINDS)])
+def test_in_every_coupling(kind: str, coupling: str) -> None:
+    workload, options = varied(kind, 4)
     if options["als"] == "recorded":
         options["als"] = "fac"
     reference = bridge.simulate(workload, PLATFORM, **options)
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
-def varied(seed: int, estimates: str, fallback: str) -> tuple[Workload, dict[str, Any]]:
-    """A scenario with promised ends, or in which deciding takes time."""
-    workload, options = scenario(seed)
-    options["power"] = replace(options["power"], fallback=fallback)
-    options["rules"] = replace(options["rules"], backfill=random.Random(seed).choice(("easy", "3", "conservative")))
-    if estimates == "application":
-        options["rules"] = replace(options["rules"], estimates=estimates)
-    else:
-        options["rules"] = replace(options["rules"], charge_decisions=True, decision_cost_ns=2 * S)
-    options.pop("backfill", None)
-    return workload, options
-
-
-VARIED = [
-    ("application", "dvfs"),
-    ("application", "submit:state=1"),
-    ("charged", "submit:state=2"),
-    ("charged", "hold"),
-]
-
-
-@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
-def test_promised_ends_and_decisions_that_take_time(
-    estimates: str, fallback: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
+def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(
+    backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine's state is checked on the way; in place, where that is possible, or simulated again, it is the same."""
-    scaled = 0
-    for seed in range(12):
-        workload, options = varied(seed, estimates, fallback)
-        with monkeypatch.context() as patch:
-            patch.setattr(BatchSimulator, "checks", 1)
-            patch.setattr(BatchSimulator, "most_ends", 1)
-            kept = bridge.simulate(workload, PLATFORM, **options)
-        states_told(kept)
-        hosts_make_the_machine(kept)
-        with monkeypatch.context() as patch:
-            patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, bridge.simulate(workload, PLATFORM, **options))
-        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
-    assert scaled > 50 or fallback == "hold"
+    """The profile, which is checked at each step, has cores free from their release on, and not only from the requested end."""
+    monkeypatch.setattr(BatchSimulator, "checks", 1)
+    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
+    rules = Rules(backfill, coordination="release:host", estimates="application")
+    said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "variation": 0.5, "allocator": "contiguous"}
+    cases = (jobs(random.Random(seed), 25) for seed in range(6))
+    assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 30
 
 
-@pytest.mark.parametrize(("estimates", "fallback"), VARIED)
-def test_promised_ends_and_decisions_that_take_time_in_every_coupling(estimates: str, fallback: str) -> None:
-    workload, options = varied(4, estimates, fallback)
-    options["als"] = "fac"
-    reference = bridge.simulate(workload, PLATFORM, **options)
-    for coupling in ("pool", "process"):
-        assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
-
-
-@pytest.mark.parametrize(("stretch", "end_s", "state"), [(False, 100, "killed"), (True, 130, "completed")])
 @pytest.mark.parametrize("als", ["recorded", "ss"])
-def test_a_walltime_that_is_stretched(als: str, stretch: bool, end_s: int, state: str) -> None:
-    """A job of 100 s that asks for 100 s is at half its speed from 20 to 80 s."""
+def test_a_walltime_is_stretched_only_where_jobs_are_killed(als: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    power = PowerOptions(limits=[(20 * S, 80 * S, 150)], fallback="dvfs", stretch_walltime=stretch)
-    more: dict[str, Any] = {} if als == "recorded" else {"overhead_ns": 0, "tasks_per_core": 4}
-    rules = Rules(kill_at_walltime=True)
-    result = bridge.simulate(
-        Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=power, rules=rules, **more
-    )
-    check_ledger(result.ledger)
-    assert (result.jobs.end_ns.tolist(), result.jobs.state.tolist()) == ([end_s * S], [state])
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)
@@ -318,30 +304,15 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(PLATFORM_TEXT)
     Path("limits.csv").write_text("from,to,limit_w\n1h,8h,60%\n")
-    words = (
-        "run",
-        "sample",
-        "--als",
-        "gss",
-        "--select",
-        "first:60",
-        "--platform",
-        "small.toml",
-        "--limits",
-        "limits.csv",
-    )
+    words = ("run", "sample", "--als", "gss", "--select", "first:60", "--platform", "small.toml")
+    words += ("--limits", "limits.csv", "--allowed", 0.5, "--nodes")
     for fallback in ("none", "dvfs"):
-        ran = twolevel(*words, "--fallback", fallback, "--allowed", 0.5, "--nodes", "--out", fallback)
+        ran = twolevel(*words, "--fallback", fallback, "--out", fallback)
         assert ran.code == 0, ran.err
         assert "energy" in ran.out
     said = twolevel("compare", "none", "dvfs", "-o", "compared").out
-    for words_ in (
-        "energy saved",
-        "peak in limits",
-        "power reduction",
-        "run longer in B, allowed",
-        "wait longer in B, disallowed",
-    ):
+    shown = ("energy saved", "peak in limits", "power reduction", "run longer in B, allowed")
+    for words_ in (*shown, "wait longer in B, disallowed"):
         assert words_ in said
     runs = [json.loads(Path(name, "run.json").read_text())["power"] for name in ("none", "dvfs")]
     power = json.loads(Path("compared/comparison.json").read_text())["power"]
@@ -349,12 +320,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert power[name] == [run[name] for run in runs]
     assert power["peak_limited_w"][1] <= 0.6 * runs[1]["full_w"] < power["peak_limited_w"][0]
     assert power["run"]["allowed"]["mean_ns"] > 0
-    assert power["run"]["disallowed"] == {
-        "jobs": 60 - power["run"]["allowed"]["jobs"],
-        "mean_ns": 0,
-        "p95_ns": 0,
-        "ratio": 1,
-    }
+    others = 60 - power["run"]["allowed"]["jobs"]
+    assert power["run"]["disallowed"] == {"jobs": others, "mean_ns": 0, "p95_ns": 0, "ratio": 1}
     assert set(power["wait"]) == {"all", "allowed", "disallowed"}
     record = json.loads(Path("dvfs/run.json").read_text())["power"]
     assert record["full_w"] == 4 * (100 + 64 * 4)
@@ -403,27 +370,20 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
     )
 
 
+WIDE = Surroundings(malleable="1")
+MOLDED: dict[str, Any] = {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": WIDE}
+EXPANDED: dict[str, Any] = {"fallback": "hold", "notice_ns": S, "rules": Rules(resize="expand"), "surroundings": WIDE}
+CHARGED = Rules(charge_decisions=True)
+
+
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        (
-            {"fallback": "hold", "rules": Rules("2", resize="mold"), "surroundings": Surroundings(malleable="1")},
-            "resize.*mold.* beside several reservations",
-            "stop:idle",
-        ),
-        (
-            {
-                "fallback": "hold",
-                "notice_ns": S,
-                "rules": Rules(resize="expand"),
-                "surroundings": Surroundings(malleable="1"),
-            },
-            "resize='expand' and notice=, as cores come to running jobs",
-            "none",
-        ),
+        (MOLDED, "resize.*mold.* beside several reservations", "stop:idle"),
+        (EXPANDED, "resize='expand' and notice=, as cores come to running jobs", "none"),
         ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice=, as one that decides", "none"),
-        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "hold"),
-        ({"fallback": "dvfs", "rules": Rules(charge_decisions=True)}, "charge_decisions", "stop:off"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "stop:off"),
     ],
 )
 def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:
@@ -576,9 +536,9 @@ def test_the_result_of_the_demand_response_paper() -> None:
         assert limited.power_mw.max() <= 1000 * 407_000
 
 
-@pytest.mark.parametrize("fallback", ["dvfs", "stop:off"])
-def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) -> None:
-    """Widths that fit what is left, or what is in service, while hosts fail; wherever applications run."""
+@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "pool"), ("stop:off", "process")])
+def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str, coupling: str) -> None:
+    """Widths that fit the free power, or the hosts in service, while hosts fail; wherever applications run."""
     power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
     machine = Platform((HostGroup(4, 4, 4.0, power=power),))
     said: dict[str, Any] = {
@@ -593,5 +553,105 @@ def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str) 
     reference = bridge.simulate(workload, machine, **said)
     assert (reference.jobs.held_cores != reference.jobs.cores).sum() > 5
     assert (reference.jobs.state == "requeued").any()
-    for coupling in ("pool", "process"):
-        assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))
+    assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))
+
+
+def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
+    """Two cores, idle 50 W and waiting 60 W, at work 100 W, or at half of their speed 70 W; 16 tasks of 1 s on each core.
+
+    The job draws half of that beyond idle ones, 75 W, or 60 W, a core, and half of its time no speed changes. From 4 to 10 s
+    130 W are allowed: it is at 1 / (0.5 / 0.5 + 0.5) of full speed, and does 4 of its 16 s in these 6 s. It ends at 18 s.
+    """
+    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)], waiting_w=60)),))
+    given = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
+    power = PowerOptions(limits=[(4 * S, 10 * S, 130)], fallback="dvfs", job_power=given)
+    job = Workload.from_jobs([(1, 0, 16, 2, 16)])
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 16, "variation": 0.0}
+    for of in ("held", "working"):
+        found = bridge.simulate(job, machine, power=replace(power, of=of), **said)
+        assert abs(found.jobs.end_ns[0] - 18 * S) <= 16
+        assert found.jobs.energy_j[0] == pytest.approx(2 * (75 * 12 + 60 * 6), rel=1e-8)
+        assert found.metrics["above_limit_ns"] == 0
+
+
+def test_an_application_map_says_what_jobs_draw() -> None:
+    """The map goes before the file; of a job of which neither says anything it is what the platform says."""
+    text = """
+[[application]]
+name = "light"
+match = { user = 1 }
+power = 0.5
+[[application]]
+name = "bound"
+match = { user = 2 }
+memory_bound = 0.25
+[default]
+power = 2
+"""
+    plain = {"submit_s": 0, "run_s": 100, "cores": 2, "estimate_s": 100}
+    log = Workload.from_jobs([{"job_id": user, "user": user, **plain} for user in (1, 2, 3)])
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    level = ApplicationLevel(applications=parse_application_map(text, "m.toml"))
+    said: dict[str, Any] = {"als": "static", "tasks_per_core": 1, "variation": 0.0, "level": level}
+    given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
+    found = bridge.simulate(log, machine, **said, power=PowerOptions(job_power=given))
+    assert found.jobs.power.tolist() == [0.5, 0.8, 2]
+    assert found.jobs.memory_bound.tolist() == [1, 0.25, 0]
+    assert found.jobs.energy_j.tolist() == [2 * 75 * 100, 2 * 90 * 100, 2 * 150 * 100]
+    alone = bridge.simulate(log, machine, **said, power=PowerOptions())
+    assert alone.jobs.power.tolist() == [0.5, 1, 2]
+    assert alone.jobs.memory_bound.tolist() == [0, 0.25, 0]
+    assert "power" not in bridge.simulate(log, machine, **said).jobs
+    for key, value, allowed in (("power", 11, "0 to 10"), ("memory_bound", '"all"', "0 to 1")):
+        broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
+        with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
+            parse_application_map(broken, "m.toml")
+
+
+def test_what_is_to_be_said_of_predictions() -> None:
+    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
+    log = Workload.from_jobs([(1, 0, 1, 1, 1)])
+
+    def words(**said: Any) -> list[str]:
+        power = PowerOptions(limits=[(0, S, 600)], estimates="platform", **said)
+        return list(power_words(bridge.simulate(log, machine, als="recorded", power=power).scenario))
+
+    given = {"job_id": [1], "power": [0.5]}
+    assert words(fallback="hold", job_power=given) == []
+    assert words(fallback="stop:idle", job_power=given) == []
+    assert words(job_power=given) == ["--power-estimates: of no effect, as --fallback none ignores limits"]
+    assert words(fallback="hold") == ["--power-estimates: of no effect, as nobody says what jobs draw"]
+
+
+def test_the_commands_with_draws_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was said is in the record, and in the tables; and a run that is checked while it runs is the same."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PLATFORM_TEXT)
+    Path("jobs.csv").write_text("job_id,power,memory_bound\n1,0.8,0.6\n2,1.15,\n")
+    Path("limits.csv").write_text("from,to,limit_w\n2h,12h,60%\n")
+    words = ("run", "sample", "--select", "first:40", "--als", "recorded", "--platform", "small.toml", "--no-trace")
+    words += (
+        "--job-power",
+        "jobs.csv",
+        "--limits",
+        "limits.csv",
+        "--fallback",
+        "dvfs",
+        "--power-estimates",
+        "last-two",
+    )
+    assert twolevel(*words, "--out", "plain").code == 0
+    assert twolevel(*words, "--check", "--same-as", "plain", "--out", "checked").code == 0
+    record = json.loads(Path("plain/run.json").read_text())
+    assert record["arguments"]["job_power"] == "jobs.csv"
+    assert record["arguments"]["power_estimates"] == "last-two"
+    assert "mean_power_error" in record["power"]
+    jobs = pd.read_parquet("plain/jobs.parquet").set_index("job_id")
+    assert jobs.power[[1, 2, 3]].tolist() == [0.8, 1.15, 1]
+    assert jobs.memory_bound[[1, 2, 3]].tolist() == [0.6, 0, 0]
+    assert "predicted_power" in jobs
+    broken = twolevel(*words[:-6], "--job-power", "none.csv", "--out", "broken")
+    assert (broken.code, broken.err.count("\n")) == (2, 1)
+    alone = twolevel(*words[:9], "--job-power", "jobs.csv", "--out", "alone")
+    assert alone.code == 0
+    assert "power" in json.loads(Path("alone/run.json").read_text())

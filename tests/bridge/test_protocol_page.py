@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import socket
@@ -20,7 +19,6 @@ import msgspec
 import pytest
 from conversation import (
     JOB,
-    SERIAL,
     TOKEN,
     Pair,
     change,
@@ -28,9 +26,6 @@ from conversation import (
     edges,
     graph,
     lengths,
-    loop,
-    outcome,
-    records,
     start,
 )
 from pages import section, table
@@ -44,7 +39,6 @@ from bridge.protocol.messages import (
     Failed,
     FromApplication,
     Hello,
-    Lengths,
     Message,
     Outcome,
     Quit,
@@ -182,105 +176,15 @@ def hear(session: Session, connection: socket.socket) -> Any:
     return event
 
 
-def of_three_tasks(finish: list[int], busy: list[int], chunks: int, scheduling: int) -> Outcome:
-    """The outcome of tasks of 3, 1 and 2 GFLOP."""
-    return outcome(
-        end_ns=max(finish),
-        chunks=chunks,
-        length_gflop=6.0,
-        length_cov=pytest.approx(math.sqrt(2 / 3) / 2),
-        finish_ns=pack_int64(finish),
-        busy_ns=pack_int64(busy),
-        released_ns=None,
-        scheduling_ns=scheduling,
-    )
-
-
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
-def test_the_toy_simulates_jobs(kind: str, tmp_path: Path) -> None:
-    with toy(kind, tmp_path) as (session, connection, process):
-        greeting = hear(session, connection)
-        assert (greeting.name, greeting.worker, greeting.tasks) == ("toy", "w3", "lengths")
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
-        for technique, overhead in (("ss", 5), ("static", 0), ("gss", 0)):
-            ordered = start(
-                technique=technique,
-                overhead_ns=overhead,
-                records=technique == "ss",
-                core_speed_gflops=pack_float64([2.0, 1.0]),
-            )
-            connection.sendall(session.send(ordered) + session.send(task_lengths))
-            # Under ss core 0, at 2 GFLOP/s, has task 0; core 1, at 1 GFLOP/s, has tasks 1 and 2.
-            if technique == "ss":
-                assert hear(session, connection) == records(
-                    start_ns=pack_int64([105, 105, 1_000_000_110]),
-                    end_ns=pack_int64([1_500_000_105, 1_000_000_105, 3_000_000_110]),
-                    core=pack_int32([0, 1, 1]),
-                    chunk=pack_int32([0, 1, 2]),
-                    length_gflop=pack_float64([3, 1, 2]),
-                )
-                finish = [1_500_000_105, 3_000_000_110]
-                assert hear(session, connection) == of_three_tasks(finish, [1_500_000_000, 3_000_000_000], 3, 15)
-            elif technique == "static":
-                finish = [2_000_000_100, 2_000_000_100]
-                assert hear(session, connection) == of_three_tasks(finish, [2_000_000_000, 2_000_000_000], 2, 0)
-            else:
-                words = "unknown technique gss: ss, static"
-                assert hear(session, connection) == Failed(job=JOB, reason=words, blame="user")
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
-        assert process.wait(60) == 0
-
-
-@pytest.mark.parametrize(("master", "second_ns"), [(False, 3 + 8 + 3), (True, 8 + 8 + 3)])
-def test_the_toy_knows_parts_messages_and_a_master(master: bool, second_ns: int, tmp_path: Path) -> None:
-    """A serial part, then a loop of two tasks; a chunk costs 8 ns, a message of core 1 takes 3 ns. With a master, core 1
-    waits until core 0 has been served."""
+def test_the_toy_says_what_it_cannot_do(tmp_path: Path) -> None:
+    reason = "the toy only runs straight: no --speeds, no --network"
     with toy("unix", tmp_path) as (session, connection, _):
         hear(session, connection)
         connection.sendall(session.send(Welcome(version=11, run="r")))
-        ordered = start(
-            parts=(SERIAL, loop(2)),
-            overhead_ns=8,
-            latency_ns=pack_int64([0, 3]),
-            master=master,
-            records=True,
-            core_speed_gflops=pack_float64([2.0, 1.0]),
-        )
-        task_lengths = Lengths(job=JOB, first=0, length_gflop=pack_float64([3, 1, 2]))
-        connection.sendall(session.send(ordered) + session.send(task_lengths))
-        barrier = 100 + 1_500_000_000
-        begin = [100, barrier + 8, barrier + second_ns]
-        finish = [begin[1] + 500_000_000, begin[2] + 2_000_000_000]
-        assert hear(session, connection) == records(
-            start_ns=pack_int64(begin),
-            end_ns=pack_int64([barrier, *finish]),
-            core=pack_int32([0, 0, 1]),
-            chunk=pack_int32([0, 1, 2]),
-            length_gflop=pack_float64([3, 1, 2]),
-        )
-        assert hear(session, connection) == of_three_tasks(finish, [2_000_000_000] * 2, 3, 8 + second_ns)
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"core_speed_gflops": pack_float64([1.0, 0.0])},
-        {"changes": (change(200),)},
-        {"until_ns": 200},
-        {"stop_ns": 200},
-    ],
-)
-def test_the_toy_says_what_it_cannot_do(fields: dict[str, Any], tmp_path: Path) -> None:
-    with toy("unix", tmp_path) as (session, connection, _):
-        hear(session, connection)
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        connection.sendall(session.send(start(**fields)) + session.send(lengths()))
-        reason = "the toy only runs straight: no --speeds, no --network"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
+        lost = {"core_speed_gflops": pack_float64([1.0, 0.0])}
+        for fields in (lost, {"changes": (change(200),)}, {"until_ns": 200}, {"stop_ns": 200}):
+            connection.sendall(session.send(start(**fields)) + session.send(lengths()))
+            assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
         connection.sendall(session.send(Quit()))
         assert hear(session, connection) == ConnectionClosed()
 

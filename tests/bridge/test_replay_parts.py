@@ -1,23 +1,29 @@
-"""The parts of a replay that need no Slurm: its clock, its messages, host lists, and what is made of a slurm.conf."""
+"""The parts of a replay, which hardly need Slurm: its clock, its messages, host lists, and what is made of a slurm.conf."""
 
 from __future__ import annotations
 
 import os
 import select
+import stat
 import struct
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from slurm_here import machine, needs_slurm, replayed
 
 from bls.machine.platform import HostGroup, Platform
+from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
+from bridge.replay.asking import Asking
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import of_machine, settings
 from bridge.replay.host_names import compressed, counted, expanded
@@ -36,7 +42,7 @@ from bridge.replay.messages import (
     stopped_job,
     whole_messages,
 )
-from bridge.replay.native import clock_library
+from bridge.replay.native import clock_library, requests_program
 from bridge.replay.nodes import node_address, node_of
 from bridge.replay.site import of_site
 from traces.base.errors import InputError, PeerError
@@ -81,7 +87,7 @@ def _environment(folder: Path, library: Path) -> dict[str, str]:
 
 def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(toy: Path, tmp_path: Path) -> None:
     library = clock_library(tmp_path)
-    for _ in range(5):
+    for _ in range(2):
         clock = Clock(tmp_path / "clock", library, 10**18)
         program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
         assert clock.await_turn(30)
@@ -308,22 +314,8 @@ def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:
     assert len(str(error.value)) < 200
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "NodeName=n[0-99999999] CPUs=1",
-        "NodeName=a[0-40000] CPUs=1\nNodeName=b[0-40000] CPUs=1",
-        "PartitionName=q Nodes=n[0-99999999]",
-    ],
-)
-def test_nodes_of_a_file_are_counted_before_they_are_expanded(tmp_path: Path, line: str) -> None:
-    (tmp_path / "slurm.conf").write_text(f"{line}\nPartitionName=all Nodes=ALL\n")
-    with pytest.raises(InputError, match=r"line [12]: '[abn]\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"):
-        of_site(str(tmp_path / "slurm.conf"), {})
-
-
 def test_cores_are_the_lowest_that_are_free() -> None:
-    cores, host = Cores(machine_of(2, 4).first_core), {"n0": 0, "n1": 1}
+    cores, host = Cores(machine(2, 4).first_core), {"n0": 0, "n1": 1}
     first = cores.take(Launch(1, "n[0-1]", (2, 1)), host, "job 1")
     assert first == [(0, 2), (4, 5)]
     assert cores.take(Launch(2, "n0", (2,)), host, "job 2") == [(2, 4)]
@@ -333,10 +325,6 @@ def test_cores_are_the_lowest_that_are_free() -> None:
         cores.take(Launch(4, "n0", (2,)), host, "job 4")
     with pytest.raises(PeerError, match="n9, which is no node"):
         cores.take(Launch(4, "n9", (2,)), host, "job 4")
-
-
-def machine_of(hosts: int, cores: int) -> Platform:
-    return Platform((HostGroup(hosts, cores, 1.0),))
 
 
 # ---- slurm.conf ----
@@ -412,6 +400,10 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
         ("NodeName=n1 Colour=red", "line 2: Colour: is no key of nodes; allowed: Boards, CPUs"),
         ("what is this", "line 2: 'what is this'; allowed: KEY=VALUE"),
         ("", "has no NodeName"),
+        # Nodes are counted before they are expanded.
+        ("NodeName=n[0-99999999] CPUs=1", r"line 2: 'n\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"),
+        ("NodeName=a[0-40000] CPUs=1\nNodeName=b[0-40000] CPUs=1", r"line 3: 'b\[0-.*hosts; allowed: at most [0-9]+,"),
+        ("PartitionName=q Nodes=n[0-99999999]", r"line 2: 'n\[0-.*hosts; allowed: at most [0-9]+,[0-9]+$"),
     ],
 )
 def test_what_a_sites_file_may_not_say(tmp_path: Path, line: str, said: str) -> None:
@@ -436,9 +428,9 @@ def test_what_may_not_be_set(text: str, said: str) -> None:
 
 
 def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
-    assert of_machine({}, machine_of(4, 1)).keys["SelectType"] == "select/linear"
-    assert of_machine({}, machine_of(4, 2)).keys["SelectTypeParameters"] == "CR_Core"
-    assert "SelectTypeParameters" not in of_machine({"selecttype": "select/linear"}, machine_of(4, 2)).keys
+    assert of_machine({}, machine(4, 1)).keys["SelectType"] == "select/linear"
+    assert of_machine({}, machine(4, 2)).keys["SelectTypeParameters"] == "CR_Core"
+    assert "SelectTypeParameters" not in of_machine({"selecttype": "select/linear"}, machine(4, 2)).keys
     assert OWN["AuthType"] == "auth/none"
 
 
@@ -457,3 +449,39 @@ def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest
         installed_slurm()
     other.write_text("#!/bin/sh\necho slurm-wlm 22.05.8\n")
     assert (installed_slurm().release, installed_slurm().version) == ("22.05.8", 38 << 8)
+
+
+@pytest.mark.whole
+@needs_slurm
+def test_a_date_that_slurm_cannot_have_is_taken_as_unknown_and_colleagues_may_read_its_log(tmp_path: Path) -> None:
+    jobs = Workload.from_jobs([(1, 0, 60, 1, 120), (2, 5, 60, 2, 120)])
+    starts = []
+    for date, name in ((None, "no"), (0, "zero"), (86_400 + 75, "early"), (86_400 + 76, "least")):
+        header = () if date is None else (f"; UnixStartTime: {date}",)
+        done = replayed(jobs.take(np.arange(2), header=header), machine(2, 1), tmp_path / name)
+        starts.append(done.result.jobs["start_ns"].tolist())
+        said = "the log's date, 1970-01-0{}, is too early for Slurm; its time 0 is 2001-01-01"
+        assert done.notes == {"zero": (said.format(1),), "early": (said.format(2),)}.get(name, ())
+    assert starts[0] == starts[1] == starts[2]
+    modes = [stat.S_IMODE((tmp_path / "no" / name).stat().st_mode) for name in ("", "slurm.conf", "slurmctld.log")]
+    (tmp_path / "by_hand").mkdir()
+    assert modes[0] == stat.S_IMODE((tmp_path / "by_hand").stat().st_mode)
+    assert modes[1] == modes[2]
+
+
+@pytest.mark.whole
+@needs_slurm
+def test_a_request_with_too_many_fields_or_too_long_a_line_is_refused_and_the_next_one_is_heard(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(of_machine({}, machine(1, 1)).text(1))
+    program = requests_program(installed_slurm().release, tmp_path)
+    asked = ["\t".join(["submit", *["name=1"] * 40]), f"submit\tname={'1' * (1 << 20)}", "so\tso"]
+    text, environment = "\n".join([*asked, ""]), {"SLURM_CONF": str(tmp_path / "slurm.conf")}
+    said = subprocess.run([program], input=text, env=environment, capture_output=True, text=True, check=True).stdout
+    refused = ("too many fields", "a line is too long", "no such request")
+    assert said.splitlines()[1:] == [f"error -1 {why}" for why in refused]
+
+
+def test_why_a_job_does_not_start_is_not_asked_of_slurm_if_it_was_not_submitted() -> None:
+    asking = Asking.__new__(Asking)
+    asking._book = SimpleNamespace(number={})  # type: ignore[assignment]
+    assert asking.why_not(3) == "it was not submitted, as the job that it waits for was not"

@@ -67,13 +67,8 @@ def test_the_measures_of_the_papers_section_4_by_hand() -> None:
 def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_else() -> None:
     first = _side("a", (1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1), (9, 0, 0, 50, 4))
     with_one = replace(first, preset=np.array([False, False, False, True]))
-    without = replace(
-        first,
-        **{
-            name: getattr(first, name)[:3]
-            for name in ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
-        },
-    )
+    names = ("job_id", "submit_ns", "start_ns", "end_ns", "cores", "begin_ns")
+    without = replace(first, **{name: getattr(first, name)[:3] for name in names})
     interval = Interval(0, 100 * S)
     found, known = measures(with_one, 4, interval), measures(without, 4, interval)
     busy = {"makespan_ns": 310 * S, "utilisation": 1.0}
@@ -115,16 +110,8 @@ def test_the_median_schedule_has_each_jobs_median() -> None:
 def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
     rows = [(7, 0, 0, 50, 0), (3, 5, 60, 90, 0), (9, 6, -1, -1, 0), (7, 0, 100, 130, 1), (3, 5, -1, -1, 1)]
     job, submit, start, end, attempt = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    jobs = SimpleNamespace(
-        job_id=job,
-        submit_ns=submit,
-        begin_ns=submit,
-        start_ns=start,
-        end_ns=end,
-        attempt=attempt,
-        cores=job,
-        why=0 * job,
-    )
+    instants = {"submit_ns": submit, "begin_ns": submit, "start_ns": start, "end_ns": end}
+    jobs = SimpleNamespace(job_id=job, attempt=attempt, cores=job, why=0 * job, **instants)
     found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
     assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])
     assert (found.attempts, found.not_run, found.killed) == (3, 1, 1)
@@ -250,19 +237,8 @@ def test_figures_show_what_there_is() -> None:
     frame = pd.DataFrame([{"hour": 9, "jobs": 2}, {"hour": 10, "jobs": 0}, {"hour": 11, "jobs": 5}])
     (axes,) = submissions_figure(frame).axes
     assert [bar.get_height() for bar in axes.patches] == [2, 0, 5]
-    rows = pd.DataFrame(
-        [
-            {
-                "rate": one.rate,
-                "repeat": one.repeat,
-                "jobs": one.jobs,
-                "elapsed_s": one.elapsed_s,
-                "failure": one.failure,
-            }
-            | {"makespan_ns": one.makespan_ns}
-            for one in _attempts()
-        ]
-    )
+    names = ("rate", "repeat", "jobs", "elapsed_s", "failure", "makespan_ns")
+    rows = pd.DataFrame([{name: getattr(one, name) for name in names} for one in _attempts()])
     above, below = replay_rates_figure(rows[rows["jobs"] == 3]).axes
     assert [bar.get_height() for bar in below.patches] == [0, 0, 100]
     assert [text.get_text() for text in below.get_xticklabels()] == ["exact", "10×", "100×"]
@@ -356,18 +332,8 @@ def test_a_report_that_fails_leaves_the_results_and_attempts_do_not_make_it_fail
     monkeypatch.chdir(tmp_path)
     Path("w.swf").write_text("; MaxProcs: 2\n1 0 0 600 2 -1 -1 2 900 -1 1 1 1 -1 1 1 -1 -1\n")
     Path("f.csv").write_text("host,down_s,up_s\n0,100,200\n")
-    words = (
-        "replay",
-        "w.swf",
-        "--report",
-        "--beside",
-        "fcfs",
-        "--failures",
-        "f.csv",
-        "--on-failure",
-        "requeue",
-        "--out",
-    )
+    words = ("replay", "w.swf", "--report", "--beside", "fcfs", "--failures", "f.csv")
+    words += ("--on-failure", "requeue", "--out")
     ran = twolevel(*words, "r")
     assert ran.code == 0, ran.err
     assert "| attempts that ran |  | 2 | 2 |" in Path("r/report/report.md").read_text()

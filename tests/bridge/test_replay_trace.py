@@ -101,27 +101,12 @@ def test_jobs_wait_for_others_and_think(tmp_path: Path) -> None:
     assert (late[[2, 3, 5, 7]] <= 61).all()  # at the latest when Slurm looks at all of the queue
 
 
-def _filled(users: list[int], folder: Path) -> int:
-    # How many of the small jobs have started in the minute before the wide one can.
-    jobs = [_job(1, 0, 300, 3, 600), _job(2, 1, 300, 4, 600)]
-    jobs += [_job(3 + at, 2 + at, 40, 1, 60, user=user) for at, user in enumerate(users)]
-    keys = {"SchedulerParameters": "bf_max_job_user=1,bf_interval=200"}
-    frame = replayed(Workload.from_jobs(jobs), machine(4, 1), folder, keys=keys).result.jobs
-    return int((frame.start_ns[2:] < 250 * S).sum())
-
-
 def test_users_are_told_apart_though_this_computer_has_none_of_them(tmp_path: Path) -> None:
     # In one cycle of its backfilling Slurm may start one job of each user, and there is room for one at a time.
-    assert _filled([5, 5, 5], tmp_path / "a") == 1
-    frame = replayed(
-        Workload.from_jobs(
-            [_job(1, 0, 3000, 2, 3600), _job(2, 1, 300, 4, 600)]
-            + [_job(number, 2, 2000, 1, 2400, user=user) for number, user in ((3, 5), (4, 5), (5, 6))]
-        ),
-        machine(4, 1),
-        tmp_path / "b",
-        keys={"SchedulerParameters": "bf_max_job_user=1,bf_interval=600"},
-    ).result.jobs.set_index("job_id")
+    jobs = [_job(1, 0, 3000, 2, 3600), _job(2, 1, 300, 4, 600)]
+    jobs += [_job(number, 2, 2000, 1, 2400, user=user) for number, user in ((3, 5), (4, 5), (5, 6))]
+    keys = {"SchedulerParameters": "bf_max_job_user=1,bf_interval=600"}
+    frame = replayed(Workload.from_jobs(jobs), machine(4, 1), tmp_path / "b", keys=keys).result.jobs.set_index("job_id")
     assert frame.start_ns[5] == frame.start_ns[3] < frame.start_ns[4]
 
 
@@ -368,8 +353,9 @@ def test_nodes_are_drained_as_in_our_engine(tmp_path: Path) -> None:
     assert frame.allocation.tolist() == ours.allocation.tolist()
 
 
-@pytest.mark.parametrize(("how", "states"), [("requeue", ["requeued", "completed"]), ("lose", ["failed"])])
-@pytest.mark.parametrize("als", ["recorded", "gss"])
+@pytest.mark.parametrize(
+    ("how", "states", "als"), [("requeue", ["requeued", "completed"], "gss"), ("lose", ["failed"], "recorded")]
+)
 def test_nodes_go_down_and_come_back_and_jobs_on_them_are_cut(
     tmp_path: Path, how: str, states: list[str], als: str
 ) -> None:
@@ -400,27 +386,12 @@ def test_nodes_go_down_and_come_back_and_jobs_on_them_are_cut(
 
 
 def test_failures_for_ever_do_not_keep_a_job_waiting_that_never_starts(tmp_path: Path) -> None:
+    path, around = tmp_path / "slurm.conf", Surroundings(failures="mtbf:6h,mttr:10m,seed:1")
+    path.write_text("NodeName=n[0-1] CPUs=1\nPartitionName=p Nodes=ALL Default=YES MaxTime=5 State=UP\n")
+    jobs = Workload.from_jobs([_job(1, 0, 60, 1, 600)])
+    found = of_site(str(path), {})
     with pytest.raises(InputError, match=r"Slurm does not start 1 job.*PartitionTimeLimit"):
-        replayed(
-            Workload.from_jobs([_job(1, 0, 60, 1, 600)]),
-            machine(2, 1),
-            tmp_path / "r",
-            around=Surroundings(failures="mtbf:6h,mttr:10m,seed:1"),
-            keys={"EnforcePartLimits": "NO"},
-            found=of_site(
-                _written(
-                    tmp_path / "slurm.conf",
-                    "NodeName=n[0-1] CPUs=1\nPartitionName=p Nodes=ALL Default=YES MaxTime=5 State=UP\n",
-                ),
-                {},
-            ),
-            settle_ns=70 * S,
-        )
-
-
-def _written(path: Path, text: str) -> str:
-    path.write_text(text)
-    return str(path)
+        replayed(jobs, machine(2, 1), tmp_path / "r", around=around, found=found, settle_ns=70 * S)
 
 
 # ---- the command ----

@@ -75,21 +75,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("limits.csv").write_text("from,to,limit_w\n1h,30h,30%\n")
     Path("signals.csv").write_text("from,price_per_kwh\n0,0.3\n")
-    words = (
-        "run",
-        "sample",
-        "--als",
-        "recorded",
-        "--select",
-        "first:60",
-        "--platform",
-        "demand-response",
-        "--no-trace",
-    )
+    words = ("run", "sample", "--als", "recorded", "--select", "first:60", "--platform", "demand-response")
+    limits = ("--limits", "limits.csv", "--signals", "signals.csv")
     for fallback in ("none", "dvfs"):
-        ran = twolevel(
-            *words, "--limits", "limits.csv", "--signals", "signals.csv", "--fallback", fallback, "--out", fallback
-        )
+        ran = twolevel(*words, "--no-trace", *limits, "--fallback", fallback, "--out", fallback)
         assert ran.code == 0, ran.err
     said = twolevel("compare", "none", "dvfs", "--reward", "0.02:0.005", "-o", "compared")
     assert said.code == 0, said.err
@@ -97,7 +86,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = json.loads(Path("compared/comparison.json").read_text())["power"]["rewards"]
     assert (written["run_rate"], written["wait_rate"], written["allowed_jobs"]) == (0.02, 0.005, 60)
     assert 0 <= written["jobs"] <= 60
-    assert twolevel(*words, "--out", "plain").code == 0
+    assert twolevel(*words, "--no-trace", "--out", "plain").code == 0
     wrong = twolevel("compare", "plain", "dvfs", "--reward", "0.02:0.005")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "--reward: one of the runs knows nothing of power" in wrong.err

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,7 @@ from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.schedulers.external import ExternalScheduler
+from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
@@ -70,8 +73,7 @@ def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
     assert result.tasks.equals(reference.tasks)
 
 
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
-@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+@pytest.mark.parametrize(("coupling", "kind"), [("inline", "unix"), ("pool", "tcp"), ("process", "unix")])
 def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
     result = simulated(coupling, bls_command=TOY, socket=kind)
     assert_same(result, expected())
@@ -82,24 +84,20 @@ def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
     assert result.scenario.options.names()["bls"] == TOY
 
 
-@pytest.mark.parametrize("coupling", ["inline", "pool"])
-def test_the_toy_is_fcfs_where_cores_are_released(coupling: str) -> None:
-    rules = Rules(coordination="release")
-    result = simulated(coupling, bls_command=TOY, rules=rules, als="static", jobs=25)
-    reference = simulated("inline", rules=rules, als="static", jobs=25)
-    assert_same(result, reference)
+def test_the_toy_is_fcfs_where_cores_are_released() -> None:
+    said: dict[str, Any] = {"rules": Rules(coordination="release"), "als": "static", "jobs": 25}
+    result = simulated("pool", bls_command=TOY, **said)
+    assert_same(result, simulated("inline", **said))
     assert result.ledger.releases is not None
     assert len(result.ledger.releases.job) > 0
 
 
 rows_of_jobs = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)),
-    min_size=1,
-    max_size=14,
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
 ).map(sorted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     rows=rows_of_jobs,
     failing=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), max_size=3),
@@ -144,27 +142,14 @@ def test_a_policy_in_python_and_the_same_as_a_command_agree() -> None:
 
 WRONG = {
     "unknown": r"it starts job 99999, which is not there; allowed: jobs that wait, ",
-    "twice": r"it starts job \d+ \(number 1\d\d\), which this answer starts already; allowed: jobs that wait, ",
     "running": r"it starts job \d+ \(number 1\d\d\), which runs; allowed: jobs that wait, ",
     "all-cores": r"it places job \d+ \(number 1\d\d\) on 12 cores; it asks for \d+$",
-    "no-cores": r"it places job \d+ \(number 1\d\d\): cores: 0 bytes; allowed: 8 for each interval, and at least one$",
-    "beyond": r"it places job .*: cores: \[\(11, 13\)\]; allowed: half-open intervals, .*, of cores 0 to 11$",
-    "unsorted": r"it places job .*: cores: \[\(3, 4\), \(1, 2\)\]; allowed: half-open intervals, ascending and disjoint",
-    "both": r"it starts job \d+ \(number 1\d\d\), which this answer rejects already",
-    "no-reason": r"it rejects job \d+ \(number 1\d\d\) without a reason; allowed: 1 to 200 characters$",
-    "past": r"it asks to decide at 0 ns; allowed: later than now, \d+$",
-    "another": r"decided \d+; expected: \d+$",
-    "unknown-field": r"not a message: .*unknown field",
-    "no-start": r"not a message: .*missing required field `start`",
-    "hello-again": r"hello is not allowed while the connection is in the state DECIDING$",
     "wide": r"it gave job 1\d\d, which does not fit: it asks for \d+ cores, and \d+ are free$",
     "dies": r"it was killed by SIGKILL$",
     "exits": r"it exited with status 3$",
     "hangs-up": r"it closed the connection and has not answered$",
     "half": r"it was killed by SIGKILL$",
     "garbage": r"not a message: ",
-    "oversized": r"a frame of 2147483648 bytes; allowed: 1 to 37748736$",
-    "two-keys": r"not a message: the key 'decision' occurs twice$",
     "answers-twice": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
     "floods": r"decided is not allowed while the connection is in the state TELLING$|decided \d+; expected: \d+$",
 }
@@ -179,10 +164,9 @@ def test_who_misbehaves_is_named(how: str) -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
-def test_who_misbehaves_is_named_in_every_coupling(coupling: str) -> None:
+def test_who_misbehaves_is_named_in_every_coupling() -> None:
     with pytest.raises(PeerError, match=r"at \d+ ns: it was killed by SIGKILL$"):
-        simulated(coupling, bls_command=rogue("dies"))
+        simulated("process", bls_command=rogue("dies"))
 
 
 def test_cores_that_are_held() -> None:
@@ -218,10 +202,41 @@ def test_a_scheduler_that_says_why_it_cannot() -> None:
         simulated(bls_command=rogue("users"))
 
 
-def test_a_scheduler_that_is_silent() -> None:
+def test_an_answer_may_come_in_pieces() -> None:
+    assert_same(simulated(bls_command=rogue("pieces")), expected())
+
+
+@pytest.mark.parametrize("how", ["silent", "drips"])
+def test_a_scheduler_that_is_silent_or_does_not_come_to_an_end(how: str) -> None:
     message = r"at \d+ ns: it has not answered for 1 s; allowed: an answer within (--bls-timeout|bls_timeout_s=)$"
     with pytest.raises(PeerError, match=message):
-        simulated(bls_command=rogue("silent"), bls_timeout_s=1.0)
+        simulated(bls_command=rogue(how), bls_timeout_s=1.0)
+
+
+def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
+    """What it takes late and bit by bit arrives whole; of one that takes nothing it is known after a while."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
+        line.say(told)  # as much as there is room for
+        first = line.bytes_sent
+        assert first < len(told)
+
+        theirs.settimeout(5.0)
+
+        def listen() -> None:
+            with contextlib.suppress(TimeoutError):
+                while len(heard) < first + len(told):
+                    heard.extend(theirs.recv(50_000))
+
+        listener = threading.Timer(0.1, listen)
+        listener.start()
+        line.tell(told, 60.0)
+        listener.join()
+        assert heard == told[:first] + told
+        assert line.bytes_sent == len(heard)
+        with pytest.raises(Silence, match=r"^it has not read what it is told for 0\.2 s$"):
+            line.tell(told, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -269,12 +284,9 @@ def test_not_with_another_policy_or_backfilling() -> None:
 
 @pytest.mark.parametrize("policy", ["fcfs", "sjf"])
 def test_the_default_policy_that_is_written_out_is_another_policy(policy: str, tmp_path: Path) -> None:
-    words = ("run", "sample", "--bls", policy, "--bls-command", TOY, "--no-trace", "--out", tmp_path / "r")
-    said = twolevel(*words)
-    assert (said.code, said.err) == (
-        2,
-        "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n",
-    )
+    said = twolevel("run", "sample", "--bls", policy, "--bls-command", TOY, "--no-trace", "--out", tmp_path / "r")
+    line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
+    assert (said.code, said.err) == (2, line)
 
 
 @pytest.fixture
@@ -303,7 +315,7 @@ def test_an_interrupt_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("coupling", ["pool", "process"])
+@pytest.mark.parametrize("coupling", ["pool"])
 def test_an_interrupt_while_a_scheduler_is_silent(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = ExternalScheduler.decide
     main = threading.main_thread().ident
@@ -325,8 +337,7 @@ def test_a_scheduler_that_stays_is_killed_and_the_result_is_there(caplog: pytest
     assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("decision", [1, 2, 9, 30, 55, 79])
+@pytest.mark.parametrize(("decision", "number"), [(1, signal.SIGKILL), (30, signal.SIGSTOP), (79, signal.SIGKILL)])
 def test_a_scheduler_that_is_struck_at_any_decision(
     decision: int, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,13 +434,12 @@ def c_toy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(made)
 
 
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
-@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+@pytest.mark.parametrize(("coupling", "kind"), [("inline", "tcp"), ("pool", "unix")])
 def test_the_toy_in_c_is_fcfs(coupling: str, kind: str, c_toy: str) -> None:
     assert_same(simulated(coupling, bls_command=c_toy, socket=kind), expected())
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(rows=rows_of_jobs)
 def test_the_toy_in_c_is_fcfs_on_any_workload(c_toy: str, rows: list[tuple[int, int, int, int]]) -> None:
     machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))

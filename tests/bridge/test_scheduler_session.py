@@ -75,6 +75,10 @@ def example() -> Iterator[tuple[SchedulerRole, dict[str, Any]]]:
 EXAMPLE = list(example())
 
 
+#: What an answer has that does nothing.
+LISTS = dict.fromkeys(("start", "reject", "wake_ns", "scale", "end", "resize", "hint"), ())
+
+
 class Pair:
     """Both ends, of which each hears what the other says."""
 
@@ -94,19 +98,8 @@ class Pair:
 
     def answer(self, **fields: Any) -> Any:
         """What the bridge hears of an answer that the scheduler's own session has not judged."""
-        said = {
-            "type": "decided",
-            "decision": 1,
-            "start": [],
-            "reject": [],
-            "wake_ns": [],
-            "scale": [],
-            "end": [],
-            "resize": [],
-            "hint": [],
-            **fields,
-        }
-        return self.hear(SCHEDULER, frame(msgspec.msgpack.encode(said)))
+        said = {"type": "decided", "decision": 1, **LISTS, **fields}
+        return self.hear(SCHEDULER, frame(msgspec.msgpack.encode({key: one for key, one in said.items() if one != ""})))
 
 
 def test_the_tables_of_the_page_are_those_of_the_session() -> None:
@@ -216,10 +209,29 @@ def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
         pair.ends[BRIDGE].next_event()
 
 
-def directing(*directs: str, resizes: bool = False, hints: bool = False) -> Pair:
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"plan": 1}, "unknown field"), ({"start": ""}, "missing required field `start`"), ({"wake_ns": 5}, "wake_ns")],
+)
+def test_an_answer_of_another_form_is_no_message(fields: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SchedulerProtocolError, match=f"not a message: .*{reason}"):
+        Pair(5).answer(**fields)
+
+
+def test_a_key_twice_or_a_frame_without_end_is_no_answer() -> None:
+    fields = {"type": "decided", "decision": 1, **LISTS}
+    pairs = [*fields.items(), ("decision", 1)]
+    twice = bytes([0x80 | len(pairs)]) + b"".join(msgspec.msgpack.encode(one) for pair in pairs for one in pair)
+    with pytest.raises(SchedulerProtocolError, match="not a message: the key 'decision' occurs twice"):
+        Pair(5).hear(SCHEDULER, frame(twice))
+    with pytest.raises(SchedulerProtocolError, match="a frame of 2147483648 bytes; allowed: 1 to 37748736"):
+        Pair(5).hear(SCHEDULER, b"\x80\0\0\0and so on")
+
+
+def directing(directs: str, *, resizes: bool = False, hints: bool = False) -> Pair:
     """Asked for decision 2: job 0 runs and may have 1 to 4 cores, 1 waits, and so does 2, which is rigid."""
     widths, machine = {"min_cores": 1, "max_cores": 4}, {"resizes": resizes, "hints": hints}
-    pair = Pair(7, hello={"directs": directs}, machine=machine, submitted=widths)
+    pair = Pair(7, hello={"directs": directs.split()}, machine=machine, submitted=widths)
     first = next(fields for _, fields in EXAMPLE if fields["type"] == "submitted")
     pair.say(BRIDGE, msgspec.convert(first | widths | {"job": 1, "number": 18}, Submitted))
     pair.say(BRIDGE, msgspec.convert({**first, "job": 2, "number": 19}, Submitted))
@@ -245,67 +257,50 @@ _RUNS = "which does not run; allowed: jobs that run"
 def test_what_it_does_to_jobs_that_run() -> None:
     allowed: tuple[tuple[Pair, dict[str, Any]], ...] = (
         (directing("speeds"), SCALED),
-        (directing("speeds", "ends"), SCALED | {"end": [{"job": 0, "requeue": True}]}),
-        (directing("widths", resizes=True), resized(4)),
-        (directing("widths", resizes=True), resized(1, job=1) | {"start": [{"job": 1, "cores": None}]}),
-        (directing("hints", hints=True), hinted()),
-        (directing("hints", hints=True), hinted(cores=None)),
-        (directing("hints", hints=True), hinted(cores=None, waiting=None)),
+        (directing("speeds ends"), SCALED | {"end": [{"job": 0, "requeue": True}]}),
+        (directing(**WIDE), resized(4)),
+        (directing(**WIDE), resized(1, job=1) | {"start": [{"job": 1, "cores": None}]}),
+        (directing(**HINTS), hinted()),
+        (directing(**HINTS), hinted(cores=None)),
+        (directing(**HINTS), hinted(cores=None, waiting=None)),
     )
     for pair, fields in allowed:
         assert isinstance(pair.answer(**fields), Decided)
 
 
+WIDE: dict[str, Any] = {"directs": "widths", "resizes": True}
+HINTS: dict[str, Any] = {"directs": "hints", "hints": True}
+STARTS_1, STARTS_2 = ({"start": [{"job": job, "cores": None}]} for job in (1, 2))
+_SCALES, _RESIZES, _HINTS = (f"it {verb} job 0 (number 17)" for verb in ("scales", "resizes", "hints to"))
+
+
 @pytest.mark.parametrize(
-    ("pair", "fields", "reason"),
+    ("given", "fields", "reason"),
     [
-        (directing("ends"), SCALED, "it scales job 0 (number 17); allowed: if directs in its hello has 'speeds'"),
-        (directing("widths"), resized(3), "it resizes job 0 (number 17); allowed: where machine says resizes = true"),
-        (directing("hints"), hinted(), "it hints to job 0 (number 17); allowed: where machine says hints = true"),
+        ({"directs": "ends"}, SCALED, f"{_SCALES}; allowed: if directs in its hello has 'speeds'"),
+        ({"directs": "widths"}, resized(3), f"{_RESIZES}; allowed: where machine says resizes = true"),
+        ({"directs": "hints"}, hinted(), f"{_HINTS}; allowed: where machine says hints = true"),
+        (HINTS, resized(3), f"{_RESIZES}; allowed: if directs in its hello has 'widths'"),
+        (WIDE, resized(3, 4), f"{_RESIZES} twice; allowed: once"),
+        (WIDE, resized(3, job=1), f"it resizes job 1 (number 18), {_RUNS}, or that it starts"),
+        (WIDE, resized(5), f"{_RESIZES} to 5 cores; allowed: 1 to 4"),
         (
-            directing("hints", hints=True),
-            resized(3),
-            "it resizes job 0 (number 17); allowed: if directs in its hello has 'widths'",
-        ),
-        (directing("widths", resizes=True), resized(3, 4), "it resizes job 0 (number 17) twice; allowed: once"),
-        (
-            directing("widths", resizes=True),
-            resized(3, job=1),
-            f"it resizes job 1 (number 18), {_RUNS}, or that it starts",
-        ),
-        (directing("widths", resizes=True), resized(5), "it resizes job 0 (number 17) to 5 cores; allowed: 1 to 4"),
-        (
-            directing("widths", resizes=True),
-            resized(2, job=2) | {"start": [{"job": 2, "cores": None}]},
+            *(WIDE, resized(2, job=2) | STARTS_2),
             "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change",
         ),
-        (directing("hints", hints=True), hinted(times=2), "it hints to job 0 (number 17) twice; allowed: once"),
+        (HINTS, hinted(times=2), f"{_HINTS} twice; allowed: once"),
+        (HINTS, hinted(job=2) | STARTS_2, f"it hints to job 2 (number 19), {_RUNS}"),
+        (HINTS, hinted(cores=pack_int32([2, 5])), f"{_HINTS}: cores: [(2, 5)]; {_INTERVALS}"),
+        (HINTS, hinted(waiting=None), f"{_HINTS}: waiting: nil; allowed: who waits for these cores"),
         (
-            directing("hints", hints=True),
-            hinted(job=2) | {"start": [{"job": 2, "cores": None}]},
-            f"it hints to job 2 (number 19), {_RUNS}",
-        ),
-        (
-            directing("hints", hints=True),
-            hinted(cores=pack_int32([2, 5])),
-            f"it hints to job 0 (number 17): cores: [(2, 5)]; {_INTERVALS}",
-        ),
-        (
-            directing("hints", hints=True),
-            hinted(waiting=None),
-            "it hints to job 0 (number 17): waiting: nil; allowed: who waits for these cores",
-        ),
-        (
-            directing("hints", hints=True),
-            hinted() | {"start": [{"job": 1, "cores": None}]},
-            "it hints to job 0 (number 17) that job 1 (number 18) waits, which this answer starts already; "
-            "allowed: jobs that wait, 2",
+            *(HINTS, hinted() | STARTS_1),
+            f"{_HINTS} that job 1 (number 18) waits, which this answer starts already; allowed: jobs that wait, 2",
         ),
     ],
 )
-def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any], reason: str) -> None:
+def test_what_it_may_not_do_to_jobs_that_run(given: dict[str, Any], fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(SchedulerProtocolError) as caught:
-        pair.answer(**fields)
+        directing(**given).answer(**fields)
     assert (caught.value.reason, caught.value.blame) == (reason, "scheduler")
 
 
@@ -313,8 +308,7 @@ def test_what_it_may_not_do_to_jobs_that_run(pair: Pair, fields: dict[str, Any],
 def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     pair = Pair()
     with pytest.raises(
-        SchedulerProtocolError,
-        match=r"^the scheduler broke .*; allowed: some of 'speeds', 'ends', 'widths', ",
+        SchedulerProtocolError, match=r"^the scheduler broke .*; allowed: some of 'speeds', 'ends', 'widths', "
     ):
         pair.hear(SCHEDULER, frame(msgspec.msgpack.encode(EXAMPLE[0][1] | {"directs": directs})))
 

@@ -73,9 +73,7 @@ def test_an_interrupt_waits_until_a_folder_is_known(tmp_path: Path) -> None:
             signal.raise_signal(signal.SIGINT)
             scratch.close()
 
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # whoever starts the tests may have chosen another
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts the tests may have chosen another
     try:
         with pytest.raises(KeyboardInterrupt):
             interrupted()

@@ -110,88 +110,22 @@ def test_every_key_of_libslurm_is_in_the_table_and_numbers_are_numbers(
 
 #: Every key by which slurmctld, slurmd or a command of Slurm runs a program, loads a plug-in, or reads or writes a file.
 _DANGEROUS = [
-    "Prolog",
-    "Epilog",
-    "PrologSlurmctld",
-    "EpilogSlurmctld",
-    "ResvProlog",
-    "ResvEpilog",
-    "TaskProlog",
-    "TaskEpilog",
-    "SrunProlog",
-    "SrunEpilog",
-    "MailProg",
-    "HealthCheckProgram",
-    "RebootProgram",
-    "ResumeProgram",
-    "ResumeFailProgram",
-    "SuspendProgram",
-    "UnkillableStepProgram",
-    "SlurmctldPrimaryOnProg",
-    "SlurmctldPrimaryOffProg",
-    "SallocDefaultCommand",
-    "InteractiveStepOptions",
-    "PluginDir",
-    "PlugStackConfig",
-    "SlurmctldPlugstack",
-    "JobSubmitPlugins",
-    "CliFilterPlugins",
-    "BurstBufferType",
-    "BurstBufferParameters",
-    "JobContainerType",
-    "MCSPlugin",
-    "MCSParameters",
-    "NodeFeaturesPlugins",
-    "PrEpPlugins",
-    "PrEpParameters",
-    "PowerPlugin",
-    "PowerParameters",
-    "RoutePlugin",
-    "CoreSpecPlugin",
-    "ExtSensorsType",
-    "PrioritySiteFactorPlugin",
-    "PrioritySiteFactorParameters",
-    "PriorityParameters",
-    "AuthType",
-    "AuthInfo",
-    "AuthAltTypes",
-    "AuthAltParameters",
-    "CredType",
-    "CryptoType",
-    "JobCredentialPrivateKey",
-    "JobCredentialPublicCertificate",
-    "JobCompType",
-    "JobCompLoc",
-    "JobCompParams",
-    "AccountingStorageType",
-    "AccountingStorageLoc",
-    "AccountingStorageParameters",
-    "AcctGatherEnergyType",
-    "AcctGatherProfileType",
-    "AcctGatherInterconnectType",
-    "AcctGatherInfinibandType",
-    "AcctGatherFilesystemType",
-    "JobAcctGatherType",
-    "ProctrackType",
-    "TaskPlugin",
-    "SwitchType",
-    "MpiDefault",
-    "MpiParams",
-    "LaunchType",
-    "StateSaveLocation",
-    "SlurmctldPidFile",
-    "SlurmctldLogFile",
-    "SlurmdPidFile",
-    "SlurmdLogFile",
-    "SlurmdSpoolDir",
-    "SlurmSchedLogFile",
-    "TmpFS",
-    "X11Parameters",
-    "SlurmctldParameters",
-    "LaunchParameters",
-    "ScronParameters",
-    "SlurmUser",
-    "SlurmdUser",
+    *("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld", "ResvProlog", "ResvEpilog", "TaskProlog"),
+    *("TaskEpilog", "SrunProlog", "SrunEpilog", "MailProg", "HealthCheckProgram", "RebootProgram", "ResumeProgram"),
+    *("ResumeFailProgram", "SuspendProgram", "UnkillableStepProgram", "SlurmctldPrimaryOnProg"),
+    *("SlurmctldPrimaryOffProg", "SallocDefaultCommand", "InteractiveStepOptions", "PluginDir", "PlugStackConfig"),
+    *("SlurmctldPlugstack", "JobSubmitPlugins", "CliFilterPlugins", "BurstBufferType", "BurstBufferParameters"),
+    *("JobContainerType", "MCSPlugin", "MCSParameters", "NodeFeaturesPlugins", "PrEpPlugins", "PrEpParameters"),
+    *("PowerPlugin", "PowerParameters", "RoutePlugin", "CoreSpecPlugin", "ExtSensorsType"),
+    *("PrioritySiteFactorPlugin", "PrioritySiteFactorParameters", "PriorityParameters", "AuthType", "AuthInfo"),
+    *("AuthAltTypes", "AuthAltParameters", "CredType", "CryptoType", "JobCredentialPrivateKey"),
+    *("JobCredentialPublicCertificate", "JobCompType", "JobCompLoc", "JobCompParams", "AccountingStorageType"),
+    *("AccountingStorageLoc", "AccountingStorageParameters", "AcctGatherEnergyType", "AcctGatherProfileType"),
+    *("AcctGatherInterconnectType", "AcctGatherInfinibandType", "AcctGatherFilesystemType", "JobAcctGatherType"),
+    *("ProctrackType", "TaskPlugin", "SwitchType", "MpiDefault", "MpiParams", "LaunchType", "StateSaveLocation"),
+    *("SlurmctldPidFile", "SlurmctldLogFile", "SlurmdPidFile", "SlurmdLogFile", "SlurmdSpoolDir"),
+    *("SlurmSchedLogFile", "TmpFS", "X11Parameters", "SlurmctldParameters", "LaunchParameters", "ScronParameters"),
+    *("SlurmUser", "SlurmdUser"),
 ]
 
 #: And those that name a plug-in of Slurm's own by which it decides.
@@ -238,26 +172,9 @@ _GOING_ON = (
 
 
 _OF_MINE = [
-    "nodename",
-    "nodeset",
-    "partitionname",
-    "cpus",
-    "feature",
-    "nodes",
-    "default",
-    "oversubscribe",
-    "maxtime",
-    "nodehostname",
-    "nodeaddr",
-    "port",
-    "state",
-    "schedulertype",
-    "schedulerparameters",
-    "prioritytype",
-    "selecttype",
-    "selecttypeparameters",
-    "licenses",
-    "grestypes",
+    *("nodename", "nodeset", "partitionname", "cpus", "feature", "nodes", "default", "oversubscribe", "maxtime"),
+    *("nodehostname", "nodeaddr", "port", "state", "schedulertype", "schedulerparameters", "prioritytype"),
+    *("selecttype", "selecttypeparameters", "licenses", "grestypes"),
 ]
 
 
@@ -309,13 +226,8 @@ def test_slurmctld_executes_nothing_that_a_file_names(tmp_path: Path, tables: li
     (theirs,) = (one for one in tables if "SlurmctldPlugstack" in one)
     passed = {key.name for key in TOP.values() if key.form is not None or key.harmless}
     attack = [f"{name}={canary}" for name, kind in theirs.items() if kind == _TEXT and name not in passed]
-    attack += [
-        "HealthCheckInterval=1",
-        "SuspendTime=1",
-        "SlurmctldDebug=quiet",
-        "SlurmSchedLogLevel=1",
-        "PreemptMode=REQUEUE",
-    ]
+    attack += ["HealthCheckInterval=1", "SuspendTime=1", "SlurmctldDebug=quiet", "SlurmSchedLogLevel=1"]
+    attack += ["PreemptMode=REQUEUE"]
     found = of_site(_site(tmp_path, "\n".join([*attack, _MINE])), {})
     (tmp_path / "windows.toml").write_text(
         '[[reservation]]\nname = "course"\nbegin = "5min"\nend = "10min"\nhosts = "0"\njobs = "3"\n'
@@ -358,18 +270,9 @@ def test_nodes_have_the_cores_that_slurm_gives_them(tmp_path: Path, line: str, c
 
 def test_what_depends_on_a_replaced_key_goes_with_it_and_the_log_is_not_silenced(tmp_path: Path) -> None:
     lines = [
-        "SlurmSchedLogFile=/var/log/sched",
-        "SlurmSchedLogLevel=1",
-        "PreemptMode=REQUEUE",
-        "PreemptExemptTime=10",
-        "GroupUpdateTime=1",
-        "SlurmctldDebug=quiet",
-        "SlurmctldSyslogDebug=quiet",
-        "LogTimeFormat=clock",
-        "DebugFlags=Agent",
-        "PriorityWeightAge=0",
-        "JobCompPass=secret",
-        "JobCompType=jobcomp/mysql",
+        *("SlurmSchedLogFile=/var/log/sched", "SlurmSchedLogLevel=1", "PreemptMode=REQUEUE", "PreemptExemptTime=10"),
+        *("GroupUpdateTime=1", "SlurmctldDebug=quiet", "SlurmctldSyslogDebug=quiet", "LogTimeFormat=clock"),
+        *("DebugFlags=Agent", "PriorityWeightAge=0", "JobCompPass=secret", "JobCompType=jobcomp/mysql"),
     ]
     found = of_site(_site(tmp_path, "\n".join([*lines, _MINE])), {})
     assert found.keys == {}
@@ -398,7 +301,14 @@ _PLACES = (
 _OF_GPUS = [("NodeName=n1 CPUs=2 Gres=gpu:{}", number) for number in ("²", "٣", "70000000000000000000", _DIGITS)]
 
 
-@pytest.mark.parametrize(("line", "number"), [*((line, number) for line in _PLACES for number in _NUMBERS), *_OF_GPUS])
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        *((line, _NUMBERS[at]) for line in _PLACES for at in (0, 3, 9)),
+        *((_PLACES[0], one) for one in _NUMBERS),
+        *_OF_GPUS,
+    ],
+)
 def test_what_is_no_number_is_one_line_of_ours(tmp_path: Path, line: str, number: str) -> None:
     text = line.format(number or '""')
     with pytest.raises(InputError) as error:

@@ -31,19 +31,8 @@ from bridge.workers.connection import Connection
 from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
-HELLO = {
-    "version": 11,
-    "token": TOKEN,
-    "worker": "nobody",
-    "name": "n",
-    "tasks": "recipe",
-    "conserves_work": True,
-    "releases": False,
-    "hints": False,
-    "resizes": False,
-    "wishes": False,
-    "scales": False,
-}
+HELLO = {"version": 11, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
+HELLO |= dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), False)
 
 
 def hello(**fields: object) -> bytes:
@@ -128,7 +117,7 @@ def test_strangers_are_refused(
         assert bool(answer) == bool(heard)
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
+@pytest.mark.parametrize("coupling", ["pool", pytest.param("process", marks=pytest.mark.release)])
 def test_a_crowd(visit: Callable[..., tuple[bridge.Result, list[bytes]]], coupling: str) -> None:
     # More than may wait: those that have been silent longest go, but none of ours that is about to say hello.
     assert STRANGERS < 100
@@ -140,15 +129,16 @@ def test_a_crowd(visit: Callable[..., tuple[bridge.Result, list[bytes]]], coupli
     assert result.coupling["refused"] == 100
 
 
+async def nobody(hello: Hello, connection: Connection) -> None:
+    raise AssertionError("nobody was let in")
+
+
 def awaiting(kind: str, words: bytes, *, ours: bool) -> tuple[int, int]:
     """Somebody comes, then a crowd; how many were refused, and how many of these while the first was still there."""
     awaited: dict[int, str] = {}
 
-    async def serve(hello: Hello, connection: Connection) -> None:
-        raise AssertionError("nobody was let in")
-
     async def visited() -> tuple[int, int]:
-        door = Listener(TOKEN, lambda hello: "a reason", serve, awaited)
+        door = Listener(TOKEN, lambda hello: "a reason", nobody, awaited)
         address = await door.open(kind)
         awaited.update({os.getpid(): "w5"} if ours else {})
         ends = [await connect(address)]
@@ -193,9 +183,6 @@ def test_one_of_ours_that_is_killed_is_no_stranger(words: bytes, caplog: pytest.
 
 @pytest.mark.parametrize(("coming", "lines"), [(LINES, LINES), (LINES + 1, LINES + 2), (LINES + 500, LINES + 2)])
 def test_of_many_strangers_there_is_no_line_each(coming: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def nobody(hello: Hello, connection: Connection) -> None:
-        raise AssertionError("nobody was let in")
-
     async def visit() -> None:
         door = Listener(TOKEN, lambda hello: "a reason", nobody)
         address = await door.open("unix")
@@ -215,40 +202,31 @@ def test_of_many_strangers_there_is_no_line_each(coming: int, lines: int, caplog
     )
 
 
-def test_the_last_word_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def visited_by(words: bytes, judge: Callable[[Hello], str | None], kind: str = "unix") -> tuple[bytes, Listener]:
+    """What a visitor that says these words hears, and whom it has visited."""
 
-    async def nobody(hello: Hello, connection: Connection) -> None:
-        raise AssertionError
-
-    async def visit() -> None:
-        door = Listener(TOKEN, lambda hello: "a reason", nobody)
-        reader, writer = await connect(await door.open("unix"))
-        writer.write(hello())
-        told = await reader.read()
+    async def visit() -> tuple[bytes, Listener]:
+        door = Listener(TOKEN, judge, nobody)
+        reader, writer = await connect(await door.open(kind))
+        writer.write(words)
+        told = await asyncio.wait_for(reader.read(), PATIENCE_S)
         writer.close()
         await door.close()
-        assert b"a reason" in told
-        assert (door.bytes_sent, door.bytes_received, door.messages) == (len(told), len(hello()), 2)
+        return told, door
 
-    asyncio.run(visit())
+    return asyncio.run(visit())
+
+
+def test_the_last_word_is_counted() -> None:
+    told, door = visited_by(hello(), lambda hello: "a reason")
+    assert b"a reason" in told
+    assert (door.bytes_sent, door.bytes_received, door.messages) == (len(told), len(hello()), 2)
 
 
 def test_silence_is_not_borne_for_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(listener, "HELLO_S", 0.0)
-
-    async def nobody(hello: Hello, connection: Connection) -> None:
-        raise AssertionError("nobody has said hello")
-
-    async def silent() -> int:
-        door = Listener(TOKEN, lambda hello: None, nobody)
-        reader, writer = await connect(await door.open("unix"))
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-        writer.close()
-        await door.close()
-        return door.refused
-
-    assert asyncio.run(silent()) == 1
+    told, door = visited_by(b"", lambda hello: None)
+    assert (told, door.refused) == (b"", 1)
     assert "a connection was refused: no hello within 0 s" in caplog.text
 
 
@@ -256,20 +234,15 @@ def test_a_fault_that_a_stranger_finds_does_not_end_the_run(caplog: pytest.LogCa
     def broken(hello: Hello) -> str | None:
         raise ZeroDivisionError("a bug")
 
-    async def nobody(hello: Hello, connection: Connection) -> None:
-        raise AssertionError("nobody was let in")
-
-    async def visit() -> int:
-        door = Listener(TOKEN, broken, nobody)
-        reader, writer = await connect(await door.open("tcp"))
-        writer.write(hello())
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-        writer.close()
-        await door.close()
-        return door.refused
-
-    assert asyncio.run(visit()) == 1
+    told, door = visited_by(hello(), broken, "tcp")
+    assert (told, door.refused) == (b"", 1)
     assert "ZeroDivisionError: 'a bug'" in caplog.text
+
+
+def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.LogCaptureFixture) -> None:
+    told, door = visited_by(hello(), lambda hello: OVER)
+    assert (door.refused, caplog.text) == (0, "")
+    assert b"the run is over" in told
 
 
 def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,36 +265,13 @@ def test_addresses_that_are_none(address: str) -> None:
         asyncio.run(connect(address))
 
 
-def test_one_of_ours_that_comes_when_all_is_done_is_no_stranger(caplog: pytest.LogCaptureFixture) -> None:
-    async def visited() -> tuple[int, bytes]:
-        async def serve(hello: Hello, connection: Connection) -> None:
-            raise AssertionError("it was let in")
-
-        listening = Listener(TOKEN, lambda hello: OVER, serve)
-        address = await listening.open("unix")
-        reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
-        writer.write(hello())
-        answer = await reader.read()
-        writer.close()
-        await listening.close()
-        return listening.refused, answer
-
-    refused, answer = asyncio.run(visited())
-    assert (refused, caplog.text) == (0, "")
-    assert b"the run is over" in answer
-
-
-@pytest.mark.parametrize("turns", range(6))
-@pytest.mark.parametrize("kind", ["unix", "tcp"])
+@pytest.mark.parametrize(("kind", "turns"), [("unix", 0), ("unix", 1), ("unix", 2), ("tcp", 1), ("tcp", 3), ("tcp", 5)])
 def test_an_opening_that_is_cancelled_leaves_no_socket(kind: str, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lost: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda found: lost.append(str(found.exc_value)))
 
     async def visited() -> None:
-        async def serve(hello: Hello, connection: Connection) -> None:
-            raise AssertionError("nobody was let in")
-
-        listening = Listener(TOKEN, lambda hello: None, serve)
+        listening = Listener(TOKEN, lambda hello: None, nobody)
         opening = asyncio.create_task(listening.open(kind))
         for _ in range(turns):
             await asyncio.sleep(0)

@@ -85,27 +85,9 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
 
     ours = set(inspect.signature(run_command).parameters)
     not_cells = {
-        "workload",
-        "config",
-        "out",
-        "seed",
-        "observe",
-        "nodes",
-        "decisions",
-        "tasks",
-        "trace",
-        "no_trace",
-        "trace_detail",
-        "trace_window",
-        "trace_cores",
-        "live",
-        "check",
-        "force",
-        "stream",
-        "same_as",
-        "listen",
-        "token_file",
-        "certificate",
+        *("workload", "config", "out", "seed", "observe", "nodes", "decisions", "tasks", "trace", "no_trace"),
+        *("trace_detail", "trace_window", "trace_cores", "live", "check", "force", "stream", "same_as"),
+        *("listen", "token_file", "certificate"),
     }
     of_replay = {"batch", "slurm_conf", "set", "settle", "phase", "topology", "priorities", "cleanup"}
     assert {column_name(name) for name in known_options()} == ours - not_cells | of_replay

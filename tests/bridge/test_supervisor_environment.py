@@ -19,7 +19,7 @@ from traces.base.errors import PeerError
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
+@pytest.mark.parametrize("coupling", ["pool"])
 def test_within_a_running_event_loop(coupling: str) -> None:
     async def cell() -> bridge.Result:
         return simulated(coupling)  # as a cell of a notebook would, without awaiting anything

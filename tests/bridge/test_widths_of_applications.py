@@ -156,15 +156,14 @@ def differs(seed: int, folder: Any, **options: Any) -> str:
     return ""
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_as_the_reference(part: int, tmp_path: Any) -> None:
-    for seed in range(part, 400, 4):
+def test_as_the_reference(tmp_path: Any) -> None:
+    for seed in range(150):
         assert differs(seed, tmp_path) == "", seed
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
-def test_so_it_is_in_every_coupling(coupling: str, tmp_path: Any) -> None:
-    for seed in range(24) if coupling == "pool" else range(6):
+@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 5), ("process", 2)])
+def test_so_it_is_in_every_coupling(coupling: str, seeds: int, tmp_path: Any) -> None:
+    for seed in range(seeds):
         assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
 
 
@@ -193,90 +192,37 @@ def malleable(rows: list[tuple[int, int, int, int, int]], widths: str, folder: A
 S = 10**9
 
 
-def test_by_hand_idle_cores_go_to_a_running_job(tmp_path: Any) -> None:
-    """Job 1 has eight tasks of 1 s on two cores, and is given the other two as it has started: 1 ns later these begin."""
-    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
-    found = malleable(rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4)
-    # The pass that starts it does not know that it runs; the next one, as job 2 comes, starts that first.
-    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, S, 3, 1], [1, 2 * S, 2, 1]]
-    assert found.jobs.end_ns.tolist() == [3 * S + 1, 2 * S]
-    assert found.tasks[found.tasks.core == 3].start_ns.tolist() == [S + 1, 2 * S + 1]
+def told(found: bridge.Result) -> list[list[int]]:
+    """Which job got (1), was asked for (-1) or wished for (0) which core, or how many, and when."""
+    return found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()  # type: ignore[no-any-return]
 
 
-def test_by_hand_a_reservation_keeps_its_core(tmp_path: Any) -> None:
-    """Core 3 is job 2's from 2 s on: as that starts then, job 1 is given core 2, and core 3 not even when job 2 has ended."""
-    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
+
+
+def test_a_reservation_keeps_its_core(tmp_path: Any) -> None:
+    """Core 3 is job 2's from 2 s on: job 1 is given core 2 then, and core 3 not even when job 2 has ended."""
     windows = '[[reservation]]\nname = "mine"\nbegin = "2s"\nend = "9s"\ncores = "3"\njobs = "2"\n'
-    found = malleable(rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, windows=windows)
-    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, 2 * S, 2, 1]]
+    found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, windows=windows)
+    assert told(found) == [[1, 2 * S, 2, 1]]
     assert found.jobs.start_ns.tolist() == [0, 2 * S]
 
 
-def test_by_hand_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
+def test_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
     """Job 1 has two of three GPUs for its two cores, and is given one core more, as there is one GPU more."""
-    rows = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
-    platform = Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),))
-    found = malleable(
-        rows, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, platform=platform, requests="job_id,gpu\n1,1\n"
-    )
-    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [[1, S, 3, 1]]
+    machine = {"platform": Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),)), "requests": "job_id,gpu\n1,1\n"}
+    found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, **machine)
+    assert told(found) == [[1, S, 3, 1]]
 
 
-def test_by_hand_the_head_takes_cores(tmp_path: Any) -> None:
+def test_the_head_takes_cores(tmp_path: Any) -> None:
     """Job 2 needs two cores, and job 1 has all four: its last two end their tasks, and go. It goes on with two."""
     rows = [(1, 0, 4, 4, 4), (2, 1, 1, 2, 1)]
     found = malleable(rows, "1,2,4\n", tmp_path, resize="shrink", tasks_per_core=2)
-    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
-    assert told == [[1, S, 3, -1], [1, S, 2, -1]]
+    assert told(found) == [[1, S, 3, -1], [1, S, 2, -1]]
     assert found.releases[["job_id", "core", "released_ns"]].to_numpy().tolist() == [[1, 2, 2 * S], [1, 3, 2 * S]]
-    assert found.jobs.start_ns.tolist() == [0, 2 * S]
-    assert found.jobs.end_ns.tolist() == [6 * S, 3 * S]
-    efficiency = found.jobs.efficiency.tolist()
-    assert efficiency[0] == pytest.approx(1.0)
-
-
-def test_by_hand_all_have_as_many(tmp_path: Any) -> None:
-    """Job 2 asks for one core while job 1 has all four: it gets core 3 after a task, and the others as job 1 ends."""
-    rows = [(1, 0, 4, 4, 4), (2, 1, 4, 1, 4)]
-    found = malleable(rows, "1,1,4\n2,1,4\n", tmp_path, resize="equal", tasks_per_core=4)
-    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
-    assert told == [[1, S, 3, -1], *([2, 5 * S, core, 1] for core in range(3))]
-    assert found.releases[["job_id", "core", "released_ns"]].to_numpy().tolist() == [[1, 3, 2 * S]]
-    assert found.jobs.start_ns.tolist() == [0, 2 * S]
-    assert found.jobs.end_ns.tolist() == [5 * S, 6 * S]
-
-
-def test_by_hand_the_head_starts_narrower(tmp_path: Any) -> None:
-    """Job 2 asks for four cores, and one is free: it takes that, and its tasks, drawn for four, are done one by one. With EASY
-    it waits for the others, as it ends sooner so."""
-    rows = [(1, 0, 2, 3, 2), (2, 1, 1, 4, 1)]
-    found = malleable(rows, "2,1,4\n", tmp_path, resize="mold", tasks_per_core=1)
-    assert found.jobs.start_ns.tolist() == [0, S]
-    assert found.jobs.end_ns.tolist() == [2 * S, 5 * S]
-    assert found.jobs.held_cores.tolist() == [3, 1]
-    assert found.jobs.cores.tolist() == [3, 4]
-    planned = malleable(rows, "2,1,4\n", tmp_path, resize="mold", backfill="easy", tasks_per_core=1)
-    assert planned.jobs.start_ns.tolist() == [0, 2 * S]
-    assert planned.jobs.end_ns.tolist() == [2 * S, 3 * S]
-
-
-def test_by_hand_nobody_who_has_a_reservation_is_delayed(tmp_path: Any) -> None:
-    """Job 2 is to have all four cores at 5 s. Job 3, shorter and so before it, asks for two, and one is free: with that it
-    takes twice as long. If it is done by 5 s it starts so, and else it has its two cores behind job 2."""
-    for seconds, start, cores in ((1, 2, 1), (2, 8, 2)):
-        rows = [(1, 0, 5, 3, 5), (2, 1, 3, 4, 3), (3, 2, seconds, 2, seconds)]
-        found = malleable(
-            rows, "3,1,2\n", tmp_path, resize="mold", backfill="conservative", tasks_per_core=1, bls="sjf"
-        )
-        assert found.jobs.start_ns.tolist() == [0, 5 * S, start * S]
-        assert found.jobs.held_cores.tolist() == [3, 4, cores]
-
-
-def test_by_hand_who_is_alone_starts_wider(tmp_path: Any) -> None:
-    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="mold", tasks_per_core=4)
-    assert found.jobs.held_cores.tolist() == [4]
-    assert found.jobs.end_ns.tolist() == [2 * S]
-    assert found.ledger.widths is None
+    assert (found.jobs.start_ns.tolist(), found.jobs.end_ns.tolist()) == ([0, 2 * S], [6 * S, 3 * S])
+    assert found.jobs.efficiency[0] == pytest.approx(1.0)
 
 
 def evolving(rows: list[tuple[int, int, int, int, int]], phases: str, folder: Any, **options: Any) -> bridge.Result:
@@ -285,7 +231,7 @@ def evolving(rows: list[tuple[int, int, int, int, int]], phases: str, folder: An
         f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{phases}]\n'
     )
     level = ApplicationLevel(applications=folder / "apps.toml")
-    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=1, level=level, **options)
+    return malleable(rows, "1,1,4\n", folder, **{"resize": "evolve", "tasks_per_core": 1, "level": level} | options)
 
 
 PHASES = (
@@ -293,29 +239,10 @@ PHASES = (
 )
 
 
-def test_by_hand_a_job_wishes_for_twice_its_cores_and_then_for_half_of_them(tmp_path: Any) -> None:
-    """Job 1 has two loops of four tasks of 1 s on two cores, and wishes for four as it starts, and for one as the second loop
-    begins: the other three go at once, and job 2, which came at 1 s and needs as many, starts."""
-    found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)], PHASES, tmp_path)
-    told = found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()
-    given = [[1, 0, 4, 0], [1, 0, 2, 1], [1, 0, 3, 1]]
-    assert told == [*given, [1, S + 1, 1, 0], *([1, S + 1, core, -1] for core in (3, 2, 1))]
-    assert found.releases.released_ns.tolist() == [S + 2] * 3
-    assert found.jobs.start_ns.tolist() == [0, S + 2]
-    assert found.jobs.end_ns.tolist() == [5 * S + 2, 2 * S + 2]
-    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
-
-
 @pytest.mark.parametrize(("resize", "cause"), [("shrink", "asked"), ("evolve", "wished")])
 def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path: Any) -> None:
     rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
-    (tmp_path / "apps.toml").write_text(
-        f'[[application]]\nname = "evolving"\nmatch = {{ cores = 2 }}\nphases = [{PHASES}]\n'
-    )
-    level = ApplicationLevel(applications=tmp_path / "apps.toml")
-    changed, rigid = (
-        malleable(rows, "1,1,4\n", tmp_path, resize=one, tasks_per_core=1, level=level) for one in (resize, "none")
-    )
+    changed, rigid = (evolving(rows, PHASES, tmp_path, resize=one) for one in (resize, "none"))
     each = np.arange(2)
     late = StartedJobs.of(changed.jobs, changed.releases, None, changed.widths)
     causes = find_causes(late, StartedJobs.of(rigid.jobs), each, each)
@@ -331,7 +258,7 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
         '{ kind = "loop", als = "ss", tasks = 4, cores = 1.0 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
     )
     found = evolving([(1, 0, 4, 2, 4), (2, 1, 1, 4, 1)], phases, tmp_path)
-    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+    assert told(found) == [
         [1, 2 * S, 4, 0],
         [1, 2 * S, 2, 1],
         [1, 2 * S, 3, 1],
@@ -342,18 +269,7 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
     assert "given cores 2 3" in story
 
 
-def test_a_wish_that_cannot_be_granted_stays(tmp_path: Any) -> None:
-    """Job 2 has the other two cores until 3 s, and job 1 has wished for them at 2 s."""
-    phases = '{ kind = "loop", als = "ss", tasks = 4 }, { kind = "loop", als = "ss", tasks = 4, cores = 2.0 }'
-    found = evolving([(1, 0, 4, 2, 4), (2, 0, 3, 2, 3)], phases, tmp_path)
-    assert found.widths[found.widths.job_id == 1][["told_ns", "core", "change"]].to_numpy().tolist() == [
-        [2 * S, 4, 0],
-        [3 * S, 2, 1],
-        [3 * S, 3, 1],
-    ]
-
-
-@pytest.mark.parametrize("resize", ["none", "expand", "equal"])
+@pytest.mark.parametrize("resize", ["none", "equal"])
 def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
     tables = []
     for place, cores in enumerate(("", ", cores = 0.5")):
@@ -377,7 +293,7 @@ def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("seed", [0, 3])
 def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(seed: int, tmp_path: Any) -> None:
     command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
     cases = {one: drawn(one)[2] for one in range(100)}
@@ -397,7 +313,7 @@ def toy(how: str, folder: Any) -> bridge.Result:
 def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
     """It wishes for four as its fifth task begins, at 2 s, and is given the free core; and for one with its seventh."""
     found = toy("", tmp_path)
-    assert found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist() == [
+    assert told(found) == [
         [1, 2 * S, 4, 0],
         [1, 2 * S, 3, 1],
         [1, 2 * S + 1, 1, 0],

@@ -158,21 +158,20 @@ def graph_differs(result: bridge.Result, row: int) -> str:
     return "" if ours == theirs else f"job {job}: {ours}, and not {theirs}"
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_graphs_are_as_the_reference_has_them(part: int, tmp_path: Any) -> None:
+def test_graphs_are_as_the_reference_has_them(tmp_path: Any) -> None:
     looked_at = 0
-    for seed in range(part, 60, 4):
+    for seed in range(30):
         result = simulated(seed, tmp_path)
         for row in range(len(result.scenario.workload)):
             why = graph_differs(result, row)
             assert why in ("", "another kind"), seed
             looked_at += why == "" and (result.widths.row == row).any()
-    assert looked_at >= 3
+    assert looked_at >= 8
 
 
-@pytest.mark.parametrize("coupling", ["pool", "process"])
-def test_so_it_is_in_every_coupling(coupling: str, tmp_path: Any) -> None:
-    for seed in range(100, 112) if coupling == "pool" else range(140, 144):
+@pytest.mark.parametrize(("coupling", "seeds"), [("pool", range(100, 105)), ("process", range(140, 142))])
+def test_so_it_is_in_every_coupling(coupling: str, seeds: range, tmp_path: Any) -> None:
+    for seed in seeds:
         result = simulated(seed, tmp_path, coupling=coupling, workers=2)
         assert_one_result(result, simulated(seed, tmp_path))
 

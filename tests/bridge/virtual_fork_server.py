@@ -57,13 +57,7 @@ class ForkServer(asyncio.SubprocessTransport):
         self._text = b""
         link = Link(world.draw.choice((0.003, 0.003, 0.3)), beat_s=world.plan.beat_s)
         loop, draw = world.loop, world.draw
-        self._reports = Wire(
-            loop,
-            draw,
-            link,
-            self._tell,
-            lambda error: protocol.pipe_connection_lost(1, None),
-        )
+        self._reports = Wire(loop, draw, link, self._tell, lambda error: protocol.pipe_connection_lost(1, None))
         self._obeys = Wire(loop, draw, link, self._hear, lambda error: self._over())
         self._stdin = _Commands(self._obeys)
         self._resumed_s = -_CATCHES_UP_S

@@ -107,25 +107,15 @@ class _Port:
 
 
 class Site:
-    """The other hosts of a world, and the door that they come in by.
-
-    Attributes
-    ----------
-    commands : list of Command
-        All that were ever started.
-    attempts : int
-        How many connections were tried.
-    executing_until_s : float
-        Until when the run does something beside its loop.
-    """
+    """The other hosts of a world, and the door that they come in by."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.commands: list[Command] = []
         self.port: _Port | None = None
         self.certified = False
-        self.attempts = 0
-        self.executing_until_s = -1.0
+        self.attempts = 0  # to connect
+        self.executing_until_s = -1.0  # until when the run does something beside its loop
         self.sessions: dict[HostSession, None] = {}
 
     def begin(self) -> None:
@@ -359,23 +349,15 @@ class Site:
 
 
 class Command:
-    """One worker command.
-
-    Attributes
-    ----------
-    why : list of str
-        The faults of it that have come into effect.
-    end : str
-        How it ended: ``over``, ``interrupted``, ``killed``, or what it said.
-    """
+    """One worker command."""
 
     def __init__(self, site: Site, plan: HostPlan, kind: str) -> None:
         self.site, self.world, self.plan, self.kind = site, site.world, plan, kind
         self.name = plan.name
         self.begun_s = self.world.loop.time()
         self.joined = False
-        self.why: list[str] = []
-        self.end = ""
+        self.why: list[str] = []  # the faults of it that have come into effect
+        self.end = ""  # over, interrupted, killed, or what it said
         self.alive = True
         self.servers: list[ForkServer] = []
         self.tasks: set[asyncio.Task[Any]] = set()

@@ -19,19 +19,7 @@ FIRST_PID = 2**30
 
 
 class Link:
-    """How slow and how narrow a connection is.
-
-    Parameters
-    ----------
-    latency_s : float
-        Bytes are under way for up to so long.
-    room : int
-        So many bytes may be under way in one direction.
-    high : int
-        With more bytes than these waiting, the sender is told to stop for a while.
-    beat_s : float
-        Bytes arrive at multiples of this; 0: at any time.
-    """
+    """How slow and how narrow a connection is: latency, bytes under way, bytes waiting before it is paused, and a beat."""
 
     def __init__(self, latency_s: float, room: int = 2**18, high: int = 2**16, beat_s: float = 0.0) -> None:
         self.latency_s, self.room, self.high, self.beat_s = latency_s, room, high, beat_s
@@ -43,15 +31,7 @@ class Link:
 
 
 class Wire:
-    """Bytes under way in one direction: in order, late, in pieces; at last its end, if it has one.
-
-    Parameters
-    ----------
-    deliver : callable
-        Takes a piece.
-    ended : callable
-        Takes None for the end of the stream, or the error that ends it.
-    """
+    """Bytes under way in one direction: in order, late, in pieces; at last its end, with the error that ends it, if any."""
 
     def __init__(
         self,

@@ -54,49 +54,26 @@ FAULTS = (*BEFORE_HELLO, *WITH_JOBS, *SPOILS, *HARMLESS)
 
 
 class Fault:
-    """What is wrong with a process.
-
-    Attributes
-    ----------
-    kind : str
-        One of ``FAULTS``, or empty.
-    at : str
-        What sets off one of ``WITH_JOBS``: ``time``, ``sent`` or ``heard``.
-    amount : float
-        Seconds since it connected, or bytes.
-    seconds : float
-        How long what lasts lasts.
-    latency_s : float
-        Of one that is slow.
-    last_moment : bool
-        Whether one that is cut off is heard again at the very instant at which it is given up.
-    which : int
-        Which of its outcomes is spoiled.
-    fired : bool
-        Whether it has come to that.
-    """
+    """What is wrong with a process."""
 
     def __init__(self, kind: str, draw: random.Random, timeout_s: float) -> None:
-        self.kind = kind
+        self.kind = kind  # one of FAULTS, or empty
+        # What sets off one of WITH_JOBS; seconds since it connected, or bytes.
         self.at = draw.choice(("time", "sent", "heard"))
         self.amount = draw.uniform(0.0, 0.3) if self.at == "time" else draw.randint(1, 3000)
         lasts = {"late": (0.02, 40.0), "cut off": (0.1, 3 * timeout_s), "slow to leave": (0.1, 12.0)}
         shortest, longest = lasts.get(kind, (0.1, 1.0))
         self.seconds = shortest * (longest / shortest) ** draw.random()
-        self.last_moment = draw.random() < 0.5
+        self.last_moment = (
+            draw.random() < 0.5
+        )  # one that is cut off is heard again at the instant at which it is given up
         self.latency_s = draw.choice((timeout_s, 30.0)) * draw.uniform(0.2, 1.5)
-        self.which = draw.choice((0, 0, 1, 2))
-        self.fired = False
+        self.which = draw.choice((0, 0, 1, 2))  # of its outcomes is spoiled
+        self.fired = False  # whether it has come to that
 
 
 class Process:
-    """One application process.
-
-    Attributes
-    ----------
-    why : list of str
-        The faults of it, or of what it depends on, that have come into effect; whoever gives it up needs one.
-    """
+    """One application process."""
 
     def __init__(self, server: ForkServer, name: str, fault: Fault, told: bool) -> None:
         self.server, self.name, self.fault, self._told = server, name, fault, told
@@ -104,7 +81,7 @@ class Process:
         self.pid = next(self.world.pids)
         self.alive = True
         self.stopped = self._doomed = False
-        self.why: list[str] = []
+        self.why: list[str] = []  # faults that have come into effect; whoever gives it up needs one
         self.ends: list[End] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.quit_s = math.inf  # when it was told to

@@ -39,7 +39,13 @@ def column(page: Page, table: str, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_says_what_was_run(chromium: Browser, made: Made, kind: str) -> None:
+def test_a_page_says_what_was_run_and_what_stands_in_a_log_is_text(chromium: Browser, made: Made, kind: str) -> None:
+    text = made.page(kind).read_text(encoding="utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    assert policy[1].startswith("default-src &#x27;none&#x27;; script-src &#x27;sha256-")
+    assert "unsafe" not in policy[1]
+    assert re.search(r"<[^>]+ on\w+=", text.split("<script>")[0]) is None
     with opened(chromium, made.page(kind)) as page:
         assert page.locator("header p").first.inner_text() == f"twolevel · {kind.capitalize()}"
         assert page.locator(".lead").first.inner_text()
@@ -48,30 +54,18 @@ def test_a_page_says_what_was_run(chromium: Browser, made: Made, kind: str) -> N
         links = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href'))")
         assert links == page.eval_on_selector_all("main > section", "all => all.map(one => `#${one.id}`)")
         assert page.locator(".diagram canvas").bounding_box()["height"] > 100  # type: ignore[index]
+        assert "taken" not in page.title()
+        assert page.locator("main u, h1 i, .lead i, #again i, td i, main b, img[src=x]").count() == 0
+        if kind in ("run", "replay"):
+            assert set(column(page, "jobs-data", "name")) == {name or "–" for name in NAMES}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("kind", "scheme"), [*zip(KINDS, ("light", "dark") * 2, strict=True)])
 def test_a_telephone_never_scrolls_sideways(chromium: Browser, made: Made, kind: str, scheme: str) -> None:
     with opened(chromium, made.page(kind), **PHONE, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
         assert dark == (scheme == "dark")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_stands_in_a_log_is_text(chromium: Browser, made: Made, kind: str) -> None:
-    text = made.page(kind).read_text(encoding="utf-8")
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
-    assert policy is not None
-    assert policy[1].startswith("default-src &#x27;none&#x27;; script-src &#x27;sha256-")
-    assert "unsafe" not in policy[1]
-    assert re.search(r"<[^>]+ on\w+=", text.split("<script>")[0]) is None
-    with opened(chromium, made.page(kind)) as page:
-        assert "taken" not in page.title()
-        assert page.locator("main u, h1 i, .lead i, #again i, td i, main b, img[src=x]").count() == 0
-        if kind in ("run", "replay"):
-            assert set(column(page, "jobs-data", "name")) == {name or "–" for name in NAMES}
 
 
 def test_the_policy_of_a_page_holds(chromium: Browser, made: Made) -> None:
@@ -118,10 +112,7 @@ def test_a_table_sorts_and_filters(chromium: Browser, made: Made) -> None:
         box.fill("nonsense>1")
         assert counted(page, "jobs-data").endswith("there is no column “nonsense”")
         assert box.get_attribute("aria-invalid") == "true"
-
-
-def test_a_tables_columns_can_be_chosen(chromium: Browser, made: Made) -> None:
-    with opened(chromium, made.page("run")) as page:
+        # Columns can be chosen.
         page.locator("[data-table=jobs-data] summary").click()
         page.get_by_label("efficiency", exact=True).check()
         assert page.locator("[data-table=jobs-data] [data-column=efficiency]").count() == 1
@@ -131,10 +122,7 @@ def test_a_tables_columns_can_be_chosen(chromium: Browser, made: Made) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "table", "file"),
-    [
-        ("run", "jobs-data", "fcfs <u>/jobs.parquet"),
-        ("study", "results-data", "study/results.parquet"),
-    ],
+    [("run", "jobs-data", "fcfs <u>/jobs.parquet"), ("study", "results-data", "study/results.parquet")],
 )
 def test_a_table_shows_what_the_file_has(chromium: Browser, made: Made, kind: str, table: str, file: str) -> None:
     frame = pd.read_parquet(made.folder / file)
@@ -239,8 +227,8 @@ def test_a_point_says_which_row_it_is(chromium: Browser, made: Made) -> None:
         page.locator(".explorer").scroll_into_view_if_needed()
         box = page.locator(".diagram canvas").bounding_box()
         assert box is not None
-        for down in range(4, 300, 6):
-            for across in range(60, 700, 40):
+        for down in range(4, 300, 12):
+            for across in range(60, 700, 80):
                 page.mouse.move(box["x"] + across, box["y"] + down)
         told = page.locator(".tip").text_content()  # of the last one that was passed
         assert told is not None
@@ -277,20 +265,15 @@ def test_a_study_shows_combinations_comparisons_and_runs(chromium: Browser, made
         assert [float(text.removesuffix(" ns")) for text in column(page, "cells-data", "makespan_ns")] == mean.tolist()
 
 
-def test_a_job_chosen_elsewhere_is_brought_into_view(chromium: Browser, made: Made) -> None:
+def test_a_row_leads_to_its_job_in_the_timeline_and_back(chromium: Browser, made: Made) -> None:
     with opened(chromium, made.page("run")) as page:
+        page.locator("[data-table=jobs-data] tbody button.link").nth(3).click()
+        assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "103"
+        expect(page.locator(".timeline-job")).to_contain_text("103")
         page.locator("#jobs-data-filter").fill("cores=1")
         page.evaluate("document.dispatchEvent(new CustomEvent('twolevel:job', {detail: 157}))")
         assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "157"
         assert counted(page, "jobs-data") == "60 rows"
-
-
-def test_a_row_leads_to_its_job_in_the_timeline(chromium: Browser, made: Made) -> None:
-    with opened(chromium, made.page("run")) as page:
-        page.locator("[data-table=jobs-data] tbody button.link").nth(3).click()
-        assert page.locator("[data-table=jobs-data] tr[aria-selected=true] td").first.inner_text() == "103"
-        panel = page.locator(".timeline-job")
-        expect(panel).to_contain_text("103")
 
 
 _WIDTHS = "['.timeline-picture', '.timeline-overview'].map(one => document.querySelector(one).clientWidth)"

@@ -1,0 +1,321 @@
+"""Policies that direct running jobs, runs under them, and how two runs are compared: for tests of directed jobs."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from directors import Director
+from test_power_runs import PLATFORM as POWERED
+from test_power_runs import drawn as power_drawn
+from test_reaching import PLATFORM, drawn, drawn_wide, jobs
+
+import bridge
+from bls import Platform, Rules
+from bls.engine import state as b
+from bls.policies.contract import DIRECTIONS
+from bls.workloads.workload import Workload
+from traces.checks.ledger import check_ledger
+
+__all__ = [
+    "KINDS",
+    "TOLD",
+    "AsTheRule",
+    "Expands",
+    "Follows",
+    "InOrder",
+    "Kind",
+    "LastOfEach",
+    "TurnSpeeds",
+    "TurnWidths",
+]
+__all__ += ["assert_same", "changed_toy", "hinting", "resizing", "tables"]
+
+#: The tables of what running jobs were told.
+TOLD = {"scales", "widths", "hints"}
+
+
+def tables(result: bridge.Result) -> dict[str, pd.DataFrame]:
+    """Check a run, and return what came of it."""
+    check_ledger(result.ledger)
+    told = (
+        name for name in ("scales", "widths", "hints", "releases", "tasks") if getattr(result.ledger, name) is not None
+    )
+    return {name: getattr(result, name) for name in ("jobs", *told)}
+
+
+def assert_same(one: bridge.Result, other: bridge.Result) -> None:
+    mine, theirs = tables(one), tables(other)
+    assert list(mine) == list(theirs)
+    for name in mine:
+        pd.testing.assert_frame_equal(mine[name], theirs[name], check_exact=True)
+
+
+def changed_toy(directory: Path, changes: dict[str, str]) -> str:
+    """The command of the toy with some of its text replaced."""
+    text = (Path(__file__).parent / "toy_scheduler.py").read_text()
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    (directory / "changed.py").write_text(text)
+    return f"{sys.executable} {directory / 'changed.py'}"
+
+
+def _held(view: Any, job: Any) -> list[int]:
+    return [core for lo, hi in view.allocation(job) for core in range(lo, hi)]
+
+
+class InOrder:
+    """First come, first served, as the engine does it where nothing limits jobs; then running jobs are directed."""
+
+    name = "in-order"
+    directs: tuple[str, ...] = ("widths",)
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        free, waiting = view.free_cores, sorted(view.waiting, key=lambda job: (job.submit_ns, job.origin))
+        starts = []
+        while waiting and waiting[0].cores <= free:
+            free -= waiting[0].cores
+            starts.append(waiting.pop(0))
+        yield from starts
+        self.direct(view, starts, waiting, free)
+
+    def direct(self, view: Any, starts: list[Any], waiting: list[Any], free: int) -> None:
+        for job in [*view.running, *starts]:
+            width = view.width(job)
+            if width.least < width.most:
+                view.resize(job, self.cores(view, job, width, bool(waiting)))
+
+    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
+        raise NotImplementedError
+
+
+class Expands(InOrder):
+    """When none wait, each is to have its most; else what it has."""
+
+    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
+        return int(max(width.least, (width.cores or job.cores)) if some_wait else width.most)
+
+
+class Follows(InOrder):
+    """As many cores as a draw of the instant says; it knows from the news which cores each running job has."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.given = seed, 0
+        self.held: dict[int, set[int]] = {}
+
+    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
+        return random.Random(f"{self.seed} {view.now_ns} {job.row}").randint(width.least, width.most)
+
+    def finish(self, view: Any) -> None:
+        self.look(view)
+
+    def look(self, view: Any) -> None:
+        for one in view.news():
+            cores = {core for lo, hi in getattr(one, "cores", ()) for core in range(lo, hi)}
+            kind = type(one).__name__
+            if kind == "JobStarted":
+                self.held[one.job.row] = cores
+            elif kind == "CoresGiven":
+                assert not cores & self.held[one.job.row]
+                self.held[one.job.row] |= cores
+                self.given += len(cores)
+            elif kind == "CoresReleased":
+                assert cores <= self.held[one.job.row]
+                self.held[one.job.row] -= cores
+            elif kind == "JobEnded":
+                self.held.pop(one.job.row, None)
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        self.look(view)
+        for job in view.running:
+            assert self.held[job.row] == set(_held(view, job))
+            assert len(self.held[job.row]) == view.width(job).cores
+            assert job.expected_end_ns == view._simulator.state.jobs[b.EXPECTED, job.row]
+        yield from super().decide(view)
+
+
+class TurnWidths(InOrder):
+    """As wide as the number of the decision says."""
+
+    def __init__(self) -> None:
+        self.decision = 0
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        self.decision += 1
+        yield from super().decide(view)
+
+    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
+        return int(width.least + (job.row + self.decision) % (width.most - width.least + 1))
+
+
+class TurnSpeeds(TurnWidths):
+    """Whatever runs is scaled by one of three factors, by the number of the decision."""
+
+    directs = ("speeds",)
+
+    def direct(self, view: Any, starts: list[Any], waiting: list[Any], free: int) -> None:
+        for job in view.running:
+            view.scale(job, (0.5, 1.0, 0.75)[(job.row + self.decision) % 3])
+
+
+class AsTheRule(InOrder):
+    """What the head lacks is wanted of those that are expected to end first, up to half of what each holds."""
+
+    directs = ("hints",)
+
+    def direct(self, view: Any, starts: list[Any], waiting: list[Any], free: int) -> None:
+        head = waiting[0] if waiting else None
+        for job, cores in self.wants(view, head, free):
+            view.hint(job, cores, head)
+
+    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
+        lack = head.cores - free if head else 0
+        for job in sorted(view.running, key=lambda job: (job.expected_end_ns, job.row)):
+            cores = _held(view, job)
+            wanted = cores[len(cores) - min(lack, len(cores) // 2) :]
+            lack -= len(wanted)
+            yield job, wanted
+
+
+class DrawnHints(AsTheRule):
+    """Any of their cores, or none, of some of the running jobs, by a draw of the instant."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
+        for job in view.running:
+            chance, cores = random.Random(f"{self.seed} {view.now_ns} {job.row}"), _held(view, job)
+            if chance.random() < 0.7:
+                yield job, chance.sample(cores, chance.randint(0, len(cores))) if head else []
+
+
+class LastOfEach(AsTheRule):
+    """The last core that each job holds, of two or more, is wanted while some wait."""
+
+    def wants(self, view: Any, head: Any, free: int) -> Iterator[tuple[Any, list[int]]]:
+        for job in view.running:
+            cores = _held(view, job)
+            yield job, cores[-1:] if head and len(cores) > 1 else []
+
+
+class Everything(Director):
+    """First come, first served; scales, ends, resizes and hints, what of it ``kinds`` names, as is drawn from the instant."""
+
+    name = "everything"
+
+    def __init__(self, seed: int, kinds: tuple[str, ...]) -> None:
+        super().__init__(seed, 0.4 if "speeds" in kinds else 0.0, 0.02 if "ends" in kinds else 0.0)
+        self.directs = kinds
+
+    def decide(self, view: Any) -> Iterator[Any]:
+        chance, starts = random.Random(f"{self.seed} {view.now_ns} more"), []
+        for job in super().decide(view):
+            starts.append(job)
+            yield job
+        waiting = [job for job in view.waiting if job not in starts]
+        for job in [*view.running, *starts] if "widths" in self.directs else ():
+            width = view.width(job)
+            if width.least < width.most and chance.random() < 0.5:
+                view.resize(job, chance.randint(width.least, width.most))
+        for job in view.running if "hints" in self.directs else ():
+            if chance.random() < 0.5:
+                held = _held(view, job)
+                cores = chance.sample(held, chance.randint(0, len(held))) if waiting else []
+                view.hint(job, cores, chance.choice(waiting) if waiting else None)
+
+
+class UnderLimits(Everything):
+    """And starts only what fits the limit to power, wherever it is placed."""
+
+    name = "under-limits"
+
+    def may_start(self, view: Any, job: Any, starts: list[Any]) -> bool:
+        left = view.power_left_w
+        return left is None or sum(view.power_of(one, [12] * one.cores) for one in [*starts, job]) <= left
+
+
+# ---- runs, drawn from a seed: all else that may happen does, too ----
+
+
+def scaling(seed: int) -> dict[str, Any]:
+    chance, options = random.Random(-seed - 7), drawn(seed)
+    coordination, kills = chance.choice(("none", "none", "release", "release:host")), options["rules"].kill_at_walltime
+    options["rules"] = Rules(coordination=coordination, kill_at_walltime=kills, max_attempts=1000)
+    return options | {"bls": Director(seed, 0.9 if chance.random() < 0.3 else 0.4)}
+
+
+def resizing(seed: int, resize: str = "decide") -> dict[str, Any]:
+    options = drawn_wide(seed)
+    rules = Rules(coordination=options["rules"].coordination, resize=resize, max_attempts=1000)
+    return options | {"rules": rules, "bls": Follows(seed)}
+
+
+def hinting(seed: int) -> dict[str, Any]:
+    options = drawn(seed)
+    rules = Rules(coordination=options["rules"].coordination, max_attempts=1000)
+    return options | {"rules": rules, "bls": DrawnHints(seed)}
+
+
+def everything(seed: int) -> dict[str, Any]:
+    """A policy that directs two or more kinds of things."""
+    chance = random.Random(-seed - 11)
+    kinds = chance.sample(DIRECTIONS, chance.choice((2, 3, 4, 4)))
+    hints, widths = "hints" in kinds, "widths" in kinds
+    options = drawn_wide(seed) if widths else drawn(seed)
+    options["rules"] = Rules(
+        coordination="hint" if hints else chance.choice(("none", "release")),
+        resize="decide" if widths else "none",
+        kill_at_walltime=chance.random() < 0.3,
+        max_attempts=1000,
+    )
+    return options | {"bls": Everything(seed, tuple(kinds))}
+
+
+def limited(seed: int) -> dict[str, Any]:
+    """Limits to power: with hints, widths that change by a rule, or a policy that does what limits do not."""
+    chance, power = random.Random(seed), power_drawn(seed)["power"]
+    what = chance.choice(("hint", "resize", "both", "policy", "policy"))
+    if what == "policy":
+        kinds = tuple(chance.sample(("ends", "widths", "hints"), chance.choice((0, 1, 2, 3, 3))))
+        options = drawn_wide(seed) if "widths" in kinds else drawn(seed)
+        options["bls"] = UnderLimits(seed, kinds)
+        coordination = "hint" if "hints" in kinds else chance.choice(("none", "release"))
+        rules = {"resize": "decide" if "widths" in kinds else "none", "coordination": coordination}
+    else:
+        options = drawn(seed) if what == "hint" else drawn_wide(seed)
+        rules = {"backfill": options["rules"].backfill, "resize": options["rules"].resize}
+        rules |= {"coordination": chance.choice(("none", "release") if what == "resize" else ("hint", "hint:core"))}
+    options["rules"] = Rules(**rules, kill_at_walltime=chance.random() < 0.3, max_attempts=10**6)
+    options["power"] = replace(power, fallback=chance.choice(("dvfs", "dvfs", "submit:state=1", "hold")))
+    return options
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Runs in which running jobs are directed in a certain way."""
+
+    draw: Callable[[int], dict[str, Any]]
+    platform: Platform = PLATFORM
+    jobs: int = 24
+
+    def workload(self, seed: int) -> Workload:
+        return jobs(random.Random(~seed), self.jobs)
+
+    def simulated(self, seed: int, **options: Any) -> bridge.Result:
+        return bridge.simulate(self.workload(seed), self.platform, **self.draw(seed) | options)
+
+
+KINDS = {
+    "speeds": Kind(scaling),
+    "widths": Kind(resizing, jobs=25),
+    "hints": Kind(hinting, jobs=25),
+    "everything": Kind(everything),
+    "limits": Kind(limited, POWERED),
+}
