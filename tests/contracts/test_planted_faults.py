@@ -40,8 +40,10 @@ def test_it_applies_and_names_tests(fault: Fault) -> None:
     assert fault.broken.endswith(".")
     assert fault.tests or fault.missed
     for test in fault.tests:
-        assert test.startswith("tests/")
-        assert (ROOT / test).exists(), test
+        path, _, name = test.partition("::")
+        assert path.startswith("tests/")
+        assert (ROOT / path).exists(), test
+        assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
     assert {file.split("/")[0] for file in fault.files} <= set(FEWEST)
 
 
