@@ -93,8 +93,8 @@ def read_faults() -> list[Fault]:
 class _Copy:
     """The tracked files, or a copy of another copy, with an environment and a folder of kernels of its own."""
 
-    def __init__(self, folder: Path, of: _Copy | None = None) -> None:
-        self.tree, self._folder = folder / "tree", folder
+    def __init__(self, folder: Path, of: _Copy | None = None, *, plain: bool = False) -> None:
+        self.tree, self._folder, self.plain = folder / "tree", folder, plain
         if of is None:
             self._copy_tracked()
         else:
@@ -117,6 +117,7 @@ class _Copy:
         """Run Python in the copy; ``TimeoutExpired`` if that takes too long."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA_"))}
         environment |= {"XDG_CACHE_HOME": str(self._folder / "cache"), "TMPDIR": str(self._folder / "t")}
+        environment |= {"NUMBA_DISABLE_JIT": "1"} if self.plain else {}
         environment["PATH"] = f"{self._folder / 'env/bin'}:{Path(sys.executable).parent}:{environment['PATH']}"
         process = subprocess.Popen(
             [self._folder / "env/bin/python", *words],
@@ -174,7 +175,7 @@ class _Faults:
         """Whether a fault is as its header says, and the line to print."""
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
-            copy = _Copy(Path(folder), self._clean)
+            copy = _Copy(Path(folder), self._clean, plain=self._clean.plain)
             applied = subprocess.run(
                 ["git", "apply", "--whitespace=nowarn", fault.patch],
                 cwd=copy.tree,
@@ -216,13 +217,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a patch in tests/faults; all if none is named")
     parser.add_argument("--workers", type=int, default=1, help="how many faults are tried at the same time (default 1)")
+    parser.add_argument("--plain", action="store_true", help="run kernels as plain Python: nothing is compiled")
     chosen = parser.parse_args(words)
     faults = {fault.name: fault for fault in read_faults()}
     if unknown := [name for name in chosen.names if name not in faults]:
         parser.error(f"no such fault: {', '.join(unknown)}; known: {', '.join(faults)}")
     good = []
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
-        runner = _Faults(_Copy(Path(folder)))
+        runner = _Faults(_Copy(Path(folder), plain=chosen.plain))
         with ThreadPoolExecutor(chosen.workers) as pool:
             try:
                 for is_good, line in pool.map(runner.verdict, [faults[name] for name in chosen.names or faults]):
