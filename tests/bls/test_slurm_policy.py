@@ -71,6 +71,13 @@ def test_who_waits_for_an_end_starts_when_it_was_told() -> None:
     assert found == {1: 500 * MS, 2: 500 * MS, 3: 100_500 * MS + 2 * US, 4: 100_500 * MS + 5 * US}
 
 
+def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
+    # As slurmctld counts; the third job is left to a look at the whole queue, once a minute.
+    jobs = [(1, 0, 100, 1, 100), (2, 0, 100, 1, 100), (3, 0, 100, 1, 100)]
+    found = starts(jobs, 4, 1, "slurm:scheduler=builtin,default_queue_depth=1")
+    assert found[1] == found[2] == 500 * MS < found[3]
+
+
 def test_backfilling_is_every_half_a_minute_once_it_has_begun() -> None:
     # Job 2 blocks the queue. Backfilling has looked at 0.5 s, as job 1 was started, and looks again 30 s later: job 3 then fits
     # beside the plan for job 2, which begins with the minute of 600.5 s.
