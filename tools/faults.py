@@ -28,6 +28,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from traces.kernels import store
 
 __all__ = ["FAULTS", "ROOT", "Fault", "main", "read_faults"]
@@ -47,6 +49,19 @@ _RUNNING: set[int] = set()
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[\w/.]+::\w+)", re.MULTILINE)
 _PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile", "test")
+_PYTEST += ("-p", "tools.faults")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """As a plug-in of the tests: have hypothesis stop at a failure, without the long search for a smaller example."""
+    from hypothesis import Phase, is_hypothesis_test, settings
+
+    for function in {item.function for item in items if isinstance(item, pytest.Function) and item.cls is None}:
+        if is_hypothesis_test(function):
+            said = function._hypothesis_internal_use_settings
+            phases = (Phase.explicit, Phase.generate)
+            function._hypothesis_internal_use_settings = settings(said, phases=phases)
 
 
 @dataclass(frozen=True)

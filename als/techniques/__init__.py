@@ -45,6 +45,7 @@ __all__ = [
     "AnyTechnique",
     "Selection",
     "Technique",
+    "spelled",
     "split_techniques",
     "technique",
     "technique_kernel",
@@ -106,7 +107,34 @@ def split_techniques(text: str) -> list[str]:
     return names
 
 
-def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) -> AnyTechnique:
+def spelled(name: str) -> str:
+    """Return the one spelling of a technique: no spaces, parameters by name, a schedule of OpenMP by the technique's own name.
+
+    What is no technique is returned as it is, for whoever looks it up.
+
+    Examples
+    --------
+    >>> spelled("dynamic, 4"), spelled("fsc:sigma=20, h=1e-3"), spelled("select:(gss, fac)")
+    ('ss:chunk=4', 'fsc:h=1e-3,sigma=20', 'select:gss,fac')
+    """
+    if name.strip().startswith(PREFIX):
+        text = name.strip().removeprefix(PREFIX).strip()
+        if text.startswith("(") and text.endswith(")"):
+            text = text[1:-1]
+        text, every = _every(text)
+        names = [spelled(one) for one in rejoin_chunks(split_names(text))]
+        return PREFIX + ",".join([*names, *([] if every is None else [f"every={every.strip()}"])])
+    try:
+        plain, text = split_parameters(from_openmp(name, "").strip())
+    except InputError:
+        return name
+    pairs = [[word.strip() for word in one.split("=", 1)] for one in text.split(",")]
+    if not text or any(len(pair) < 2 for pair in pairs):
+        return f"{plain}:{text}" if text else plain
+    return f"{plain}:{','.join(map('='.join, sorted(pairs)))}"
+
+
+def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> AnyTechnique:
     """The technique of this name, or the selection.
 
     Parameters
@@ -117,7 +145,7 @@ def technique(name: str, *, where: str = "--als", also: tuple[str, ...] = ()) ->
         Python as in ``als.techniques.python_technique``); a schedule in OpenMP's words, as ``dynamic,4``; or
         ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
     where : str
-        The option it was given in, for the error.
+        The option or argument it was given in, for the error.
     also : tuple of str
         Further names that the caller understands itself; the error lists them.
 
@@ -162,16 +190,19 @@ def _tried(technique: Technique) -> Technique:
     return technique
 
 
+def _every(text: str) -> tuple[str, str | None]:
+    # The candidates, and the selection's own parameter, which is the last: it is not the last candidate's.
+    before, comma, last = text.rpartition(",")
+    key, equals, value = last.partition("=")
+    return (before, value) if comma and equals and key.strip() == "every" else (text, None)
+
+
 def _selection(name: str, where: str) -> Selection:
     text = name.removeprefix(PREFIX).strip()
     if text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
-    every_ns = 0
-    # The last parameter may be the selection's own, and not the last candidate's.
-    before, comma, last = text.rpartition(",")
-    key, equals, value = last.partition("=")
-    if comma and equals and key.strip() == "every":
-        every_ns, text = parse_duration_ns(value, f"{where}: {name}: every"), before
+    text, every = _every(text)
+    every_ns = parse_duration_ns(every, f"{where}: {name}: every") if every is not None else 0
     candidates, written = [], rejoin_chunks(split_names(text))
     for candidate in written:
         found = technique(candidate, where=where)

@@ -6,13 +6,18 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from bls.workloads.columns import BEGIN
 from bls.workloads.workload import Workload
-from traces.base.time import NS_PER_S
+from traces.base.printable import unescaped
+from traces.base.time import MAX_NS, NS_PER_S
+from traces.compiled import Array
 
 __all__ = [
     "FACT",
     "NAMED_FIELD",
+    "NAMED_JOB",
     "TITLES",
     "has_begin",
     "header_start_s",
@@ -21,6 +26,7 @@ __all__ = [
     "moved_header",
     "names_in",
     "with_start",
+    "without_job_names",
 ]
 
 #: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
@@ -34,6 +40,9 @@ MOST_NAMES = 1000
 
 #: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
 NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNORECASE)
+
+#: A comment that names a job, and the job's number and name: ``; Job: 12 w0!3``.
+NAMED_JOB = re.compile(r";\s*Job:\s*([0-9]{1,19})\s+(\S.*)", re.DOTALL)
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
@@ -111,6 +120,34 @@ def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
         if match and match[1] == kind:
             found.setdefault(int(match[2]), "".join(c if c.isprintable() else "?" for c in match[3].strip()))
     return found
+
+
+def without_job_names(header: Iterable[str], job_id: Array | None = None) -> tuple[list[str], dict[int, str]]:
+    """Take the comments that name jobs out of a header.
+
+    Parameters
+    ----------
+    header : iterable of str
+    job_id : ndarray, optional
+        The log's jobs, if they are known: a comment of another number names no job and stays in the header.
+
+    Returns
+    -------
+    (list of str, dict of int to str)
+        The other comments; and by job number the first name of each job.
+    """
+    lines = [(line, NAMED_JOB.fullmatch(line)) for line in header]
+    there = {number for _, match in lines if match and (number := int(match[1])) <= MAX_NS}
+    if there and job_id is not None:
+        there = set(np.intersect1d(np.array([*there]), job_id).tolist())
+    others: list[str] = []
+    names: dict[int, str] = {}
+    for line, match in lines:
+        if match and int(match[1]) in there:
+            names.setdefault(int(match[1]), unescaped(match[2].strip()))
+        else:
+            others.append(line)
+    return others, names
 
 
 def merged_header(

@@ -158,9 +158,10 @@ def merge(
         names=names,
         waiting=sum(workload.waiting for workload in workloads),
         ids={
-            number + shift: name
+            number + shift: workload.ids[number]
             for workload, shift in zip(workloads, shifts, strict=True)
-            for number, name in workload.ids.items()
+            for number in (workload.job_id.tolist() if workload.ids else ())  # of its ids, some may be of jobs left out
+            if number in workload.ids
         },
         also_preceding=also_preceding,
         rejected=first_rejects(rejected),

@@ -298,8 +298,11 @@ class Workload:
 
     @property
     def numbers_of_ids(self) -> dict[str, list[int]]:
-        """The job number of each of the :attr:`ids`."""
-        return {name: [number] for number, name in self.ids.items()}
+        """The numbers of the jobs that have each of the :attr:`ids`; in a merged log several may."""
+        found: dict[str, list[int]] = {}
+        for number, name in self.ids.items():
+            found.setdefault(name, []).append(number)
+        return found
 
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows, with everything else kept.

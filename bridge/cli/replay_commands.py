@@ -147,6 +147,7 @@ def replay_command(
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
+    from bridge.scenarios.companions import check_used
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.options import ScenarioOptions
     from bridge.scenarios.scenario import Scenario, load_workload
@@ -184,6 +185,7 @@ def replay_command(
     shared = ScenarioOptions(
         **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
+    check_used([vars(shared) | {"bls": "slurm"}])
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
     machine = _machine(log, shared, chosen, replayed=recorded)
     options = replay_options(shared.options("fcfs", level.als, level.variation))

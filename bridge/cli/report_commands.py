@@ -57,6 +57,8 @@ def report_command(
     page = make()
     with fresh_file(target, force) as partial:
         page.save(partial)
+    for sentence in page.left_out:
+        say(sentence)
     say(f"page: {target}")
 
 
@@ -64,7 +66,6 @@ def _maker(folder: Path, other: Path | None, *, live: bool) -> Callable[[], Page
     # What makes the page of a folder, by the record that is in it.
     from bridge.compare.page import RECORD as COMPARISON
     from bridge.compare.page import comparison_page, page_of_two
-    from bridge.replay.report.page import replay_page
     from bridge.runs.directory import read_record
     from bridge.runs.page import run_page
     from bridge.studies.page import study_page
@@ -82,8 +83,11 @@ def _maker(folder: Path, other: Path | None, *, live: bool) -> Callable[[], Page
     if (folder / COMPARISON).is_file():
         return lambda: comparison_page(folder)
     if (folder / "run.json").is_file():
-        of_slurm = "replay" in read_record(folder)
-        return lambda: (replay_page if of_slurm else run_page)(folder)
+        if "replay" not in read_record(folder):
+            return lambda: run_page(folder)
+        from bridge.replay.report.page import replay_page
+
+        return lambda: replay_page(folder)
     if not folder.exists():
         raise InputError(f"{folder}: there is no such folder{near_files(folder)}")
     if not folder.is_dir():

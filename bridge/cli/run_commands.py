@@ -338,8 +338,9 @@ def run_command(
     from bridge.runs.same_tables import check_other, note_same
     from bridge.runs.simulation import run
     from bridge.runs.tracing import requested
+    from bridge.scenarios.companions import check_used
     from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.scenario import RECORDED, Scenario, check_slack
+    from bridge.scenarios.scenario import RECORDED, Scenario
     from bridge.schedulers import scheduler_of
     from traces.base.errors import InputError
 
@@ -349,7 +350,7 @@ def run_command(
         raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
-    check_slack([(options.slack, options.bls)])
+    check_used([vars(shared) | {"bls": options.bls}])
     peers = peers_of(how, hosts)
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED

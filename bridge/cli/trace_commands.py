@@ -66,9 +66,10 @@ def cut_command(
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say
     from traces.base.errors import InputError
+    from traces.exporters.shown.part import WHOLE
 
     part = part_of(window, cores, jobs, job_words(Path(results)))
-    if part == (None, None, None):
+    if part == WHOLE:
         raise InputError("trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it")
     for path in write_part(Path(results), out, formats, detail, part, say):
         put(path)

@@ -68,7 +68,7 @@ def _packed(name: str, column: pd.Series[Any]) -> tuple[str, Array, list[str]]:
         dtype = column.dtype
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iufb":
         places, texts = column.fillna("").astype(str).factorize()
-        return "text", _small(places.astype(np.int64)), [_json_text(one) for one in texts]
+        return "text", _small(places.astype(np.int64)), [_json_text(one) for one in texts.tolist()]
     values = column.to_numpy()
     kind = kind_of(name, dtype)
     if dtype.kind == "b":
@@ -83,7 +83,8 @@ def _packed(name: str, column: pd.Series[Any]) -> tuple[str, Array, list[str]]:
 
 def _json_text(words: Any) -> str:
     # A lone surrogate, which names of files may have, is in no page.
-    return str(words).encode("utf-8", "replace").decode("utf-8")
+    text = str(words)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _small(values: Array) -> Array:

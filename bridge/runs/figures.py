@@ -14,7 +14,7 @@ from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import read_columns, read_jobs, read_power, read_power_domains
+from traces.tables import read_columns, read_jobs, read_numbers, read_power, read_power_domains
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
     from traces.figures.run.gantt import Intervals
 
-__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures"]
+__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures", "figure_table"]
 
 
 class RunView(NamedTuple):
@@ -69,10 +69,13 @@ class RunFigure:
         The table that it is drawn from.
     draw : callable
         Takes that table and a :class:`RunView`, and gives the figure.
+    columns : tuple of str
+        The columns of that table that are read; empty: all.
     """
 
     needs: Literal["jobs", "tasks", "power", "decisions"]
     draw: Callable[[pd.DataFrame, RunView], Figure]
+    columns: tuple[str, ...] = ()
 
 
 def _utilisation(jobs: pd.DataFrame, view: RunView) -> Figure:
@@ -148,10 +151,10 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "waits": RunFigure("jobs", _waits),
     "imbalance": RunFigure("jobs", _imbalance),
     "held": RunFigure("jobs", _heat),
-    "heat": RunFigure("tasks", _heat),
-    "gantt": RunFigure("tasks", _gantt),
-    "chunks": RunFigure("tasks", _chunks),
-    "lengths": RunFigure("tasks", _lengths),
+    "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
+    "gantt": RunFigure("tasks", _gantt, ("job_id", "core", "start_ns", "end_ns")),
+    "chunks": RunFigure("tasks", _chunks, ("job_id", "task", "chunk", "start_ns")),
+    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
     "power": RunFigure("power", _power),
     "decisions": RunFigure("decisions", _decisions),
 }
@@ -161,7 +164,7 @@ def _read_decisions(path: Path) -> pd.DataFrame:
     return read_columns(path, ("waiting", "decision_ns"))
 
 
-_READERS = {"jobs": read_jobs, "tasks": TASKS.read, "power": read_power, "decisions": _read_decisions}
+_READERS = {"jobs": read_jobs, "power": read_power, "decisions": _read_decisions}
 
 # Tables without jobs: their figures are drawn of all of the run, whatever is chosen.
 _OF_ALL = {"power", "decisions"}
@@ -237,7 +240,7 @@ def draw_run_figures(
         domains = read_power_domains(folder / "power_domains.parquet")
         view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")), domains=domains)
     if view.jobs is not None and all(
-        _chosen(table, view).empty for name, table in tables.items() if name not in _OF_ALL
+        _chosen(figure_table(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
     ):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []
@@ -247,7 +250,8 @@ def draw_run_figures(
         if kind.needs not in tables:
             continue
         try:
-            figure = kind.draw(tables[kind.needs], view)
+            columns = kind.columns if view.jobs is None else tuple({*kind.columns, "job_id"})
+            figure = kind.draw(figure_table(tables[kind.needs], columns), view)
         except InputError as error:
             if names is not None:
                 raise
@@ -259,20 +263,26 @@ def draw_run_figures(
     return written
 
 
-def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, pd.DataFrame]:
-    # The tables that the figures need, of which some may be missing where no figure was named.
+def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
+    # The tables that the figures need, of which some may be missing where no figure was named. Of tasks the path: there
+    # may be millions, so that each figure reads its own columns.
     needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
-    tables: dict[str, pd.DataFrame] = {}
+    tables: dict[str, Any] = {}
     for what, name in sorted(needed.items()):
         path = folder / f"{what}.parquet"
         if path.is_file():
-            tables[what] = _READERS[what](path)
+            tables[what] = path if what == "tasks" else _READERS[what](path)
         elif names is not None:
             how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
             raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{how}")
     if not tables.keys() - _OF_ALL and names is None:
         raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
     return tables
+
+
+def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return the table of a figure; of a tasks.parquet only these ``columns`` are read, or all if there are none."""
+    return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 
 def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:

@@ -15,7 +15,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.intervals import parse_intervals
-from traces.ledger_tables import TASKS
+from traces.tables import read_numbers
 
 __all__ = ["draw_results", "hosts", "no_tasks", "run_title", "slurm_title"]
 
@@ -50,7 +50,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
         raise InputError(f"{folder} has no tasks.parquet{no_tasks(read_record(folder))}")
     if title is None:
         title = run_title(read_record(folder))
-    tasks = TASKS.read(folder / "tasks.parquet")
+    tasks = read_numbers(folder / "tasks.parquet", ("job_id", "core", "start_ns", "end_ns"))
     figure = core_gantt_figure(
         tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title
     )

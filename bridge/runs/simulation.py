@@ -45,9 +45,10 @@ from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import given_platform, platform_for, warn_of_paper_machine
 from bridge.scenarios.options import SchedulerOptions
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack, load_workload
+from bridge.scenarios.scenario import RECORDED, Options, Scenario, load_workload
 from bridge.schedulers import scheduler_of
 from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
@@ -501,7 +502,7 @@ def simulate(
         level=level or ApplicationLevel(),
         power=power,
     )
-    check_slack([(slack, options.bls)])
+    check_used([{"slack": slack, "bls": options.bls}])
     log = given_workload(workload, seed, cancelled=cancelled) if isinstance(workload, str | Path) else workload
     machine = platform_for(platform, log, replayed=als == RECORDED)
     jobs = load_workload(log, machine, selection=select, oversize=oversize, preset=preset)

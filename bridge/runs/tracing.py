@@ -166,6 +166,7 @@ def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobW
         None if window is None else window_ns(window, PART_WINDOW.name),
         None if cores is None else _intervals(cores, PART_CORES.name),
         None if jobs is None else tuple(words.intervals(jobs, PART_JOBS.name)),
+        jobs or "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.options import Surroundings, surround, switch_limit
 from bls.machine.platform import Platform
 from bls.options import ALLOCATOR, BLS, CANCELLED, OVERSIZE, PRESET, SELECT, SLACK
-from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy, reads_deadlines
+from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.policies.declared import for_one_run
 from bls.scheduler_options import Rules
 from bls.seen.additional_data import gives_data
@@ -57,7 +57,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.options import PowerOptions, PowerPlan
 
-__all__ = ["RECORDED", "Options", "Scenario", "check_slack", "load_workload", "platform_network"]
+__all__ = ["RECORDED", "Options", "Scenario", "load_workload", "platform_network"]
 
 T = TypeVar("T")
 
@@ -367,7 +367,7 @@ def _power(
 
 def _technique(given: object) -> AnyScheduler:
     if isinstance(given, str):
-        return scheduler(given, also=(RECORDED,))
+        return scheduler(given, where="--als", also=(RECORDED,))
     if isinstance(given, Technique | Selection | Planner | Mapped):
         return given
     raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
@@ -410,25 +410,6 @@ def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *
     if isinstance(given, kind):
         return given
     raise InputError(f"{where}: {shown(given)}; allowed: a name or a {called or kind.__name__}")
-
-
-def check_slack(runs: Iterable[tuple[float, str | AnyPolicy]]) -> None:
-    """Check that, among the runs of an experiment that have a slack, some policy may read the deadlines that it gives.
-
-    Parameters
-    ----------
-    runs : iterable of (float, str or policy)
-        Slack and policy of each run.
-
-    Raises
-    ------
-    InputError
-        If none of these policies reads deadlines.
-    """
-    given = [run for run in runs if run[0] != SLACK.default]
-    if given and not any(reads_deadlines(bls) for _, bls in given):
-        names = ", ".join(dict.fromkeys(bls if isinstance(bls, str) else bls.name for _, bls in given))
-        raise InputError(f"{SLACK.name} {given[0][0]:g}: {BLS.name} {names} reads no deadlines; allowed: edf")
 
 
 def load_workload(

@@ -93,7 +93,7 @@ class GraphOptions(OwnCores):
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
 
     def _found(self) -> Technique | Planner | Mapped:
-        found = scheduler(self.als) if isinstance(self.als, str) else self.als
+        found = scheduler(self.als, where="--als") if isinstance(self.als, str) else self.als
         if isinstance(found, Selection):
             raise InputError(
                 f"--als: {found.name} looks ahead to the end of a loop; allowed with a graph: a technique, a planner, "

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from als.lengths import check_variation
+from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import PeerOptions
 from bridge.options.keywords import errors_name_keywords
+from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
-from bridge.scenarios.scenario import RECORDED, Options, Scenario, check_slack
+from bridge.scenarios.scenario import RECORDED, Options, Scenario
 from bridge.studies.executors.executor import Executor, Outcome, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import check_shaken, given_replicates, of_windows, same_for_all_seeds
@@ -70,6 +72,7 @@ class Grid:
             object.__setattr__(self, "backfill", (self.options.rules.backfill,))
         if not self.seeds:
             object.__setattr__(self, "seeds", (self.options.seed,))
+        object.__setattr__(self, "als", tuple(spelled(one) if isinstance(one, str) else one for one in self.als))
         axes = (
             ("bls", self.bls),
             ("backfill", self.backfill),
@@ -225,7 +228,7 @@ def run_grid(
         seeds, found = of_windows([(name, workload)], given, grid.seeds if len(grid.seeds) > 1 else ())
         grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
-    check_slack((run.slack, run.bls) for run in runs)
+    check_used({"slack": run.slack, "bls": run.bls} for run in runs)
     prepared = {
         k: Prepared(
             replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload,

@@ -15,8 +15,9 @@ from bls.workloads.seeded import given_workload, is_seeded
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.tracing import TraceOptions
+from bridge.scenarios.companions import check_used
 from bridge.scenarios.machine import given_platform, machine_words, platform_for
-from bridge.scenarios.scenario import Options, Scenario, check_slack
+from bridge.scenarios.scenario import Options, Scenario
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (
     FileSums,
@@ -28,7 +29,7 @@ from bridge.studies.input.named_files import (
     names_in,
 )
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects
+from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects, known_options
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
@@ -308,7 +309,7 @@ class Preparation:
         TwolevelError
             If one cannot be; the message names it.
         """
-        check_slack((float(str(cell.value("slack"))), str(cell.value("bls"))) for cell in self.study.cells)
+        check_used({name.replace("-", "_"): cell.value(name) for name in known_options()} for cell in self.study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]

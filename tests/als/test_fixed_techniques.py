@@ -312,7 +312,7 @@ def test_static_with_a_chunk_deals_in_turn() -> None:
 def test_openmp_schedules_without_a_meaning_are_refused(text: str, error: str) -> None:
     with pytest.raises(InputError) as refused:
         technique(text)
-    assert str(refused.value).startswith("--als: ")
+    assert str(refused.value).startswith("name: ")
     assert error in str(refused.value)
 
 
@@ -416,17 +416,17 @@ WRONG = [
 def test_wrong_parameters_are_named(name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         technique(name)
-    assert str(caught.value).startswith(f"technique {message}")
+    assert str(caught.value).startswith(f"name: technique {message}")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tap:mu=nan", "--als: tap:mu: 'nan' is not a number"),
-        ("gss:min=2.5", "--als: gss:min: '2.5' is not a whole number"),
-        ("gss:most=2", "--als: unknown parameter of application technique gss 'most'; known: "),
-        ("mfsc:h=1", "--als: mfsc:h=1: technique mfsc has no parameters"),
+        ("tap:mu=nan", "name: tap:mu: 'nan' is not a number"),
+        ("gss:min=2.5", "name: gss:min: '2.5' is not a whole number"),
+        ("gss:most=2", "name: unknown parameter of application technique gss 'most'; known: "),
+        ("mfsc:h=1", "name: mfsc:h=1: technique mfsc has no parameters"),
     ],
 )
 def test_what_is_no_parameter_is_named(name: str, message: str) -> None:

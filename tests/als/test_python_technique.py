@@ -279,13 +279,13 @@ def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int])
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Nobody", "--als: .*mine.py has no 'Nobody'; it has: (?!.*technique_kernel).*Mine.*PLAIN"),
-        ("Neither", r"--als: .*mine.py:Neither: Neither; allowed: Technique, or a class with chunk\(self, ask\)"),
-        ("FILE", "--als: .*mine.py has no 'FILE'"),
-        ("Sized:size=x", "--als: .*Sized:size: 'x' is not a whole number"),
-        ("Sized:sze=1", "--als: unknown parameter of application technique Sized 'sze'; known: size"),
-        ("Mine:size=1", "--als: application technique Mine has no parameter 'size'; it has none"),
-        ("PLAIN:size=1", "--als: .*technique plain has no parameters"),
+        ("Nobody", "name: .*mine.py has no 'Nobody'; it has: (?!.*technique_kernel).*Mine.*PLAIN"),
+        ("Neither", r"name: .*mine.py:Neither: Neither; allowed: Technique, or a class with chunk\(self, ask\)"),
+        ("FILE", "name: .*mine.py has no 'FILE'"),
+        ("Sized:size=x", "name: .*Sized:size: 'x' is not a whole number"),
+        ("Sized:sze=1", "name: unknown parameter of application technique Sized 'sze'; known: size"),
+        ("Mine:size=1", "name: application technique Mine has no parameter 'size'; it has none"),
+        ("PLAIN:size=1", "name: .*technique plain has no parameters"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -> None:

@@ -380,6 +380,9 @@ def test_ids_and_lists_of_preceding_jobs_follow_their_jobs() -> None:
     two = replace(one, ids={1: "a", 2: "b", 3: "c"})
     made = merge([one, two], align="start")
     assert made.ids == {4: "a", 5: "b", 6: "c"}
+    assert merge([two, two], align="start").numbers_of_ids == {"a": [1, 4], "b": [2, 5], "c": [3, 6]}
+    # Names of jobs that are not taken must not become names of the other log's jobs.
+    assert merge([two.take(np.array([0])), one], align="start").ids == {1: "a"}
     assert made.also_preceding == {3: (2,), 6: (5,)}
 
 

@@ -680,6 +680,53 @@ def test_lists_of_preceding_jobs(word: str, preceding: int, others: tuple[int, .
     assert pickle.loads(pickle.dumps(found)).also_preceding == found.also_preceding
 
 
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("; Job: 7 w0!3", "w0!3"),
+        (";Job:7\tgpu  job  ", "gpu  job"),
+        ("; Job: 007 %20a%0A%zz", " a\n%zz"),
+        ("; Job: 7 7", "7"),
+        ("; Job:", None),
+        ("; Job: 7", None),
+        ("; Job: records of the queue", None),
+        ("; Job: -7 a", None),
+        ("; Job: 7.0 a", None),
+        ("; Job: 70 a", None),
+        ("; Job: 9223372036854775807 a", None),
+        ("; Job: 99999999999999999999 a", None),
+        ("; Jobs: 7 a", None),
+        ("; Job 7: a", None),
+        ("; [1] Job: 7 a", None),
+    ],
+)
+def test_comments_that_name_jobs(tmp_path: Path, comment: str, name: str | None) -> None:
+    lines = ["; Version: 2.2", comment, line(f1="7"), line(f1="9")]
+    found = parse(*lines)
+    assert dict(found.ids) == ({} if name is None else {7: name})
+    assert found.header == ("; Version: 2.2", *([comment.rstrip()] if name is None else []))
+    assert found.job_name(0) == name
+    (tmp_path / "log.swf").write_text("\n".join(lines), encoding="utf-8")
+    for block in swf_blocks(tmp_path / "log.swf"):
+        assert [block.job_name(row) for row in range(len(block))] == [name, None]
+
+
+def test_of_several_names_of_a_job_the_first_counts() -> None:
+    assert dict(parse("; Job: 7 a", line(f1="7"), "; Job: 9 late", "; Job: 7 b", line(f1="9")).ids) == {
+        7: "a",
+        9: "late",
+    }
+
+
+@pytest.mark.parametrize("block_bytes", [70, 400, 10_000])
+def test_all_blocks_have_the_names_of_jobs(tmp_path: Path, block_bytes: int) -> None:
+    jobs = [line(f1=f"{k}") for k in range(1, 90)]
+    (tmp_path / "log.swf").write_text("\n".join(["; Job: 2 a", "; Job: 88 b", *jobs]), encoding="utf-8")
+    blocks = list(swf_blocks(tmp_path / "log.swf", block_bytes=block_bytes))
+    names = [block.job_name(row) for block in blocks for row in range(len(block))]
+    assert names == [{2: "a", 88: "b"}.get(k) for k in range(1, 90)]
+
+
 @pytest.mark.parametrize("header", [None, 0, 1_000_000_000])
 def test_submits_since_1970(header: int | None) -> None:
     comments = [] if header is None else [f"; UnixStartTime: {header}"]

@@ -47,12 +47,14 @@ def same_jobs(one: Workload, other: Workload) -> None:
 @given(swf_workloads())
 def test_what_is_written_is_read_back(workload: Workload) -> None:
     assume(not any(name.startswith("field") for name in workload.extras))
+    assume(int(workload.submit_ns[0]) < 315_532_800 * S)  # later ones are read as seconds since 1970
     assert unwritten(workload) == ()
     data = written(workload)
     read = parse_swf(data, "again", cancelled=True)
     same_jobs(read, workload)
     assert sum(read.rejects.values()) == 0
     assert read.header[: len(workload.header)] == workload.header
+    assert read.ids == workload.ids
     assert written(read) == data, "a second time, nothing changes"
 
 
@@ -283,6 +285,29 @@ def test_lists_of_preceding_jobs_are_written(further: dict[str, np.ndarray]) -> 
     assert {name: column.tolist() for name, column in again.extras.items()} == {
         k: c.tolist() for k, c in further.items()
     }
+    assert unwritten(log) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("w0!3", "; Job: 7 w0!3"),
+        ("gpu job", "; Job: 7 gpu job"),
+        ("100% ä", "; Job: 7 100% ä"),
+        ("a%41", "; Job: 7 a%2541"),
+        ("two\nlines\r", "; Job: 7 two%0Alines%0D"),
+        (" ", "; Job: 7 %20"),
+        ("nul\0", "; Job: 7 nul%00"),
+        ("no\u2028end", "; Job: 7 no%E2%80%A8end"),
+    ],
+)
+def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
+    log = replace(Workload.from_jobs([(7, 0, 1, 1, 1), (8, 0, 1, 1, 1)]), ids={7: name, 9: "no job"})
+    stale = ("; Job: 8 of another log", "; Job: 9 nobody")
+    lines = written(replace(log, header=stale)).decode().split("\n")
+    assert lines[:-3] == [stale[1], line]
+    assert len(lines) == 5
+    assert parse_swf("\n".join(lines).encode(), "again").ids == {7: name}
     assert unwritten(log) == ()
 
 

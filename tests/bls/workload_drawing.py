@@ -16,6 +16,9 @@ __all__ = ["swf_workloads"]
 _INSTANTS = st.sampled_from([0, 1, NS_PER_S, 60 * NS_PER_S + 500_000_000]) | st.integers(0, MAX_NS // 4)
 _LENGTHS = st.sampled_from([1, NS_PER_S, 3600 * NS_PER_S]) | st.integers(1, MAX_NS // 4)
 _NUMBERS = st.sampled_from([-1, 0, 1, 7]) | st.integers(-1, MAX_NS)
+_NAMES = st.sampled_from(["w0!3", "gpu job", "50%", "%41", " a\n", "ä\x00"]) | st.text(
+    st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8
+)
 _WORDS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 
 
@@ -67,5 +70,6 @@ def swf_workloads(draw: st.DrawFn, *, most: int = 8, latest_start_s: int | None 
         status=status,
         application=column(_NUMBERS),
         begin_ns=begin,
+        ids=draw(st.dictionaries(st.sampled_from(numbers), _NAMES)),
         extras={name: column(st.integers(-MAX_NS, MAX_NS)) for name in names},
     )

@@ -134,6 +134,8 @@ def test_no_column_has_two_meanings() -> None:
         (WORKLOAD + "[grid]\nbls = []\n", r"\[grid\] bls: empty; allowed: one value or more"),
         (WORKLOAD + "[grid]\nbsl = ['fcfs']\n", r"\[grid\] bsl: unknown option of twolevel run 'bsl'; known: bls"),
         (WORKLOAD + "[grid]\nbls = ['fcfs', 'fcfs']\n", r"\[grid\] bls: .* has one twice"),
+        (WORKLOAD + "[grid]\nals = ['static,4', 'static, 4']\n", r"\[grid\] als: .* has one twice"),
+        (WORKLOAD + "[[cell]]\nals = 'dynamic,4'\n[[cell]]\nals = 'ss:chunk=4'\n", r"cells 0 and 1 are the same"),
         (WORKLOAD + "[grid]\nbls = [1.5]\n", r"\[grid\] bls: 1.5; allowed: text"),
         (WORKLOAD + "[grid]\nvariation = ['a']\n", r"\[grid\] variation: 'a'; allowed: a number"),
         (WORKLOAD + "[run]\ntasks-per-core = 1.5\n", r"\[run\] tasks-per-core: 1.5; allowed: a whole number"),

@@ -213,6 +213,9 @@ def test_a_target_that_cannot_be_had(shelf: Path, command: str) -> None:
     [
         ("--bls=", "--bls: empty"),
         ("--bls=fcfs,fcfs", "--bls: 'fcfs,fcfs' has one twice"),
+        ("--als=static,4,static:chunk=4", "--als: 'static:chunk=4,static:chunk=4' has one twice"),
+        ("--als=dynamic,4,ss: chunk = 4", "has one twice"),
+        ("--als=fsc:h=1,sigma=2,fsc:sigma=2,h=1", "has one twice"),
         ("--bls=fcfs,sfj", "known: sjf, "),
         ("--als=ss,gs", "known: gss, "),
         ("--variation=0,x", "--variation"),
@@ -499,6 +502,24 @@ def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> No
     said = f"--slack 3: --bls {bls.replace(',', ', ')} reads no deadlines; allowed: edf"
     for command in (RUN, GRID) if "," not in bls else (GRID,):
         refused(here, (*command, "--bls", bls, "--slack", "3"), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("--on-failure lose", "--failures; "),
+        ("--max-attempts 3", "--failures; "),
+        ("--malleable 0.5 --resize mold --resize-cost 5", "a --resize that changes the width of running jobs; "),
+        ("--malleable 0.5 --resize none --resize-cost 5", "a --resize that changes the width of running jobs; "),
+    ],
+)
+def test_what_changes_nothing_without_another_option(here: Path, words: str, needs: str) -> None:
+    *_, option, value = words.split()
+    for command in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss")):
+        refused(here, (*command, *words.split()), f"{option} {value}: needs {needs}")
+    used = "--resize expand" if option == "--resize-cost" else "--failures mtbf:900d,mttr:1s"
+    ran = twolevel(*RUN, "--select", "first:3", *words.split(), *used.split())
+    assert ran.code == 0, ran
 
 
 @pytest.mark.parametrize(

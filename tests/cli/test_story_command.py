@@ -81,6 +81,8 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
         ran = twolevel(*words.split())
         assert (ran.code, ran.out) == (2, ""), words
         assert words.split()[-1 if words.startswith(("story", "compare")) else 4] in ran.err
+    ran = twolevel("trace", "cut", "r", "--jobs", "900_2", "--cores", "200-255", "--out", "x")
+    assert (ran.code, ran.err) == (2, "twolevel: --jobs: no such job held one of these cores: 900_2\n")
     assert twolevel("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part").code == 0
     held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
     assert "9000000000001" in held
@@ -112,4 +114,33 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     for words in (("--workload", "w.json"), ()):
         ran = twolevel("workload", "export", "r", *words, "-o", "x.swf", "--force")
         assert (ran.code, ran.out) == (0, "x.swf\n"), ran.err
-        assert "ids of jobs" in ran.err.partition("not written, as SWF has no field for it: ")[2], words
+        assert "not written" not in ran.err, words
+        assert [line for line in Path("x.swf").read_text(encoding="utf-8").splitlines() if "Job:" in line] == [
+            "; Job: 1 a!7",
+            "; Job: 2 b!7",
+        ]
+
+
+@pytest.mark.parametrize("words", [(), ("--stream",)])
+def test_ids_of_jobs_go_through_swf(here: Path, words: tuple[str, ...]) -> None:
+    Path("w.json").write_text(BATSIM, encoding="utf-8")
+    assert twolevel("workload", "merge", "w.json", "--align", "start", "-o", "w.swf").code == 0
+    assert twolevel("run", "w.swf", "--als", "recorded", "--no-trace", *words, "--out", "r").code == 0
+    assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
+    assert twolevel("trace", "convert", "r", "--format", "swf", "--out", "again").code == 0
+    assert "\n; Job: 2 b!7\n" in Path("again/jobs.swf").read_text(encoding="utf-8")
+
+
+def test_parts_of_a_stored_run_have_the_ids_of_jobs(here: Path) -> None:
+    """Tasks are read back from the OTF2 trace, whose regions have the names, too."""
+    Path("w.json").write_text(BATSIM, encoding="utf-8")
+    assert twolevel("run", "w.json", "--als", "ss", "--trace", "otf2,chrome,csv,text,paje", "--out", "r").code == 0
+    assert twolevel("trace", "convert", "r", "--format", "chrome,csv,text,paje", "--out", "again").code == 0
+    for name in ("trace.json", "csv/cores.csv", "csv/jobs.csv", "text/batch.txt", "trace.paje"):
+        whole = Path("r/trace", name).read_text(encoding="utf-8")
+        assert whole == Path("again", name).read_text(encoding="utf-8"), name
+    assert twolevel("trace", "cut", "r", "--jobs", "b!7", "--format", "chrome,csv", "--out", "part").code == 0
+    assert '"name":"job 2 b!7"' in Path("part/trace.json").read_text(encoding="utf-8")
+    assert {line.split(",")[-1] for line in Path("part/csv/jobs.csv").read_text(encoding="utf-8").splitlines()} == {
+        *("name", "b!7")
+    }

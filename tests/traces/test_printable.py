@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from als.core_speeds.trace import Trace
 from als.schedulers import scheduler
@@ -15,7 +17,7 @@ from bridge.cli.app import _fault, _Warnings
 from bridge.standard_error import lined_up, text_table
 from bridge.workers.credentials import read_token
 from traces.base.errors import InputError, PluginError, one_of
-from traces.base.printable import printable
+from traces.base.printable import escaped, printable, unescaped
 
 CASES = {
     "plain, as it is: Υ 3 µs": "plain, as it is: Υ 3 µs",
@@ -41,6 +43,17 @@ def test_a_line_that_a_terminal_can_show(text: str, capsys: pytest.CaptureFixtur
     _Warnings().emit(logging.makeLogRecord({"msg": text}))
     once = f"twolevel: {' '.join(expected.split())}\n"
     assert capsys.readouterr().err == 2 * once
+
+
+@pytest.mark.parametrize("apart", ["", " =", "\"'"])
+@given(text=st.text(st.characters(exclude_categories=("Cs",))) | st.text("% 4é=\n"))
+def test_a_text_is_had_back_from_its_line(apart: str, text: str) -> None:
+    found = escaped(text, apart=apart)
+    assert found.isprintable()
+    assert found == found.strip()
+    assert not set(found) & set(apart)
+    assert unescaped(found) == text
+    assert escaped("half\udc9b") == "half?"
 
 
 @pytest.mark.parametrize(

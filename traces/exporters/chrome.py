@@ -2,8 +2,9 @@
 
 Processes are the batch scheduler, the jobs, and each host; threads are what Perfetto has as tracks
 (:mod:`traces.exporters.perfetto.writer`), of the same names. A task, or a job on a core, is a complete event ``X`` of the job's
-name, with its category and, where it is known, its technique; what jobs do on lanes likewise, of the names ``held``, ``queued``
-and ``running``; submits, and what else the scheduler's points are, are instants ``i``; counters ``C``; transfers and causes
+name (``job <number>``, and the name that the log has for it), with its category and, where it is known, its technique; what
+jobs do on lanes likewise, of the names ``held``, ``queued`` and ``running``, with the arguments ``job`` and, where the log has
+one, ``job name``; submits, and what else the scheduler's points are, are instants ``i``; counters ``C``; transfers and causes
 flows, ``s`` and ``f``. ``ts`` and ``dur`` are microseconds since the workload's time 0, with three decimals: exact.
 
 Source: "Trace Event Format", Google (2016).
@@ -24,16 +25,15 @@ from traces.exporters.shown.batch_level import (
     REGIONS,
     STRING,
     TOLD,
-    WORDS,
     BatchLevel,
     Spans,
-    attributes_of,
     batch_level,
 )
 from traces.exporters.shown.causes import causes
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
 from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
 from traces.exporters.shown.detail import shown_cores, shown_hosts
+from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows, Words, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
@@ -64,9 +64,10 @@ def write_chrome(ledger: Ledger, directory: Path) -> Path:
     check_begin(batch, ledger.jobs)
     with fresh(path) as file:
         file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
-        techniques = words([json.dumps(f",{name}")[1:-1] for name in ledger.techniques] or [""])
+        techniques = words([_quoted(f",{name}") for name in ledger.techniques] or [""])
+        names = JobNames(ledger, _quoted)
         for slices in core_slices(ledger):
-            file.write(_cores(ledger, slices, techniques))
+            file.write(_cores(ledger, slices, techniques, names))
         for block in _transfers(ledger):
             file.write(block)
         for block in _batch(ledger, batch):
@@ -90,11 +91,16 @@ def _place(rows: Rows, process: Array | int, thread: Array, at_ns: Array) -> Row
     return rows.put(b',"tid":').number(thread).put(b',"ts":').decimal(at_ns, 3)
 
 
-def _cores(ledger: Ledger, slices: CoreSlices, techniques: Words) -> bytes:
+def _quoted(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _cores(ledger: Ledger, slices: CoreSlices, techniques: Words, names: JobNames) -> bytes:
     n = len(slices.core)
     waits = slices.kind == KINDS.index("wait for data")
     rows = Rows(n).put(b'{"ph":"X","name":"').put(b"wait for data", waits)
-    rows.add(Rows(n).put(b"job ").number(ledger.jobs.job_id[slices.job]), ~waits).put(b'","cat":"')
+    job = names.append(Rows(n).put(b"job ").number(ledger.jobs.job_id[slices.job]), slices.job, b" ")
+    rows.add(job, ~waits).put(b'","cat":"')
     rows.word(words(KINDS), slices.kind)
     if ledger.technique is not None:
         rows.word(techniques, ledger.technique[slices.job])
@@ -134,8 +140,8 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
 
 def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
     names = words([*REGIONS, *(region for name in batch.told for region in TOLD[name].region)])
-    keys = [name for name, _, _ in attributes_of(batch.told, cut=bool(batch.cut_because))]
-    texts = words([json.dumps(text)[1:-1] for text in ("", *WORDS, *batch.cut_because)])
+    keys = [name for name, _, _ in batch.attributes]
+    texts = words([_quoted(text) for text in batch.strings])
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     for lo in range(0, len(location), BLOCK):

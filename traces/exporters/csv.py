@@ -8,7 +8,8 @@ stand as they are. What has no value is empty.
     ``job`` (of which no tasks are known; no task, no chunk) or ``wait for data``; by core, then by time.
 ``jobs.csv``
     ``lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns``: a row for what became of a job,
-    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time.
+    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time. Where the log has names for single jobs, the last
+    column is ``name``.
 ``counters.csv``
     ``where,counter,unit,instant_ns,value``: a row each time a counter of the machine or of a host changes.
 ``transfers.csv``
@@ -70,7 +71,8 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
     }
     for name, blocks in files.items():
         with fresh(folder / name) as file:
-            file.write(COLUMNS[name].encode() + b"\n")
+            further = ",name" if name == "jobs.csv" and batch.job_names else ""
+            file.write(f"{COLUMNS[name]}{further}\n".encode())
             for block in blocks:
                 file.write(block)
     return folder / "cores.csv"
@@ -100,6 +102,7 @@ def _jobs(batch: BatchLevel) -> Iterator[bytes]:
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
+    strings = words([_quoted(text) for text in batch.strings])
     for lo in range(0, len(location), BLOCK):
         at = slice(lo, lo + BLOCK)
         values = lanes.values[lanes.row[at]]
@@ -108,7 +111,10 @@ def _jobs(batch: BatchLevel) -> Iterator[bytes]:
             rows.put(b",").number(values[:, place])
         for place in (6, 7):
             rows.put(b",").word(texts, values[:, place])
-        yield rows.put(b",").number(lanes.start[at]).put(b",").number(lanes.end[at]).put(b"\n").tobytes()
+        rows.put(b",").number(lanes.start[at]).put(b",").number(lanes.end[at])
+        if batch.job_names:
+            rows.put(b",").word(strings, np.maximum(values[:, 8], 0))
+        yield rows.put(b"\n").tobytes()
 
 
 def _counters(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:

@@ -3,7 +3,8 @@
 One line per job, in the order of (submit, row): of a job that was tried again its last attempt, whose wait is the time from
 its submit to that attempt's start. Field 5 is what it held, field 8 what it asked for. The status is 1 for jobs that were
 completed, 5 for those cancelled, 0 for those killed or failed. Of a job that never started, the wait and the run time are
--1. A ledger knows neither users, groups nor queues: they are -1.
+-1. A ledger knows neither users, groups nor queues: they are -1. The names that the log has for single jobs are comments,
+``; Job: NUMBER NAME``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.exporters.shown.written import fresh
-from traces.exporters.swf_lines import STATUS, swf_lines
+from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES, Ledger
 
 __all__ = ["FILE", "write_swf_jobs"]
@@ -55,6 +56,7 @@ def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
     ]
     with fresh(path) as file:
         file.write("".join(f"; {' '.join(line.split())}\n" for line in header).encode())
+        file.writelines(f"{line}\n".encode() for line in job_comments(ledger.ids, columns["job_id"].tolist()))
         for block in swf_lines(columns):
             file.write(block)
     return path

@@ -9,14 +9,15 @@ doi:10.1007/3-540-47954-6_4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from traces.base.printable import escaped
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
-__all__ = ["FIELDS", "STATUS", "swf_lines"]
+__all__ = ["FIELDS", "STATUS", "job_comments", "swf_lines"]
 
 #: The fields of a line, in their order; those that end in ``_ns`` are times, written in seconds.
 FIELDS = (
@@ -49,6 +50,12 @@ _BLOCK = 1 << 15
 
 # Sign, 19 digits, a point and a space.
 _MOST_BYTES = 22
+
+
+def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str]:
+    """The comments that name jobs, ``; Job: NUMBER NAME``, as the format names queues and partitions: of those of some jobs
+    that have a name, each in one line (:func:`traces.base.printable.escaped`)."""
+    return (f"; Job: {number} {escaped(ids[number])}" for number in numbers if number in ids)
 
 
 def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Iterator[bytes]:

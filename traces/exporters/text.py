@@ -6,8 +6,10 @@ lines are on one clock, so that merging the files by time gives the whole run.
 
 A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, parted by
 single spaces; lines are in the order of time. A line that begins with ``#`` is a comment. :data:`BATCH_EVENTS` and
-:data:`APPLICATION_EVENTS` have the fields of each event. At one instant lines are in the order of these tables, so that what
-ends comes before what begins; the two lines of a job, or a task, of no length follow each other, before those that begin.
+:data:`APPLICATION_EVENTS` have the fields of each event. Where the log has a name for a job, ``name=NAME`` follows
+``job=NUMBER``, percent-encoded if it has a blank or ``=`` (:func:`traces.base.printable.escaped`). At one instant lines are
+in the order of these tables, so that what ends comes before what begins; the two lines of a job, or a task, of no length follow
+each other, before those that begin.
 
 The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
 """
@@ -24,6 +26,7 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.base.written_file import naming
 from traces.compiled import Array
+from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_texts
@@ -58,6 +61,9 @@ APPLICATION_EVENTS = {
     "task-start": ("core", "task", "chunk"),
     "end": ("state", "tasks", "chunks"),
 }
+
+# The field after a job's number, where the log has names for single jobs.
+_NAME = b" name="
 
 #: The first line of each file.
 _HEAD = b"# twolevel text trace 1: %s; TIME EVENT KEY=VALUE ..., time in ns\n"
@@ -101,13 +107,22 @@ def _line(kind: str, instant_ns: Array) -> Rows:
     return Rows(len(instant_ns)).number(instant_ns).put(f" {kind}".encode())
 
 
-def _numbers(kind: str, fields: tuple[str, ...], instant_ns: Array, job: Array, *columns: Array) -> _Events:
-    """Return events of which all fields are numbers."""
+def _numbers(
+    kind: str,
+    fields: tuple[str, ...],
+    instant_ns: Array,
+    job: Array,
+    *columns: Array,
+    names: JobNames | None = None,
+) -> _Events:
+    """Return events of which all fields are numbers; with ``names``, the first one is the job's number."""
 
     def lines(rows: Array) -> Rows:
         found = _line(kind, instant_ns[rows])
         for name, column in zip(fields, columns, strict=True):
             found.put(f" {name}=".encode()).number(column[rows])
+            if name == "job" and names is not None:
+                names.append(found, job[rows], _NAME)
         return found.put(b"\n")
 
     return _Events(instant_ns, job, lines)
@@ -143,16 +158,20 @@ def _in_order(found: dict[str, _Events], table: Iterable[str], begin: str) -> li
     return [found[kind] for kind in kinds if kind in found]
 
 
+def _names(ledger: Ledger) -> JobNames:
+    return JobNames(ledger, apart=" =")
+
+
 def _batch(ledger: Ledger) -> Iterator[bytes]:
     jobs = ledger.jobs
     row = np.arange(len(jobs))
     ran, first = np.flatnonzero(jobs.started), np.flatnonzero(jobs.attempt == 0)
     left, eligible = np.flatnonzero(~jobs.started), np.flatnonzero(jobs.eligible_ns >= 0)
-    states, why = words(STATES), words(WHY)
+    states, why, names = words(STATES), words(WHY), _names(ledger)
     allocation = intervals_texts(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
 
     def whose(kind: str, instant_ns: Array, job: Array) -> Rows:
-        line = _line(kind, instant_ns).put(b" job=").number(jobs.job_id[job])
+        line = names.append(_line(kind, instant_ns).put(b" job=").number(jobs.job_id[job]), job, _NAME)
         return line.put(b" attempt=").number(jobs.attempt[job])
 
     def ends(kind: str, which: Array, at: Array) -> _Events:
@@ -169,7 +188,7 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
 
     def told(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
         numbers = (jobs.job_id[job], jobs.attempt[job], *columns)
-        return _numbers(kind, BATCH_EVENTS[kind], at, job, *numbers)
+        return _numbers(kind, BATCH_EVENTS[kind], at, job, *numbers, names=names)
 
     hints, widths, scales, releases = ledger.hints, ledger.widths, ledger.scales, ledger.releases
 
@@ -210,7 +229,7 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
 
 def _write_applications(ledger: Ledger, folder: Path) -> None:
     """Write the file of each application simulator, in the order of jobs: those of each block of lines at once."""
-    jobs = ledger.jobs
+    jobs, names = ledger.jobs, _names(ledger).texts
     written = -1
     for job, lengths, text in _applications(ledger):
         stop = np.concatenate([[0], np.cumsum(lengths)])
@@ -223,7 +242,8 @@ def _write_applications(ledger: Ledger, folder: Path) -> None:
                 _write(folder / name, os.O_APPEND, lines)
                 continue
             written = int(job[lo])
-            head = _HEAD % b"application simulator of job %d, attempt %d" % (number, attempt)
+            called = f" {names[written]}" if names and names[written] else ""
+            head = _HEAD % f"application simulator of job {number}{called}, attempt {attempt}".encode()
             _write(folder / name, os.O_CREAT | os.O_EXCL, head + lines)
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from traces.compiled import Array
 from traces.figures.drawing.frames import arrays
 from traces.holdings import spans
+from traces.intervals import parse_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Held", "held_cores", "interval_columns"]
+__all__ = ["Held", "held_cores"]
 
 
 class Held(NamedTuple):
@@ -26,35 +27,17 @@ class Held(NamedTuple):
     end_ns: Array
 
 
-def interval_columns(texts: list[str]) -> tuple[Array, Array, Array]:
-    """Of many texts as ``0-63 128`` the intervals: number of the text, first core, one beyond the last; int64 each."""
-    data = np.frombuffer("\n".join(texts).encode("ascii") + b"\n", np.uint8)
-    digit = (data >= ord("0")) & (data <= ord("9"))
-    edges = np.flatnonzero(np.diff(digit, prepend=False))
-    first, stop = edges[0::2], edges[1::2]
-    number = np.zeros(len(first), np.int64)
-    for place in range(int((stop - first).max(initial=0))):
-        there = first + place < stop
-        number[there] = number[there] * 10 + (data[first[there] + place] - ord("0"))
-    ends = np.zeros(len(first), np.bool_)  # whether a number ends a range
-    ends[1:] = data[first[1:] - 1] == ord("-")
-    text = np.searchsorted(np.flatnonzero(data == ord("\n")), first)
-    lo = number[~ends]
-    hi = lo.copy()
-    hi[np.cumsum(~ends)[ends] - 1] = number[ends]
-    return text[~ends], lo, hi + 1
-
-
 def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.DataFrame | None) -> Held:
     """What the jobs of a table held, and from when to when.
 
     Raises
     ------
     InputError
-        If a table has not the columns that it needs.
+        If a table has not the columns that it needs, or an allocation is none.
     """
     allocation, start, end = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
-    job, lo, hi = interval_columns(allocation.tolist())
+    first, lo, hi = parse_texts(allocation.tolist(), "allocation")
+    job = np.repeat(np.arange(len(start)), np.diff(first))
     none = np.zeros(0, np.int64)
     released: tuple[Array, ...] = (none, none, none)
     given = released

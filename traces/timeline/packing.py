@@ -7,7 +7,6 @@ of which are its time, which nothing makes shorter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from traces.base.packed_columns import packed_text
 from traces.compiled import Array
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.steps import Steps, steps
+from traces.tables import distinct
 from traces.timeline.coding import coded_columns
 from traces.timeline.held import Held, held_cores
 from traces.timeline.tables import TimelineTables
@@ -107,11 +107,11 @@ def timeline_text(tables: TimelineTables) -> str:
     if tables.tasks is not None:
         columns |= _tasks(tables, base)
     texts: dict[str, Any] = {}
-    for name, words in _job_texts(tables).items():
-        columns[f"{name}_code"], texts[name] = _codes(words)
+    for name, (codes, words) in _job_texts(tables).items():
+        columns[f"{name}_code"], texts[name] = codes, words
     if tables.causes is not None:
-        columns["cause_job"], words = _causes(tables.causes, job_id, attempt)
-        columns["cause_code"], texts["cause"] = _codes(words)
+        columns["cause_job"], causes = _causes(tables.causes, job_id, attempt)
+        columns["cause_code"], texts["cause"] = _codes(np.array(causes, object))
     planes, how = coded_columns(columns, _DIFFERENCES)
     if "imbalance" in tables.jobs:
         planes["imbalance"] = tables.jobs["imbalance"].to_numpy(np.float64)
@@ -125,25 +125,27 @@ def timeline_text(tables: TimelineTables) -> str:
     return packed_text(planes, about)
 
 
-def _codes(words: Sequence[str]) -> tuple[Array, list[str]]:
-    # Places of words in the list of all, in the order in which they first appear.
+def _codes(words: Any, absent: str = "") -> tuple[Array, list[str]]:
+    # Places of words in the list of all, in the order in which they first appear; ``absent`` in place of what is no text.
+    codes, values = distinct(words)
     place: dict[str, int] = {}
-    codes = np.array([place.setdefault(word, len(place)) for word in words], np.int64)
-    return codes, list(place)
+    places = np.array([place.setdefault(_text(word) or absent, len(place)) for word in values], np.int64)
+    return places[codes], list(place)
 
 
-def _job_texts(tables: TimelineTables) -> dict[str, list[str]]:
+def _job_texts(tables: TimelineTables) -> dict[str, tuple[Array, list[str]]]:
     jobs = tables.jobs
-    texts = {name: [_text(word) for word in jobs[name].tolist()] for name in _JOB_TEXTS if name in jobs}
-    techniques = [tables.technique] * len(jobs)
+    texts = {name: _codes(jobs[name]) for name in _JOB_TEXTS if name in jobs}
     if "chosen" in jobs:
-        techniques = [_text(word) or tables.technique for word in jobs["chosen"].tolist()]
-    if tables.tasks is not None or any(techniques):
-        texts["technique"] = techniques
+        texts["technique"] = _codes(jobs["chosen"], tables.technique)
+    else:
+        texts["technique"] = _codes(np.full(len(jobs), tables.technique, object))
+    if tables.tasks is None and not any(texts["technique"][1]):
+        del texts["technique"]
     if tables.users is not None:
         if len(tables.users) != len(jobs):
             raise InputError(f"{len(tables.users)} users for {len(jobs)} rows of jobs")
-        texts["user"] = list(tables.users)
+        texts["user"] = _codes(np.array(tables.users, object))
     return texts
 
 

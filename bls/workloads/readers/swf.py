@@ -38,6 +38,10 @@ where a line has no such field or it is no whole number in ±2**62 (it may be an
 ``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
 called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
 
+A comment ``; Job: NUMBER NAME`` names a job of the log (``ids``), percent-encoded if it has characters that a line cannot
+have (``traces.base.printable.escaped``). Of several names of a job the first counts. Such a comment is not kept in ``header``;
+one of a number that no job has is a comment as any other.
+
 The reasons for a reject, in the order they are tested, the first that applies being counted:
 
 1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number; one of the first six above is
@@ -68,13 +72,14 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import numpy as np
 
 from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
-from bls.workloads.header import FACT, NAMED_FIELD, header_start_s
+from bls.workloads.header import FACT, NAMED_FIELD, header_start_s, without_job_names
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from bls.workloads.rejected import KEPT, Reject, first_rejects
@@ -217,7 +222,8 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. The
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. Each
+    block has the names of all jobs that comments before the first job name. The
     counts of a block are those of the lines since the block before, so that every line is in one of them.
 
     Parameters
@@ -239,6 +245,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     counts, seen, last = np.zeros(_COUNTS, dtype=np.int64), np.zeros(_COUNTS, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    ids: Mapping[int, str] = MappingProxyType({})
     waits: Array | None = None  # for the lines behind it that are no jobs
     begin = -1  # the row of the jobs' begin, if a further field has it
     with GivenFile(path, "workload file") as file:
@@ -250,10 +257,11 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first, begin, remarks)
+                    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
                     seen, first, remarks = upto, (), ()
                 else:
-                    first, remarks = (*zero.header(header),), zero.remarks
+                    others, named = without_job_names(zero.header(header))
+                    first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)
                     names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
                     begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 header.clear()
@@ -261,7 +269,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
-    yield _block(waits, upto - seen, source, first, begin, remarks)
+    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -277,7 +285,13 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
 
 
 def _block(
-    jobs: Array, counts: Array, source: str, header: tuple[str, ...], begin: int, remarks: tuple[str, ...]
+    jobs: Array,
+    counts: Array,
+    source: str,
+    header: tuple[str, ...],
+    begin: int,
+    remarks: tuple[str, ...],
+    ids: Mapping[int, str],
 ) -> Workload:
     columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
     if begin >= 0:
@@ -291,6 +305,7 @@ def _block(
         source=source,
         n_lines=int(counts[:_LINE].sum()),
         remarks=remarks,
+        ids=ids,
     )
 
 
@@ -305,9 +320,9 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
         if jobs.shape[1]:
             earliest = min(earliest, int(jobs[1].min()))
     zero.of(np.array([earliest]), notes.header)
-    header = zero.header(notes.header)
-    further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
     basic = [column.taken(whole=True) for column in columns[:6]]
+    header, ids = without_job_names(zero.header(notes.header), basic[0])
+    further = range(_FIELDS + 1, int(counts[_WIDEST]) + 1)
     extra = {name: column.taken() for name, column in zip(_EXTRA, columns[6:_FURTHER], strict=True)}
     extras = {name: column.taken() for name, column in zip(_names(further, header), columns[_FURTHER:], strict=False)}
     if BEGIN in extras:
@@ -323,6 +338,7 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
         n_lines=int(counts[:_LINE].sum()),
         extra=extra,
         extras=extras,
+        ids=ids,
         also_preceding=notes.also_preceding,
         rejected=first_rejects(notes.rejected),
         remarks=zero.remarks,

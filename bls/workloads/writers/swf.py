@@ -6,7 +6,8 @@ need. Fields 6 and 7 are not known and -1.
 
 A job that was cancelled before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its
 user gave up; a reader with ``cancelled=True`` gets it back. Other cancellations, ``qos``, ``preset`` and extra columns
-beyond the third have no place in the format: :func:`unwritten` names what a workload has of them. The instants from which
+beyond the third have no place in the format: :func:`unwritten` names what a workload has of them. The ids of jobs
+are comments, ``; Job: NUMBER NAME``. The instants from which
 jobs may start are the first extra column, ``begin_ns``, where there are any.
 """
 
@@ -17,18 +18,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from bls.workloads.columns import BEGIN, OPTIONAL
-from bls.workloads.header import NAMED_FIELD, moved_header
+from bls.workloads.header import NAMED_FIELD, moved_header, without_job_names
 from bls.workloads.workload import NO_RUN_TIME, Workload
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
 from traces.compiled import Array
-from traces.exporters.swf_lines import STATUS, swf_lines
+from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
 __all__ = ["result_as_workload", "unwritten", "write_swf"]
@@ -68,7 +70,7 @@ def write_swf(
         If the file cannot be written, or a comment has more than one line.
     """
     further = _further(workload)
-    lines = _comments(workload, header, list(further))
+    lines = chain(_comments(workload, header, list(further)), job_comments(workload.ids, workload.job_id.tolist()))
     lists = _lists(workload)
     with _opened(target) as file:
         for line in lines:
@@ -81,13 +83,12 @@ def write_swf(
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
     """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``,
-    ``names``, ``ids``, and the names of extra columns beyond the third."""
+    ``names``, and the names of extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
         "cancel_ns": (workload.cancel_ns >= 0) & ~workload.run_unknown,
         "names": len(workload.names) > 0,
-        "ids": len(workload.ids) > 0,
     }
     return (*(name for name, rows in lost.items() if np.any(rows)), *list(_all_further(workload))[MAX_EXTRAS:])
 
@@ -230,7 +231,7 @@ def _comments(workload: Workload, header: Iterable[str], names: list[str]) -> li
     for line in lines:
         if "\n" in line:
             raise InputError(f"{workload.source}: the comment {shown(line)} has more than one line")
-    return lines
+    return without_job_names(lines, workload.job_id)[0]  # one that would name a job by its number in another log
 
 
 @contextmanager

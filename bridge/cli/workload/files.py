@@ -47,7 +47,6 @@ _LOST = {
     "preset": "which jobs run at the start",
     "cancel_ns": "when jobs are cancelled",
     "names": "names of jobs",
-    "ids": "ids of jobs",
 }
 
 #: SWF's statuses by name.
@@ -161,8 +160,8 @@ def export_result(
                 ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
                 raise InputError(f"{folder / 'jobs.parquet'}: {error}") from None
-            if form == "swf" and any(columns.get(NAME, ())):
-                lost = ("ids",) if ledger.ids else ("names",)
+            if form == "swf" and not ledger.ids and any(columns.get(NAME, ())):
+                lost = ("names",)
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:
                 _put(exporter(form)(ledger, Path(place)), partial)
     say(f"{len(frame)} rows of jobs.parquet exported")

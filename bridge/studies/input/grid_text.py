@@ -9,7 +9,7 @@ from typing import Any
 
 from als.lengths import takes_variation
 from als.options import VARIATION
-from als.techniques import split_techniques
+from als.techniques import spelled, split_techniques
 from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
 from bridge.scenarios.options import ScenarioOptions
@@ -47,7 +47,7 @@ def grid_text(
     InputError
         If a list is empty, has one twice, or has what is no number.
     """
-    techniques = split_techniques(als)
+    techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared.applications is not None or takes_variation(shared.lengths or "")
         variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"

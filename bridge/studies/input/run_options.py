@@ -8,6 +8,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.options import BLS
 from bridge.couplings import PeerOptions, peers
@@ -49,6 +50,9 @@ SEED = "seed"
 
 #: Who schedules: a policy, or in its place a command.
 BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
+
+#: The application technique, of which two spellings are one value.
+ALS_OPTION = "als"
 
 #: Options that cannot change a result.
 WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "bls-timeout", "socket")
@@ -185,7 +189,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise one_of("option of twolevel run", name, known, where)
     if name == BATCH_OPTION and value not in (ENGINE, SLURM):
         raise one_of("batch level", value, (ENGINE, SLURM), where)
-    return value_of_kind(known[name].kind, value, where, known[name].declared)
+    found = value_of_kind(known[name].kind, value, where, known[name].declared)
+    return spelled(found) if name == ALS_OPTION and isinstance(found, str) else found
 
 
 def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] | None = None) -> Value:

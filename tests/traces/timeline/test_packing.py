@@ -17,7 +17,6 @@ from test_coding import decoded
 from traces.base.errors import InputError
 from traces.tables import write_frame
 from traces.timeline import TimelineTables, folder_tables, timeline_text
-from traces.timeline.held import interval_columns
 
 #: Beyond what a float knows exactly.
 _BASE = 2**60 + 1
@@ -160,13 +159,6 @@ def test_power_is_there_where_it_is_known() -> None:
     power = pd.DataFrame({"instant_ns": [_BASE, _BASE + 9], "power_mw": [5, 2**40], "limit_mw": [-1, 7]})
     _, columns = unpacked(timeline_text(replace(tables(), power=power)))
     assert (columns["power_at"], columns["power"], columns["limit"]) == ([0, 9], [5, 2**40], [-1, 7])
-
-
-def test_intervals_of_texts() -> None:
-    text, lo, hi = interval_columns(["0-63 128", "", "5", "7-7 100-2047"])
-    assert text.tolist() == [0, 0, 2, 3, 3]
-    assert lo.tolist() == [0, 128, 5, 7, 100]
-    assert hi.tolist() == [64, 129, 6, 8, 2048]
 
 
 def test_a_folder_of_results(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def _read(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> Archi
         places = {one: one._ref for one in trace.definitions.locations if one._ref < len(core_names)}
         regions = {region: reference for reference, region in enumerate(trace.definitions.regions)}
         cores = list(places)
-        jobs = [region.name for region in list(regions)[: len(job_id)]]
+        # A region is called "job NUMBER", and then as the log calls the job.
+        jobs = [" ".join(region.name.split(" ", 2)[:2]) for region in list(regions)[: len(job_id)]]
         ours = all(core.name == core_names[number] for core, number in places.items())
         ours &= len(cores) == len(core_names) or len(core_names) > MOST_CORES
         if not ours or jobs != [f"job {number}" for number in job_id]:

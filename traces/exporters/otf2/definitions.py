@@ -18,11 +18,10 @@ from traces.exporters.shown.batch_level import (
     COMPUTING,
     REGIONS,
     TOLD,
-    WORDS,
     BatchLevel,
-    attributes_of,
     power_counters,
 )
+from traces.exporters.shown.job_names import JobNames
 from traces.ledger import STATES, WHY, Ledger, Machine
 
 __all__ = ["GROUP_MEMBERS", "CoreLocations", "longest_definition", "write_definitions"]
@@ -44,9 +43,9 @@ class CoreLocations(NamedTuple):
 class _Strings:
     """String definitions, numbered as they are written; string 0 is the empty one, then come those of attributes."""
 
-    def __init__(self, call: Calls, writer: Any, cut_because: Sequence[str]) -> None:
+    def __init__(self, call: Calls, writer: Any, strings: Sequence[str]) -> None:
         self._call, self._writer, self._next = call, address_of(writer), 0
-        self.add(["", *WORDS, *cut_because])
+        self.add(strings)
 
     def add(self, names: Sequence[str]) -> int:
         """Define some strings; return the reference of the first, whom the others follow."""
@@ -64,6 +63,7 @@ def longest_definition(ledger: Ledger, batch: BatchLevel, *, messages: bool) -> 
     """Return an upper bound of the length of the longest definition (bytes), for :func:`write_definitions`' arguments."""
     machine = ledger.machine
     texts = [machine.name, *machine.host_names, *ledger.techniques, *batch.cut_because]
+    texts += [f"job {ledger.jobs.job_id.max()} {name}" for name in batch.job_names]
     longest = max(len(text.encode()) for text in texts)
     members = max(machine.n_cores if messages else 0, GROUP_MEMBERS)
     return max(longest, _NUMBER_BYTES * members) + _RECORD_BYTES
@@ -104,8 +104,8 @@ def write_definitions(
     binding.GlobalDefWriter_WriteClockProperties(
         writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
     )
-    strings = _Strings(call, writer, batch.cut_because)
-    _write_attributes(writer, strings, attributes_of(batch.told, cut=bool(batch.cut_because)))
+    strings = _Strings(call, writer, batch.strings)
+    _write_attributes(writer, strings, batch.attributes)
     _write_machine(writer, strings, ledger)
 
     core_names = machine.core_names if len(cores.number) else []
@@ -120,11 +120,10 @@ def write_definitions(
     )
     _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
     _write_metrics(writer, strings, batch)
-    names = [f"job {number}" for number in jobs.job_id.tolist()]
     call(
         kernels.write_regions,
         address_of(writer),
-        strings.add(names),
+        strings.add(JobNames(ledger).labels(jobs.job_id)),
         _describe(strings, ledger),
         binding.RegionRole.TASK.value,
         binding.Paradigm.USER.value,

@@ -9,8 +9,9 @@ A core
     than 4,096 cores (:data:`traces.exporters.shown.detail.MOST_CORES`) only cores with events are defined, and only counters
     of hosts with events: readers open the files of all locations at once.
 A job
-    Region ``job <job number>``; reference: the job's row, so one a row also where a job was tried again. The region's
-    description says the attempt, why it started and what became of it: ``attempt 0, backfill, completed``.
+    Region ``job <job number>``, or ``job <job number> <name>`` where the log has a name for the job; reference: the job's
+    row, so one a row also where a job was tried again. The region's description says the attempt, why it started and what
+    became of it: ``attempt 0, backfill, completed``.
 A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
 What one task made and another needed that ran on another core
@@ -34,8 +35,9 @@ A host's load
 What became of the jobs
     Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
     its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
-    it holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, and one more
-    (:data:`traces.exporters.shown.batch_level.CUT`) on that of ``running`` of those whose cores were all lost. Where that
+    it holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, with ``job name``
+    where the log has one, as at the submit, and one more (:data:`traces.exporters.shown.batch_level.CUT`) on that of
+    ``running`` of those whose cores were all lost. Where that
     takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on

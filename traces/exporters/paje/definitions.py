@@ -10,6 +10,7 @@ from traces.compiled import Array
 from traces.exporters.shown.batch_level import REGIONS, BatchLevel
 from traces.exporters.shown.counters import Series
 from traces.exporters.shown.detail import shown_cores, shown_hosts
+from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows, words
 from traces.ledger import Ledger
 
@@ -113,10 +114,11 @@ def write_definitions(ledger: Ledger, batch: BatchLevel, series: list[Series], b
     lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
     lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
     yield "".join(f"{line}\n" for line in lines).encode()
-    rows = np.arange(len(ledger.jobs))
+    rows, job_names = np.arange(len(ledger.jobs)), JobNames(ledger, lambda name: _name(name)[1:-1])
     for lo in range(0, len(rows), BLOCK):
         some = rows[lo : lo + BLOCK]
         value = Rows(len(some)).put(b"%d j" % _VALUE).number(some).put(b' S "job ').number(ledger.jobs.job_id[some])
+        job_names.append(value, some, b" ")
         colours = palette(some)
         for place in range(3):
             value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)

@@ -3,7 +3,8 @@
 Containers
     The cluster; in it ``batch scheduler``, a container a host and in that one a core that any job ever held, and ``lane <n>``.
 On a core
-    Pushed and popped states ``job <number>``, a colour a job; with fields ``Task`` and ``Chunk``, -1 of a job without tasks;
+    Pushed and popped states ``job <number>``, or ``job <number> <name>`` where the log has a name for the job, a colour a
+    job; with fields ``Task`` and ``Chunk``, -1 of a job without tasks;
     ``wait for data`` where a core waits for that.
 On a lane
     States ``held``, ``queued`` and ``running``, with ``Job``, ``Attempt``, ``Why`` and ``State``.

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from traces.exporters.perfetto.wire import interned, message, text
-from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, REGIONS, TOLD, WORDS
+from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, TOLD, WORDS, BatchLevel
 from traces.exporters.shown.core_slices import KINDS
+from traces.exporters.shown.job_names import JobNames
 from traces.exporters.shown.rows import BLOCK, Rows
 from traces.ledger import Ledger
 
@@ -39,22 +40,29 @@ ANNOTATIONS = {
                 *("task", "chunk", "bytes", "source", "target"),
                 *(name for name, _, _ in (*ATTRIBUTES, CUT)),
                 *(name for told in TOLD.values() for name, _, _ in told.attributes),
+                JOB_NAME[0],  # the last one, as it is written only where jobs have names
             )
         )
     )
 }
 
 
-def write_names(ledger: Ledger, cut_because: tuple[str, ...]) -> Iterator[bytes]:
+def write_names(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
     """All packets that intern something; what attributes of the batch level refer to has the same numbers."""
     # The first packet of the sequence: nothing was interned before.
     yield b"\x0a\x04\x50\x01\x68\x01"
     yield interned(_EVENTS, 1, text(b"\x12", list(EVENTS))).tobytes()
     yield interned(_CATEGORIES, 1, text(b"\x12", [*CATEGORIES, *ledger.techniques])).tobytes()
-    yield interned(_ANNOTATIONS, 1, text(b"\x12", list(ANNOTATIONS))).tobytes()
-    yield interned(_STRINGS, 1, text(b"\x12", [*WORDS, *cut_because])).tobytes()
-    numbers = ledger.jobs.job_id
+    annotations = [name for name in ANNOTATIONS if name != JOB_NAME[0] or batch.job_names]
+    yield interned(_ANNOTATIONS, 1, text(b"\x12", annotations)).tobytes()
+    known = [*WORDS, *batch.cut_because]
+    yield interned(_STRINGS, 1, text(b"\x12", known)).tobytes()
+    for lo in range(0, len(batch.job_names), BLOCK):
+        some_names = batch.job_names[lo : lo + BLOCK]
+        yield interned(_STRINGS, 1 + len(known) + lo, text(b"\x12", some_names)).tobytes()
+    numbers, of_jobs = ledger.jobs.job_id, JobNames(ledger)
     for lo in range(0, len(numbers), BLOCK):
         some = np.asarray(numbers[lo : lo + BLOCK], np.int64)
-        names = message(b"\x12", Rows(len(some)).put(b"job ").number(some))
+        label = of_jobs.append(Rows(len(some)).put(b"job ").number(some), lo + np.arange(len(some)), b" ")
+        names = message(b"\x12", label)
         yield interned(_EVENTS, JOBS + lo, names).tobytes()

@@ -4,8 +4,9 @@ The machine
     Track of its name; within it a track a host, and within that a track a core, ``<host> core <n>``, and the counter
     ``busy cores``.
 A task on its core
-    A slice ``job <number>``, one colour a job; category ``task`` and, where it is known, the technique; annotations ``task``
-    and ``chunk``. A job without tasks is one slice on each core that it holds, of category ``job``.
+    A slice ``job <number>``, followed by the job's name where the log has one, one colour a job; category ``task`` and, where
+    it is known, the technique; annotations ``task`` and ``chunk``. A job without tasks is one slice on each core that it holds,
+    of category ``job``.
 What one task made and another needed that ran on another core
     Instants ``send`` and ``receive`` on the two cores, with a flow from the one to the other; ``bytes``, and the tasks.
 A core that waits for data
@@ -16,7 +17,7 @@ The batch scheduler
     what else there is of ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
 What became of the jobs
     Track ``jobs`` with tracks ``lane <n>``: slices ``held``, ``queued``, ``running``, as in OTF2, with its attributes as
-    annotations, and the job's name as one of them.
+    annotations, among them ``job``, its number, and ``job name`` where the log has one.
 Why a job started when it did
     Instants ``frees`` and ``freed`` with a flow: a job that waited started at the very instant at which another left cores
     that it took (:mod:`traces.exporters.shown.causes`).
@@ -44,7 +45,6 @@ from traces.exporters.shown.batch_level import (
     TOLD,
     BatchLevel,
     Spans,
-    attributes_of,
     batch_level,
 )
 from traces.exporters.shown.causes import causes
@@ -81,7 +81,7 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     series = machine_series(batch)
     tracks = Tracks.of(ledger.machine, batch, series)
     with fresh(path) as file:
-        for block in write_names(ledger, batch.cut_because):
+        for block in write_names(ledger, batch):
             file.write(block)
         for block in write_tracks(tracks, ledger, batch, series):
             file.write(block)
@@ -150,7 +150,7 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
 def _batch(tracks: Tracks, ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
     names = [*REGIONS, *(region for name in batch.told for region in TOLD[name].region)]
     iids = np.array([EVENTS[name] for name in names])
-    keys = [ANNOTATIONS[name] for name, _, _ in attributes_of(batch.told, cut=bool(batch.cut_because))]
+    keys = [ANNOTATIONS[name] for name, _, _ in batch.attributes]
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     for lo in range(0, len(location), BLOCK):

@@ -9,6 +9,7 @@ import numpy as np
 
 from traces.algorithms.lanes import pack_lanes
 from traces.compiled import Array, State
+from traces.exporters.shown.job_names import JobNames
 from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
@@ -19,6 +20,7 @@ __all__ = [
     "CUT",
     "HELD",
     "INT64",
+    "JOB_NAME",
     "MOST_LANES",
     "PASS",
     "QUEUED",
@@ -116,12 +118,16 @@ TOLD = {
     ),
 }
 
+#: The attribute before that, where the log has names for single jobs: of the Enter of their submits and on lanes.
+JOB_NAME = ("job name", "what the log calls the job", STRING)
+
 #: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
 CUT = ("cut because", "how all its cores were lost, and which was the last", STRING)
 
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
-#: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut.
+#: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut, then the
+#: names of jobs.
 WORDS = (*WHY, *STATES)
 
 
@@ -180,6 +186,8 @@ class BatchLevel(NamedTuple):
         The part of the run that is shown; None if it is all.
     computing : ndarray of int64, or None
         Cores inside tasks, in thousandths, by the rows of ``load`` (:func:`traces.series.computing_cores`); None without tasks.
+    job_names : tuple of str
+        The names that the log has for jobs: strings that follow ``cut_because``.
     """
 
     load: LoadSeries
@@ -193,6 +201,17 @@ class BatchLevel(NamedTuple):
     cut_because: tuple[str, ...]
     window_ns: tuple[int, int] | None = None
     computing: Array | None = None
+    job_names: tuple[str, ...] = ()
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """All strings that attributes refer to, by their numbers."""
+        return ("", *WORDS, *self.cut_because, *self.job_names)
+
+    @property
+    def attributes(self) -> tuple[tuple[str, str, int], ...]:
+        """All attributes, in the order of their references."""
+        return attributes_of(self.told, named=bool(self.job_names), cut=bool(self.cut_because))
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -269,11 +288,17 @@ def batch_level(ledger: Ledger, most_lanes: int) -> BatchLevel:
         lanes = _lanes(ledger, values, waiting=False)
     reached = _told(ledger)
     because = tuple(sorted(set(ledger.cut_because.values())))
+    names = JobNames(ledger).texts
+    known = tuple(dict.fromkeys(filter(None, names)))
+    if names:
+        string = {name: 1 + len(WORDS) + len(because) + place for place, name in enumerate(known)}
+        column = np.array([string.get(name, -1) for name in names], np.int64)
+        submits, lanes = (_with_names(one, column, reached) for one in (submits, lanes))
     if because:
-        lanes = _with_cuts(lanes, ledger.cut_because, because, reached)
+        lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
     shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
     load = load_series(ledger)
-    return BatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load))
+    return BatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
 
 
 def _hosts(ledger: Ledger) -> HostSeries:
@@ -310,7 +335,7 @@ def _told(ledger: Ledger) -> dict[str, Spans]:
         order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
         if name in ("widths", "releases"):
             order = order[at[order] > _begin_ns(ledger)]  # what was so at a window's begin was told before
-        every = attributes_of(found, cut=False)
+        every = attributes_of(found, named=False, cut=False)
         of = np.array([every.index(one) for one in TOLD[name].attributes])
         kinds = np.array([kind for _, _, kind in TOLD[name].attributes], np.int64)
         shown[name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
@@ -323,10 +348,11 @@ def _at_once(at: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[
     return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
 
 
-def attributes_of(told: Iterable[str], *, cut: bool) -> tuple[tuple[str, str, int], ...]:
-    """All attributes of a trace, in the order of their references: where jobs are told something, and some were cut, more."""
+def attributes_of(told: Iterable[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
+    """All attributes of a trace, in the order of their references: where jobs are told something, have names, and some were
+    cut, more."""
     further = dict.fromkeys(one for name in told for one in TOLD[name].attributes)
-    return (*ATTRIBUTES, *further, *((CUT,) if cut else ()))
+    return (*ATTRIBUTES, *further, *((JOB_NAME,) if named else ()), *((CUT,) if cut else ()))
 
 
 def _attributes(first: int, stop: int) -> tuple[Array, Array]:
@@ -341,8 +367,19 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
     return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
 
 
-def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], told: Iterable[str]) -> Spans:
-    """The same lanes, on which what ran of an attempt that was cut says why; ``texts`` are strings behind :data:`WORDS`."""
+def _with_names(spans: Spans, string: Array, told: Iterable[str]) -> Spans:
+    """Spans of jobs with a further attribute, their names: the string of each job row, -1 for none."""
+    return Spans(
+        *(spans.first, spans.start, spans.end, spans.region, spans.row),
+        np.column_stack([spans.values[:, : len(spans.types)], string]),
+        np.append(spans.attributes, _FIRST_ATTRIBUTE + len(attributes_of(told, named=False, cut=False))),
+        np.append(spans.types, STRING),
+    )
+
+
+def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], before: Sequence[object]) -> Spans:
+    """The same lanes, on which what ran of an attempt that was cut says why: ``texts`` are strings behind :data:`WORDS`,
+    ``before`` all other attributes of the trace."""
     rows = np.array(sorted(because), np.int64)
     string = np.array([1 + len(WORDS) + texts.index(because[row]) for row in rows.tolist()], np.int64)
     none = np.full(len(lanes.values), -1)
@@ -350,7 +387,7 @@ def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], t
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
     ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
-    reference = _FIRST_ATTRIBUTE + len(attributes_of(told, cut=False))
+    reference = _FIRST_ATTRIBUTE + len(before)
     return Spans(
         *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
         np.append(lanes.attributes, reference),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown_name
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Intervals, Part
@@ -46,7 +46,8 @@ def cut_ledger(ledger: Ledger, part: Part) -> Ledger:
     if part.jobs is not None:
         kept = _within(ledger.jobs.job_id, part.jobs)
         if not kept.any():
-            raise InputError(f"--jobs: there is no such job: {intervals_text(part.jobs)}")
+            there = "there is no such job" if part.cores is None else "no such job held one of these cores"
+            raise InputError(f"--jobs: {there}: {shown_name(part.job_words or intervals_text(part.jobs))}")
         ledger = _of_rows(ledger, kept)
     if part.window_ns is not None:
         ledger = _of_window(ledger, *part.window_ns)

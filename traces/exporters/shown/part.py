@@ -12,11 +12,15 @@ Intervals: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Part(NamedTuple):
-    """Half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it."""
+    """Half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it.
+
+    ``job_words`` are the words in which the user named the jobs, for errors.
+    """
 
     window_ns: tuple[int, int] | None = None
     cores: Intervals | None = None
     jobs: Intervals | None = None
+    job_words: str = ""
 
 
 #: All of a run.

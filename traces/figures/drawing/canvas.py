@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, StepPatch
 
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
@@ -31,6 +31,7 @@ __all__ = [
     "Figure",
     "LineCollection",
     "Patch",
+    "StepPatch",
     "PolyCollection",
     "figure_format",
     "new_figure",

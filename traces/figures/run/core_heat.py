@@ -15,7 +15,7 @@ from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import remark, title_figure
-from traces.figures.drawing.time_axis import time_axis
+from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.figures.run.gantt import Intervals, chosen_cores, within
 from traces.holdings import spans
 from traces.intervals import parse_texts
@@ -29,6 +29,8 @@ __all__ = ["heat_figure"]
 
 #: With more cores than this, several are a row.
 MOST_ROWS = 512
+
+_BLOCK = 1_000_000
 
 
 def heat_figure(
@@ -88,22 +90,24 @@ def heat_figure(
     if held:
         low, high, start_ns, end_ns = _held(frame, chosen, releases, widths)
     else:
-        low, start_ns, end_ns = arrays(frame[chosen], ("core", "start_ns", "end_ns"), "tasks")
+        low, start_ns, end_ns = _where(chosen, *arrays(frame, ("core", "start_ns", "end_ns"), "tasks"))
         high = low + 1
     rows = chosen_cores(first_core, cores)
     ran = (low >= 0) & (start_ns >= 0)
     # Rows of the figure in place of cores: a job may hold some cores of an interval that are not shown.
-    low, high = np.searchsorted(rows, low[ran]), np.searchsorted(rows, high[ran])
-    there = low < high
-    low, high, start_ns, end_ns = low[there], high[there], start_ns[ran][there], end_ns[ran][there]
+    low, high, start_ns, end_ns = _where(ran, low, high, start_ns, end_ns)
+    if cores is not None:
+        low, high = np.searchsorted(rows, low), np.searchsorted(rows, high)
+    else:
+        high = np.minimum(high, len(rows))
+    low, high, start_ns, end_ns = _where(low < high, low, high, start_ns, end_ns)
     if len(low) == 0:
         raise InputError("nothing to draw: no job ran on these cores")
     axis = time_axis(int(start_ns.min()), int(end_ns.max()))
     per_row = 1
     while len(rows) > MOST_ROWS * per_row:
         per_row *= 2
-    begin, stop = (start_ns - axis.first_ns) / axis.span_ns, (end_ns - axis.first_ns) / axis.span_ns
-    share = _shares(low, high, begin, stop, len(rows), columns, per_row)
+    share = _shares((low, high, start_ns, end_ns), axis, len(rows), columns, per_row)
     height_in = min(max(1.7 + 0.06 * len(rows), 2.6), 5.0)
     with canvas.styled():
         figure = canvas.new_figure(9.0, height_in)
@@ -128,6 +132,11 @@ def heat_figure(
         title_figure(figure, title, 98)
         remark(axes, said)
     return figure
+
+
+def _where(chosen: Array, *columns: Array) -> tuple[Array, ...]:
+    # The chosen rows; where these are all, of millions, no copy.
+    return columns if chosen.all() else tuple(column[chosen] for column in columns)
 
 
 def _held(
@@ -181,11 +190,13 @@ def _cover(low: Ints, high: Ints, begin: Floats, stop: Floats, per_row: int, cov
                 covered[y, x] += rows * max(0.0, min(stop[k], x + 1.0) - max(begin[k], float(x)))
 
 
-def _shares(low: Array, high: Array, begin: Array, stop: Array, n_rows: int, columns: int, per_row: int) -> Array:
-    # The last row may have fewer cores than the others.
+def _shares(bars: tuple[Array, ...], axis: TimeAxis, n_rows: int, columns: int, per_row: int) -> Array:
+    # The last row may have fewer cores than the others. Blocks of bars: their times in cells need little memory then.
     share = np.zeros((-(-n_rows // per_row), columns))
-    edges = (own(low, np.int64), own(high, np.int64), own(begin * columns, np.float64), own(stop * columns, np.float64))
-    _cover(*edges, per_row, share)
+    for at in range(0, len(bars[0]), _BLOCK):
+        low, high, start_ns, end_ns = (column[at : at + _BLOCK] for column in bars)
+        begin, stop = ((of - axis.first_ns) / axis.span_ns * columns for of in (start_ns, end_ns))
+        _cover(own(low, np.int64), own(high, np.int64), begin, stop, per_row, share)
     if n_rows % per_row:
         share[-1] *= per_row / (n_rows % per_row)
     found: Array = np.clip(share, 0.0, 1.0)

@@ -1,0 +1,95 @@
+"""Options that change nothing without another one. They are refused if no run of an experiment has a use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from als.options import RESIZE_COST
+from bls.options import BLS, FAILURES, MAX_ATTEMPTS, ON_FAILURE, RESIZE, SLACK, WINDOWS
+from bls.policies import POLICIES, WRITTEN, reads_deadlines
+from traces.base.errors import InputError
+from traces.base.option import Option
+
+__all__ = ["COMPANIONS", "Companion", "Values", "check_used"]
+
+#: What a run is given, by the names of options without dashes, as ``on_failure``.
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Companion:
+    """An option, and what a run must have besides.
+
+    Attributes
+    ----------
+    option : Option
+        The option that changes nothing alone.
+    used : callable
+        Whether a run has a use for it.
+    instead : callable
+        What is wrong, of runs that have none: the text that follows the option and its value.
+    """
+
+    option: Option[Any]
+    used: Callable[[Values], bool]
+    instead: Callable[[list[Values]], str]
+
+
+def _loses(run: Values) -> bool:
+    # A policy from outside may cut jobs; hosts fail, leave for a maintenance, or have a speed of 0 from some instant on.
+    bls = run["bls"]
+    ours = isinstance(bls, str) and bls.partition(":")[0] in (*POLICIES, *WRITTEN)
+    return not ours or any(run.get(name) for name in ("failures", "windows", "speeds"))
+
+
+def _names(runs: list[Values]) -> str:
+    return ", ".join(dict.fromkeys(bls if isinstance(bls := run["bls"], str) else bls.name for run in runs))
+
+
+def _needs(text: str) -> Callable[[list[Values]], str]:
+    return lambda _: f"needs {text}"
+
+
+_LOSS = _needs(f"{FAILURES.name}; without it, {WINDOWS.name} or --speeds no job loses its cores")
+
+COMPANIONS = (
+    Companion(
+        SLACK,
+        lambda run: reads_deadlines(run["bls"]),
+        lambda runs: f"{BLS.name} {_names(runs)} reads no deadlines; allowed: edf",
+    ),
+    Companion(ON_FAILURE, _loses, _LOSS),
+    Companion(MAX_ATTEMPTS, _loses, _LOSS),
+    Companion(
+        RESIZE_COST,
+        lambda run: (
+            run["malleable"] is None or run["resize"] not in ("none", "mold")
+        ),  # another line is about no --malleable
+        _needs(f"a {RESIZE.name} that changes the width of running jobs; allowed: all but none, mold"),
+    ),
+)
+
+
+def check_used(runs: Iterable[Values]) -> None:
+    """Check that each option is of use to some run of an experiment that has it.
+
+    Parameters
+    ----------
+    runs : iterable of mapping
+        What each run is given. An option that is not there is not checked; its default is as not given.
+
+    Raises
+    ------
+    InputError
+        If an option is of use to none.
+    """
+    of_runs = list(runs)
+    for one in COMPANIONS:
+        name = one.option.name.removeprefix("--").replace("-", "_")
+        given = [run for run in of_runs if run.get(name, one.option.default) not in (None, one.option.default)]
+        if given and not any(map(one.used, given)):
+            value = given[0][name]
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            raise InputError(f"{one.option.name} {shown}: {one.instead(given)}")
