@@ -4,7 +4,7 @@
 # make soak    look for what nobody has seen: 100 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tools/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tools/interrupt_soak.py)
-# make faults  plant the faults of tests/faults, one at a time, and run the tests that must find each (tools/faults.py); half an hour
+# make faults  plant the faults of tests/faults, one at a time, and run the tests that must find each (tools/faults.py)
 # make bench   the benchmark (tools/bench.py)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets

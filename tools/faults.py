@@ -48,8 +48,7 @@ _CHANGED = {"bls": ("bls", "bridge"), "als": ("als", "bridge"), "bridge": ("brid
 _RUNNING: set[int] = set()
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[\w/.]+::\w+)", re.MULTILINE)
-_PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile", "test")
-_PYTEST += ("-p", "tools.faults")
+_PYTEST = tuple("-m pytest -q -x -p no:cacheprovider -p no:xdist -p tools.faults --hypothesis-profile test".split())
 
 
 @pytest.hookimpl(trylast=True)
