@@ -48,7 +48,10 @@ _CHANGED = {"bls": ("bls", "bridge"), "als": ("als", "bridge"), "bridge": ("brid
 _RUNNING: set[int] = set()
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[\w/.]+::\w+)", re.MULTILINE)
-_PYTEST = tuple("-m pytest -q -x -p no:cacheprovider -p no:xdist -p tools.faults --hypothesis-profile test".split())
+_PYTEST = (
+    *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-p", "tools.faults", "--hypothesis-profile", "test"),
+)
 
 
 @pytest.hookimpl(trylast=True)
@@ -204,7 +207,7 @@ class _Faults:
             changed = [package for one in kernels for package in _CHANGED[one.split("/")[0]]]
             _copy_kernels(self._kernels, copy.kernels(), but=(*changed, "user") if changed else ())
             try:
-                ran = copy.run(*_PYTEST, *fault.tests)
+                ran = copy.run(*_PYTEST, "-x", *fault.tests)
             except subprocess.TimeoutExpired:
                 return True, f"found           {fault.name}: the tests do not end"
         took = f"{time.monotonic() - began:.0f} s"
@@ -219,7 +222,7 @@ class _Faults:
 
     def without(self) -> list[str]:
         """The tests that have found a fault and fail without one, too, a line each."""
-        ran = self._clean.run(*(word for word in _PYTEST if word != "-x"), *self.found) if self.found else None
+        ran = self._clean.run(*_PYTEST, *self.found) if self.found else None
         failed = sorted(set(_FAILED.findall(ran.stdout))) if ran else []
         if ran and ran.returncode not in (0, 1):
             raise SystemExit(f"faults: pytest ends with {ran.returncode} where there is no fault\n{ran.stdout[-2000:]}")
