@@ -5,6 +5,7 @@
 # make soak    look for what nobody has seen: 200 times as many examples as make test takes, and others each time; and 100,000
 #              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
 #              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
+# make faults  plant the faults of tests/faults, one at a time, and run the tests that must find each (tools/faults.py)
 # make bench   the benchmark, some nine minutes on two quiet processors (docs/reference/benchmarks.md)
 # make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
 # make page    the script and the style of report pages, from tools/page, to bridge/report/assets
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test release soak bench wheel docs page clean static kernels system-packages
+.PHONY: demo check test release soak faults bench wheel docs page clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -80,6 +81,9 @@ system-packages:
 	    tools/install_system_packages.sh python3-simgrid
 	@{ PATH="$$PATH:/usr/sbin" command -v slurmctld && test -e /usr/include/slurm/slurm.h; } >/dev/null || \
 	    tools/install_system_packages.sh slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev
+
+faults: $(VENV)/installed-dev system-packages kernels
+	$(BIN)/python -m tools.faults --workers $(WORKERS)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench

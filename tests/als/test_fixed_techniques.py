@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
 
@@ -164,6 +164,7 @@ def test_answers_stay_possible_when_cores_are_lost_and_come_late(
     rounding=ROUND,
     start_ns=st.sampled_from((0, 12_345_678_901)),
 )
+@example(n=400, speeds=[1.0, 2.0, 1.0, 0.5], mu=1.0, variation=0.3, h=0.05, rounding="floor", start_ns=0)
 def test_bold_follows_what_is_under_way(
     n: int, speeds: list[float], mu: float, variation: float, h: float, rounding: str, start_ns: int
 ) -> None:

@@ -260,6 +260,7 @@ def test_what_dax_may_look_like(tmp_path: Path) -> None:
     assert_small(read(tmp_path, DAX.replace('file="x" link="output" size="60"', 'name="x" link="output"')))
     assert_small(read(tmp_path, DAX.replace('file="x" link="input" size="60"', 'name="x" link="input" size="61"')))
     assert_small(read(tmp_path, DAX.replace('file="x" link="input"', 'file="x" link="inout"')))
+    assert_small(read(tmp_path, DAX.replace('file="x" link="output"', 'file="x" link="inout"')))
     assert_small(read(tmp_path, DAX.replace("<!-- generated -->", "<!DOCTYPE adag>")))
     # An executable of DAX 3 is no file that a job writes or reads.
     assert_small(read(tmp_path, DAX.replace('<uses file="w" link="input" size="1000"/>', '<uses name="w"/>')))

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bls.workloads.calendar import Calendar, header_facts
-from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin
+from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin, lublin
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
+from bls.workloads.generators.streams import stream
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -166,6 +167,14 @@ def test_types_are_independent_and_seeds_repeat() -> None:
     active = one.queue == 0
     np.testing.assert_array_equal(one.submit_ns[active], alone.submit_ns[: active.sum()])
     assert len(generate_lublin(50, seed=4, n_cores=64, parameters=Lublin(TYPELESS, None))) == 50
+
+
+def test_no_two_things_are_drawn_from_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    monkeypatch.setattr(lublin, "stream", lambda seed, name: (names.append(name), stream(seed, name))[1])
+    generate_lublin(50, seed=4, n_cores=64)
+    assert len(names) == 6
+    assert len(set(names)) == 6
 
 
 FAR = Lublin(replace(INTERACTIVE, a_arrival=200.0, b_arrival=0.1), None, farthest_log_s=20.0)

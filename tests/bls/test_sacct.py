@@ -16,7 +16,7 @@ from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers import sacct_values
 from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.sacct_values import job_number
+from bls.workloads.readers.sacct_values import job_number, limit_ns
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -78,6 +78,14 @@ def test_a_dump_drawn_by_hand(read: Read) -> None:
     )
     assert rejects(found) == {"job step": 1}
     assert found.n_lines == 4
+
+
+@pytest.mark.parametrize(
+    ("raw", "limit", "seconds"),
+    [("5", "", 300), ("5", "1-00:00:00", 300), ("", "5", 300), ("UNLIMITED", "01:30", 90), ("", "UNLIMITED", 0)],
+)
+def test_limits_that_are_plain_numbers_are_minutes(raw: str, limit: str, seconds: int) -> None:
+    assert limit_ns(raw, limit) == seconds * NS
 
 
 def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) -> None:

@@ -58,6 +58,13 @@ def running(places: Linear | ConsTres, number: int, on: dict[int, int], end_s: i
     places.take(one, on)
 
 
+def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
+    # As slurmctld counts; the third job is left to a look at the whole queue, once a minute.
+    jobs = [(1, 0, 100, 1, 100), (2, 0, 100, 1, 100), (3, 0, 100, 1, 100)]
+    found = starts(jobs, 4, 1, "slurm:scheduler=builtin,default_queue_depth=1")
+    assert found[1] == found[2] == 500 * MS < found[3]
+
+
 @pytest.mark.parametrize(
     ("cores", "hosts", "each", "found"),
     [(8, 2, 8, 500), (7, 2, 8, 468), (1, 2, 8, 281), (2, 16, 1, 93), (1, 16, 1, 62)],

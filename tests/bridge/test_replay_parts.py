@@ -24,6 +24,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.replay.allocation import Cores
 from bridge.replay.asking import Asking
+from bridge.replay.book import REQUEUED, Book
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import of_machine, settings
 from bridge.replay.host_names import compressed, counted, expanded
@@ -325,6 +326,22 @@ def test_cores_are_the_lowest_that_are_free() -> None:
         cores.take(Launch(4, "n0", (2,)), host, "job 4")
     with pytest.raises(PeerError, match="n9, which is no node"):
         cores.take(Launch(4, "n9", (2,)), host, "job 4")
+
+
+def test_a_job_that_was_cut_waits_again_as_its_next_attempt() -> None:
+    book = Book(Workload.from_jobs([(1, 0, 5, 1, 9)]), machine_of(1, 1).first_core, {"n0": 0})
+    book.submit(0, 1)
+    for attempt in range(3):
+        row = book.row_of[1]
+        assert (int(book.columns.attempt[row]), int(book.columns.start_ns[row]), book.waiting) == (attempt, -1, 1)
+        book.start(row, Launch(1, "n0", (1,)), 10 * attempt)
+        book.end(row, REQUEUED, 10 * attempt + 5)
+        book.requeue(row, 10 * attempt + 5)
+    assert book.over_for_good(0) == -1
+
+
+def machine_of(hosts: int, cores: int) -> Platform:
+    return Platform((HostGroup(hosts, cores, 1.0),))
 
 
 # ---- slurm.conf ----

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+from test_transfers import sound as transfers_by_hand
 from trace_readers import Shown, expected, read_chrome, read_csv, read_paje, read_perfetto
 
 from traces.base.errors import InputError
@@ -66,6 +67,11 @@ def test_what_is_read_back_is_what_the_ledger_says(name: str, of: Ledger) -> Non
 @given(of=messaging_ledgers())
 def test_transfers_and_waits_are_read_back(name: str, of: Ledger) -> None:
     check(name, of)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_transfers_drawn_by_hand(name: str) -> None:
+    check(name, transfers_by_hand())
 
 
 #: Names of the jobs of run_of_few but one; as traces have them, and as one has them in which blanks part fields.

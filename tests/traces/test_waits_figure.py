@@ -83,6 +83,7 @@ def test_where_nobody_waited_all_is_at_zero() -> None:
     assert y == [0, 0.5, 1, 1]
     assert x[0] == x[1] == x[2] == left.get_xticks()[0]
     assert curves(right)[0][1] == [0, 0.5, 1, 1]
+    assert right.get_title(loc="right") == "median 1"  # also of the job that ran for 1 s
 
 
 def labelled(n: int) -> pd.DataFrame:

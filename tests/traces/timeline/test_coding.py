@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from traces.timeline.coding import coded
@@ -31,6 +31,7 @@ def decoded(planes: np.ndarray[Any, Any], how: dict[str, Any]) -> list[int]:
 
 
 @given(st.lists(INT64, max_size=20), st.booleans())
+@example([0, -1, 7], False)
 def test_numbers_come_back(numbers: list[int], differences: bool) -> None:
     planes, how = coded(np.array(numbers, np.int64), differences=differences)
     assert decoded(planes, how) == numbers
