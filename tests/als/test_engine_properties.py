@@ -1,13 +1,12 @@
-"""What every schedule of tasks on cores keeps, whatever the technique, and what stopping and resuming must not change."""
+"""What holds for every schedule of tasks on cores, whatever the technique: bounds, conservation, balance."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from applications import NAMES, Scenario, ran, scenarios, selections
+from applications import Scenario, ran, scenarios
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import sizes
@@ -16,41 +15,12 @@ from als.application import Application
 from als.techniques import TECHNIQUES, technique
 from traces.base.time import NS_PER_S
 
-anything = scenarios(names=st.sampled_from(NAMES) | selections(), max_tasks=16)
 unchanged = scenarios(lost=False).map(lambda scenario: replace(scenario, changes=(), stop=None))
 
 
 def part_of(scenario: Scenario) -> list[int]:
     """The part of each task."""
     return np.repeat(np.arange(len(scenario.part_tasks)), scenario.part_tasks).tolist()
-
-
-@settings(max_examples=60)
-@given(scenario=anything)
-def test_each_task_once_one_at_a_time_and_parts_one_after_another(scenario: Scenario) -> None:
-    found = scenario.found()
-    if isinstance(found, str):
-        return
-    tasks = [task for task in found.tasks if task is not None]
-    assert scenario.stop is not None or len(tasks) == len(scenario.lengths)
-    of_core: dict[int, list[tuple[int, int]]] = {}
-    for task in tasks:
-        assert scenario.start <= task.start < task.end
-        of_core.setdefault(task.core, []).append((task.start, task.end))
-    for rows in of_core.values():
-        rows.sort()
-        assert all(end <= begin for (_, end), (begin, _) in pairwise(rows))
-    span: dict[int, list[int]] = {}
-    for row, part in zip(found.tasks, part_of(scenario), strict=True):
-        if row is not None:
-            span.setdefault(part, []).extend((row.start, row.end))
-    for part in span:
-        assert part == 0 or max(span[part - 1]) <= min(span[part])
-    if tasks:
-        assert max(task.end for task in tasks) <= found.end
-    for core, rows in of_core.items():
-        assert found.finish[core] >= max(end for _, end in rows)
-        assert found.busy[core] >= sum(end - begin for begin, end in rows)
 
 
 @settings(max_examples=80)
@@ -134,12 +104,6 @@ def test_all_are_equal_when_tasks_are(name: str, n_cores: int, length: int, data
     assert application.end_ns == share * length
     assert (application.state.finish_ns == share * length).all()
     assert (application.state.busy_ns == share * length).all()
-
-
-@settings(max_examples=50)
-@given(scenario=anything, instants=st.lists(st.integers(0, 250), max_size=12))
-def test_stopping_and_resuming_anywhere_changes_nothing(scenario: Scenario, instants: list[int]) -> None:
-    assert scenario.found(instants) == scenario.found()
 
 
 @settings(max_examples=40)
