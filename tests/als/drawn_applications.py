@@ -11,11 +11,12 @@
     happens = ["15 lost 0"]
     ran = "0:0-10 1:20-30 1:30-40 1:0-10 1:10-20 1:40-50"
 
-``tasks`` are lengths in ns on a core of 1 GFLOP/s, ``cores`` speeds in GFLOP/s; ``by`` names the technique, of each phase
-where there are several ("ss | serial"; a list is of several cases), and ``parts`` their numbers of tasks. A graph has ``edges`` ("0>1:50", with bytes),
-perhaps ``hosts`` of its cores, ``mapped`` places of its tasks for ``by = "cores"`` or ``"hosts"``, and a ``network``. Other
-keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE", "speed GFLOPS CORE", and, after all else
-of the instant, "hint CORES", "scale FACTOR [CORES]" and "resize [+NUMBER[:SPEED]] [-PLACE] [cost NS]".
+``tasks`` are lengths in ns on a core of 1 GFLOP/s, ``cores`` speeds in GFLOP/s. ``by`` names the technique, of each phase
+where there are several ("ss | serial"; a list is of several cases), and ``parts`` their numbers of tasks. A graph has
+``edges`` ("0>1:50", with bytes), perhaps ``hosts`` of its cores, ``mapped`` places of its tasks for ``by = "cores"`` or
+``"hosts"``, and a ``network``. Other keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE",
+"speed GFLOPS CORE", and, after all else of the instant, "hint CORES", "scale FACTOR [CORES]" and
+"resize [+NUMBER[:SPEED]] [-PLACE] [cost NS]".
 
 The outcome: ``ran`` has core:start-end of each task, ``-`` if it never began; the others are :data:`OUTCOMES`. Each case also
 agrees with the slow reference.

@@ -1,7 +1,7 @@
 """The adaptive techniques: sequences that other tools gave, what they learn, and a slow reference that agrees.
 
-The vectors are for N = 1000 tasks of a second each on P = 4 cores. "In turn": core 0 asks again after core 3, as runs of
-DLS4LB and LoopSim showed them. "By events": a core asks when it is idle; the speeds are 2, 1, 1 and 1.
+The vectors are for N = 1000 tasks of a second each on P = 4 cores. A core asks when it is idle; the speeds are 2, 1, 1 and 1.
+What cores get that ask in turn is in test_chunk_vectors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
 from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_TOTAL_NS, LAST_WORK_NS, Technique
-from traces.base.errors import InputError
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
 
@@ -36,107 +35,6 @@ FACTORING = (
     "0:25 1:25 2:25 3:25 0:332 1:103 2:83 3:68 3:55 2:45 1:37 3:30 2:24 1:20 2:17 3:14 0:22 1:8 0:12 3:4 1:4 2:3 0:5 3:2 1:2 "
     "2:1 0:2 2:1 3:1 0:1 1:1 2:1 3:1 0:1"
 )
-
-
-def sizes(*pairs: tuple[int, int] | int) -> list[int]:
-    return [size for pair in pairs for size in ([pair] if isinstance(pair, int) else [pair[0]] * pair[1])]
-
-
-IN_TURN: list[tuple[str, list[int]]] = [
-    *(  # DLS4LB with equal measured performance
-        (
-            name,
-            sizes(
-                *(
-                    125,
-                    110,
-                    96,
-                    84,
-                    74,
-                    64,
-                    56,
-                    49,
-                    43,
-                    38,
-                    33,
-                    29,
-                    25,
-                    22,
-                    19,
-                    17,
-                    15,
-                    13,
-                    11,
-                    10,
-                    9,
-                    8,
-                    7,
-                    6,
-                    5,
-                    4,
-                    4,
-                ),
-                *((3, 3), (2, 4), (1, 7)),
-            ),
-        )
-        for name in ("awf-c:round=half", "awf-e:round=half", "awf-c", "awf-e")
-    ),
-    (  # DLS4LB with µ = 1 and "σ" = 0.5
-        "af:mu=known,sigma=0.5,start=none,spread=deviation,round=half,cap=yes",
-        sizes((125, 4), 110, 85, 65, 50, 39, 30, 23, 18, 15, 12, 9, 7, 6, 5, 4, 3, 3, 2, 2, (1, 12)),
-    ),
-    *(  # LoopSim
-        (name, sizes((25, 8), (100, 4), (50, 4), (25, 4), (13, 4), (6, 4), (3, 4), (2, 4), (1, 4)))
-        for name in ("awf-b:start=tenth", "awf-d:start=tenth")
-    ),
-    *(
-        (
-            name,
-            sizes(
-                *(
-                    (25, 7),
-                    104,
-                    91,
-                    79,
-                    69,
-                    61,
-                    53,
-                    46,
-                    41,
-                    36,
-                    31,
-                    27,
-                    24,
-                    21,
-                    18,
-                    16,
-                    14,
-                    12,
-                    11,
-                    9,
-                    8,
-                    7,
-                    6,
-                    6,
-                    5,
-                    4,
-                    4,
-                ),
-                *(3, 3, (2, 4), (1, 8)),
-            ),
-        )
-        for name in ("awf-c:start=tenth", "awf-e:start=tenth")
-    ),
-    *(
-        (name, sizes((25, 7), 206, 154, 116, 87, 65, 49, 37, 27, 21, 15, 12, 9, 6, 5, 4, 3, 2, (1, 7)))
-        for name in ("af:round=down", "af:round=down,sigma=0", "maf:round=down")
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "expected"), IN_TURN, ids=[name for name, _ in IN_TURN])
-def test_sequences_in_turn(name: str, expected: list[int]) -> None:
-    assert chunk_sequence(technique(name), 1000, 4) == expected
 
 
 @pytest.mark.parametrize(
@@ -270,9 +168,8 @@ def test_the_first_chunks_of_af() -> None:
 
 def test_lb4omp_s_base_and_weights() -> None:
     """⌈N/2P⌉, and half of it for each batch; a core's weight counts as soon as it has finished a chunk."""
-    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == sizes(
-        (125, 4), (63, 4), (32, 4), (16, 4), (8, 4), (4, 4), (2, 4)
-    )
+    halves = [size for size in (125, 63, 32, 16, 8, 4, 2) for _ in range(4)]
+    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == halves
     # At 125 s, core 0 has run 251 tasks; the others come one by one.
     skipping = said(drive(technique("awf-c:unmeasured=skip"), 1000, UNEQUAL))
     assert skipping.split()[:4] == BY_CHUNK.split()[:4]
@@ -284,32 +181,6 @@ def test_no_chunk_is_below_the_least() -> None:
         least = chunk_sequence(technique(f"{name}:min=16"), 1000, 4)
         assert min(least[:-1]) == 16
         assert sum(least) == 1000
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("awf-b:start=third", "name: technique awf-b: start: unknown start 'third'; known: tenth, half"),
-        ("awf-c:base=halving", "name: unknown parameter of application technique awf-c 'base'"),
-        ("awf-d:base=x", "name: technique awf-d: base: unknown base 'x'; known: remaining, halving"),
-        ("awf-e:unmeasured=", "name: awf-e:unmeasured: empty; allowed"),
-        ("awf-e:unmeasured=no", "name: technique awf-e: unmeasured: unknown unmeasured 'no'; known: wait, skip"),
-        ("awf:time=wall", "name: technique awf: time: unknown time 'wall'; known: total, work"),
-        ("awf:min=0", "name: technique awf: min: 0 is out of range; allowed: 1 to"),
-        ("awf:start=half", "name: unknown parameter of application technique awf 'start'"),
-        ("af:sigma=-1", "name: technique af: sigma: -1.0 is out of range; allowed: 0 to"),
-        ("af:sigma=nan", "name: af:sigma: 'nan' is not a number"),
-        ("af:start=none", "name: technique af: start: 'none'; allowed: tenth, half, as mu is measured"),
-        ("af:first=0", "name: technique af: first: 0 is out of range; allowed: 1 to"),
-        ("maf:round=x", "name: technique maf: round: unknown round 'x'; known: "),
-        ("maf:mu=0.5", "name: technique maf: mu: unknown mu '0.5'; known: "),
-        ("static-steal:chunk=0", "name: technique static-steal: chunk: 0 is out of range; allowed: 1 to"),
-    ],
-)
-def test_wrong_parameters(name: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        technique(name)
-    assert str(caught.value).startswith(message)
 
 
 speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9)

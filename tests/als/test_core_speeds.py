@@ -317,48 +317,6 @@ def test_no_instant_overflows(period: int, offset: int, t: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("", "unknown kind of core speeds ''; known: "),
-        ("sqare:period=1s", "unknown kind of core speeds 'sqare'; known: square, "),
-        ("square", "square:period: is missing; allowed: a duration, as 60s"),
-        ("square:period=0s", "square:period: '0s' is not a duration"),
-        ("square:period=1ns", "square:period: 1 ns; allowed: 2 to "),
-        ("square:period=100w,low=-0.1", "square:low: -0.1 is out of range; allowed: 0 to 1000"),
-        ("square:period=5000w", "square:period: 3024000000000000000 ns; allowed: 2 to 2305843009213693952 ns"),
-        ("square:period=1s,low=nan", "square:low: 'nan' is not a number"),
-        ("square:period=1s,low", "'low' is not a parameter; allowed: key=value"),
-        ("square:period=1s,lo=1", "unknown parameter of core speeds square 'lo'; known: low, "),
-        ("square:period=1s,duty=0", "square:duty: 0 of 1000000000 ns; allowed: above 0 and below 1"),
-        ("square:period=1s,duty=1", "square:duty: 1 of 1000000000 ns; allowed: above 0 and below 1"),
-        ("square:period=1s,offset=soon", "square:offset: 'soon' is not a duration"),
-        ("square:period=1s,cores=4", "square:cores: core 4; allowed: 0 to 3"),
-        ("square:period=1s,cores=2-9", "square:cores: core 4; allowed: 0 to 3"),
-        ("square:period=1s,cores=a", "square:cores: 'a' is not a number or a range"),
-        ("noise:sigma=0.1", "noise:period: is missing"),
-        ("noise:period=1s,sigma=-1", "noise:sigma: -1.0 is out of range; allowed: 0 to 3"),
-        ("noise:period=1s,period=2s", "parameter period of core speeds noise is given twice"),
-        ("late:at=1s", "late:cores: is missing; allowed: core numbers"),
-        ("late:cores=1", "late:at: is missing; allowed: an instant"),
-        ("lost:at=1s", "lost:cores: is missing; allowed: core numbers"),
-        ("lost:cores=1", "lost:at: is missing; allowed: an instant"),
-        ("lost:cores=1,at=-1s", "lost:at: '-1s' is not a duration"),
-        ("lost:cores=1,at=2s,until=2s", "lost:until: '2s'; allowed: after at, '2s'"),
-        ("lost:1", "'1' is not a parameter; allowed: key=value"),
-        ("trace", "trace: the file is missing; allowed: trace:FILE.csv"),
-        ("trace:/no/such.csv", "trace: '/no/such.csv': cannot be read: No such file or directory"),
-        ("trace:.", "trace: '.': cannot be read: Is a directory"),
-        ("trace:x.csv,speed=1", "unknown parameter of core speeds trace 'speed'; known: "),
-    ],
-)
-def test_what_cannot_be_used_is_said(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        machine(spec)
-    assert str(error.value).startswith("--speeds: ")
-    assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is empty; its header must be time_s,core,factor"),

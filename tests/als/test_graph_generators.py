@@ -247,50 +247,6 @@ def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None
         assert edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 2))
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("", r"--graph: unknown graph ''; known: .*layered.*file:PATH"),
-        ("layred", r"--graph: unknown graph 'layred'; known: layered, "),
-        ("some.dot", r"--graph: unknown graph 'some.dot'; known: .*file:PATH"),
-        ("layered:taks=3", "--graph: unknown parameter of graph layered 'taks'; known: tasks"),
-        ("layered:tasks=-1", "graph layered: tasks: -1 is out of range; allowed: 0 to 100000000"),
-        ("layered:tasks=1.5", "tasks: '1.5' is not a whole number"),
-        ("layered:density=nan", "density: 'nan' is not a number"),
-        ("layered:density=1.1", "graph layered: density: 1.1 is out of range; allowed: 0 to 1"),
-        ("layered:width=3,depth=4", "graph layered: width 3.0 and depth 4; allowed: one of the two"),
-        ("layered:density=1,degree=2", "graph layered: density 1.0 and degree 2.0; allowed: one of the two"),
-        ("layered:tasks=10,width=11", "graph layered: width 11.0; allowed: 1 to tasks, 10"),
-        ("layered:tasks=10,depth=11", "graph layered: depth 11; allowed: 1 to tasks, 10"),
-        ("layered:width=0.5", "graph layered: width: 0.5 is out of range; allowed: 1 to"),
-        ("layered:degree=0", "graph layered: degree: 0.0 is out of range; allowed: 1 to"),
-        ("layered:tasks=100000000,degree=9", r"graph layered: \d+ edges in one job; allowed: up to 400000000"),
-        ("layered:tasks=1000000,density=1,depth=2", r"graph layered: \d+ edges in one job"),
-        ("chain:ccr=-1", "graph chain: ccr: -1.0 is out of range; allowed: 0 to 1e[+]06"),
-        ("chain:cov=11", "graph chain: cov: 11.0 is out of range; allowed: 0 to 10"),
-        ("fork-join:stages=0", "graph fork-join: stages: 0 is out of range; allowed: 1 to"),
-        (
-            "fork-join:width=100000,stages=100000",
-            "graph fork-join: 10000100001 tasks in one job; allowed: 1 to 100000000",
-        ),
-        ("tree:depth=60,arity=3", r"graph tree: \d+ tasks in one job; allowed: 1 to 100000000"),
-        ("tree:direction=up", "graph tree: unknown direction 'up'; known: "),
-        ("stencil:points=4", "graph stencil: points: 4; allowed: 3, 5"),
-        ("stencil:width=100000,steps=100000", "graph stencil: 10000000000 tasks in one job"),
-        ("cholesky:tiles=5000", "graph cholesky: 20845835000 tasks in one job"),
-        ("lu:tiles=5000", "graph lu: 41679167500 tasks in one job"),
-        ("file:", "graph file: no file; allowed: file:PATH"),
-        ("file:,scale=no", "graph file: no file; allowed: file:PATH"),
-        ("file:a,cov=-1", "graph file: cov: -1.0 is out of range"),
-    ],
-)
-def test_what_cannot_be_is_refused(spec: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        graph_model(spec)
-    with pytest.raises(InputError, match=r"^map\.toml: line 3: "):
-        graph_model(spec, "map.toml: line 3")
-
-
 def test_the_variation_of_the_run() -> None:
     assert takes_variation("lu:tiles=3")
     assert not takes_variation("lu:cov=0.1")

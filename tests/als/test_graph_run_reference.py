@@ -1,4 +1,4 @@
-"""The references of graphs and of shared links: what can be seen by hand, and that a graph without edges is a plain loop."""
+"""The references of graphs and of shared links: what can be seen by hand, beside the graphs of applications/graphs.toml."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from reference import application
 from reference.application import AllLost, Ran, TasksLeft
 from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
@@ -158,16 +157,6 @@ def test_nothing_is_rounded() -> None:
 DIAMOND = [(0, 1, 0.0), (0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.0)]
 
 
-def test_rounds() -> None:
-    # A task that frees five; two cores; chunks of 3, 1, 1 by guided self-scheduling, once the five wait.
-    edges = [(0, k, 8.0) for k in range(1, 6)]
-    run = run_graph([1.0] * 6, edges, [1.0, 1.0], [0, 0], NONE, technique="gss")
-    assert rows(run) == [(0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 4), (1, 1, 2), (1, 2, 3)]
-    assert chunks(run) == [0, 1, 1, 1, 2, 3]
-    assert (run.finish, run.busy, run.chunks) == ([4 * S, 3 * S], [4 * S, 2 * S], 4)
-    assert run.sent == run.arrived == [-1] * 5
-
-
 def test_order() -> None:
     run = run_graph([1.0] * 4, DIAMOND[:2], [1.0], [0], NONE, technique="ss", order=[1, 3, 2, 0])
     assert rows(run) == [(0, 1, 2), (0, 3, 4), (0, 2, 3), (0, 0, 1)]
@@ -191,62 +180,11 @@ def test_a_chunk_fetches_its_data_as_it_reaches_its_core() -> None:
     assert shared.arrived == [3 * S, 3 * S]
 
 
-def test_nobody_waits_in_an_open_round() -> None:
-    # Core 1 is busy with a long task as five wait: of its block, half goes to core 0 each time it has nothing.
-    edges = [(0, k, 0.0) for k in range(2, 7)]
-    run = run_graph([1.0, 99.0, *[1.0] * 5], edges, [1.0, 1.0], [0, 0], NONE, technique="static")
-    assert chunks(run) == [0, 1, 2, 2, 2, 3, 4]
-    assert run.end == 99 * S
-
-
-def test_sequences_and_what_waits_in_them() -> None:
-    edges = [(0, 2, 1e9), (1, 3, 0.0)]
-    # Core 1 has 1, 2 and 3 in this order: 3 could run at 1 s, but waits for 2 and its data.
-    run = run_graph([2.0, 1.0, 1.0, 1.0], edges, [1.0, 1.0], [0, 1], HOCKNEY, plan=Plan([0, 1, 1, 1], range(4)))
-    assert rows(run) == [(0, 0, 2), (1, 0, 1), (1, 3.000001, 4.000001), (1, 4.000001, 5.000001)]
-    assert (run.sent, run.arrived) == ([2 * S, -1], [3_000_001_000, -1])
-    assert run.transfer_wait == 1_000_001_000  # from 2 s on; before, the producer had not ended
-
-
-def test_orphans() -> None:
-    # Core 0 is lost at 1.5 s with 2 and 4 before it; core 1 takes 2 as it has nothing else, and 4, not yet free, when it is.
-    edges = [(0, 2, 1e9), (2, 4, 1e9), (0, 3, 1e9)]
-    run = run_graph(
-        [1.0, 1.0, 1.0, 1.0, 1.0],
-        edges,
-        [1.0, 1.0],
-        [0, 1],
-        HOCKNEY,
-        plan=Plan([0, 1, 0, 1, 0], range(5)),
-        speed_changes=[(3 * S // 2, 0, 0.0)],
-    )
-    assert rows(run) == [
-        (0, 0, 1),
-        (1, 0, 1),
-        (1, 2.500001, 3.500001),
-        (1, 3.500001, 4.500001),
-        (1, 4.500001, 5.500001),
-    ]
-    assert run.sent == [3 * S // 2, -1, S]
-    assert run.finish == [3 * S // 2, 5_500_001_000]
-    assert run.busy == [3 * S // 2, 4 * S]
-    assert run.transfer_wait == S // 2 + 1_000_001_000  # for 3, until it took 2; and for that
-
-
 def test_orphans_are_taken_in_order() -> None:
     plan = Plan([0, 0, 1], [0, 1, 0])
     changes = [(S // 2, 0, 0.0)]
     run = run_graph([1.0] * 3, [], [1.0, 1.0], [0, 0], NONE, plan=plan, speed_changes=changes, order=[2, 1, 0])
     assert rows(run) == [(1, 2, 3), (1, 1, 2), (1, 0, 1)]
-
-
-def test_a_transfer_to_a_core_that_is_lost_is_over() -> None:
-    # Two share the link until core 1 is lost; core 0 has the data of what it takes over.
-    plan, changes = Plan([0, 1, 2], [0, 0, 0]), [(2_000_001_000, 1, 0.0)]
-    edges = [(0, 1, 2e9), (0, 2, 2e9)]
-    run = run_graph([1.0] * 3, edges, [1.0] * 3, [0, 1, 1], PLAIN, plan=plan, speed_changes=changes)
-    assert rows(run) == [(0, 0, 1), (0, 2.000001, 3.000001), (2, 3.500001, 4.500001)]
-    assert (run.sent, run.arrived) == ([-1, S], [-1, 3_500_001_000])
 
 
 def test_memory_is_between_the_cores_of_a_host() -> None:
@@ -272,138 +210,11 @@ def test_hosts_with_tasks() -> None:
     assert (run.sent, run.arrived) == ([2 * S, 2 * S], [3_000_001_000, 2 * S])
 
 
-def test_hosts_that_have_no_core_wait_for_one() -> None:
-    changes = [(S, 0, 0.0), (4 * S, 0, 2.0)]
-    run = run_graph([2.0, 1.0], [(0, 1, 1e9)], [1.0, 1.0], [0, 1], HOCKNEY, mapped=[0, 1], speed_changes=changes)
-    assert rows(run) == [(0, 4, 5), (1, 6.000001, 7.000001)]
-
-
-def test_what_a_lost_core_had_waits_again() -> None:
-    changes = [(3 * S // 2, 0, 0.0)]
-    run = run_graph([1.0] * 4, [], [1.0, 1.0], [0, 1], NONE, technique="static", speed_changes=changes)
-    assert rows(run) == [(0, 0, 1), (1, 2, 3), (1, 0, 1), (1, 1, 2)]
-
-
-def test_the_share_of_a_lost_core_is_not_kept() -> None:
-    # The request of core 1 would arrive at 5 s; what is its share is refused to core 0 until core 1 is lost.
-    changes = [(3 * S, 1, 0.0)]
-    run = run_graph(
-        [1.0] * 4, [], [1.0, 1.0], [0, 1], NONE, technique="static", speed_changes=changes, latency_ns=[0, 5 * S]
-    )
-    assert rows(run) == [(0, 0, 1), (0, 1, 2), (0, 3, 4), (0, 4, 5)]
-    assert chunks(run) == [0, 0, 1, 1]
-
-
-def test_who_learns_is_told_at_once() -> None:
-    # Two tasks, one, eight. Core 1, three times as fast, has nothing more to do once it has done its first; that is known as
-    # the eight wait: of a quarter of them, it gets one and a half times as many, and core 0 half as many.
-    edges = [(0, 2, 0.0), (1, 2, 0.0), *((2, k, 0.0) for k in range(3, 11))]
-    run = run_graph([1.0] * 11, edges, [1.0, 3.0], [0, 0], NONE, technique="awf")
-    assert rows(run)[:4] == [(0, 0, 1), (1, 0, 0.333333333), (0, 1, 2), (0, 2, 3)]
-    assert chunks(run)[3:7] == [3, 4, 4, 4]
-
-
-def test_speed_changes_and_stops() -> None:
-    changes = [(S, 0, 0.5)]
-    run = run_graph([2.0, 1.0], [(0, 1, 1e9)], [1.0, 1.0], [0, 1], HOCKNEY, mapped=[0, 1], speed_changes=changes)
-    assert rows(run) == [(0, 0, 3), (1, 4.000001, 5.000001)]
-    cut = run_graph([2.0, 1.0], [(0, 1, 1e9)], [1.0, 1.0], [0, 1], HOCKNEY, plan=Plan([0, 1], [0, 0]), stop_ns=S)
-    assert rows(cut) == [(0, 0, 1), None]
-    assert cut.finish == [S, S]
-    waits = run_graph(
-        [1.0, 1.0], [(0, 1, 1e9)], [1.0, 1.0], [0, 1], HOCKNEY, plan=Plan([0, 1], [0, 0]), stop_ns=3 * S // 2
-    )
-    assert rows(waits) == [(0, 0, 1), None]
-    assert (waits.sent, waits.arrived, waits.transfer_wait) == ([S], [-1], S // 2)
-    assert waits.finish == [S, 3 * S // 2]
-
-
 def test_nothing_goes_on() -> None:
     with pytest.raises(AllLost):
         run_graph([1.0], [], [0.0], [0], NONE, technique="ss")
     with pytest.raises(TasksLeft):
         run_graph([1.0, 1.0], [(0, 1, 0.0), (1, 0, 0.0)], [1.0], [0], NONE, technique="ss")
-
-
-# No edges.
-
-TECHNIQUES = (
-    "static",
-    "static:round=ceil",
-    "ss",
-    "ss:chunk=3",
-    "fsc:h=1,sigma=0.5",
-    "mfsc",
-    "gss",
-    "guided",
-    "tss",
-    "fac",
-    "fac-mu-sigma",
-    "mfac",
-    "wf",
-    "tfss",
-    "fiss",
-    "viss",
-    "rnd",
-    "pls",
-    "tap",
-    "bold",
-    "awf",
-    "awf-b",
-    "awf-c",
-    "awf-d",
-    "awf-e",
-    "af",
-    "maf",
-    "static-steal",
-)
-
-
-@st.composite
-def loops(draw: st.DrawFn) -> dict[str, Any]:
-    cores = draw(st.integers(1, 5))
-    start = draw(st.sampled_from([0, 7]))
-    instants = st.integers(0, 12 * S) | st.integers(0, 12).map(lambda s: s * S)
-    changes = st.tuples(instants, st.integers(0, cores - 1), st.sampled_from([0.5, 1.0, 3.0]))
-    return {
-        "lengths": draw(st.lists(st.sampled_from([1.0, 2.0]) | st.floats(0.01, 5), min_size=1, max_size=30)),
-        "speeds": draw(st.lists(st.sampled_from([1.0, 2.0]) | st.floats(0.5, 2), min_size=cores, max_size=cores)),
-        "start": start,
-        "overhead": draw(st.sampled_from([0, 0, S // 10, 123_456_789])),
-        "latency": draw(
-            st.just([]) | st.lists(st.sampled_from([0, S // 10, 50_000_001]), min_size=cores, max_size=cores)
-        ),
-        "master": draw(st.booleans()),
-        "changes": [(start + at, c, v) for at, c, v in sorted(draw(st.lists(changes, max_size=3)))],
-        "stop": draw(st.none() | instants.map(lambda at: start + at)),
-        "seed": draw(st.integers(0, 5)),
-    }
-
-
-@pytest.mark.parametrize("technique", TECHNIQUES)
-@settings(max_examples=40)
-@given(loop=loops())
-def test_without_edges_it_is_a_plain_loop(technique: str, loop: dict[str, Any]) -> None:
-    plain = application.run(technique=technique, **loop)
-    cores = len(loop["speeds"])
-    run = run_graph(
-        loop["lengths"],
-        [],
-        loop["speeds"],
-        [0] * cores,
-        HOCKNEY,
-        technique=technique,
-        overhead_ns=loop["overhead"],
-        latency_ns=loop["latency"],
-        master=loop["master"],
-        speed_changes=loop["changes"],
-        start_ns=loop["start"],
-        stop_ns=loop["stop"],
-        seed=loop["seed"],
-    )
-    assert run.tasks == plain.tasks
-    assert (run.finish, run.busy, run.chunks, run.end) == (plain.finish, plain.busy, plain.chunks, plain.end)
-    assert run.transfer_wait == 0
 
 
 def test_the_rows_are_those_of_a_loop() -> None:
