@@ -183,116 +183,75 @@ def test_no_chunk_is_below_the_least() -> None:
         assert sum(least) == 1000
 
 
-speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9)
-overheads = st.sampled_from([0, 3, S])
-works = st.lists(st.sampled_from([0.25, 1.0, 1.5, 7.0]), min_size=1, max_size=120)
+loops = st.fixed_dictionaries(
+    {
+        "lengths": st.lists(st.sampled_from([0.25, 1.0, 1.5, 7.0]), min_size=1, max_size=120),
+        "speeds": st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9),
+        "overhead_ns": st.sampled_from([0, 3, S]),
+        "steps": st.integers(1, 3),
+    }
+)
+
+
+def as_reference(name: str, slow: Technique, loop: dict[str, Any]) -> None:
+    n_tasks = len(loop["lengths"])
+    assert drive(technique(name), n_tasks, **loop) == drive(slow, n_tasks, **loop)
 
 
 @settings(max_examples=150)
 @given(
-    lengths=works,
-    cores=speeds,
-    overhead=overheads,
-    steps=st.integers(1, 3),
+    loop=loops,
     variant=st.sampled_from(["", "b", "c", "d", "e"]),
-    start=st.sampled_from(["half", "tenth"]),
-    unmeasured=st.sampled_from(["wait", "skip"]),
-    base=st.sampled_from(["remaining", "halving"]),
-    rounds=st.sampled_from(["up", "half"]),
     least=st.integers(1, 3),
+    rounds=st.sampled_from(["up", "half"]),
+    known=st.fixed_dictionaries(
+        {
+            "start": st.sampled_from(["half", "tenth"]),
+            "unmeasured": st.sampled_from(["wait", "skip"]),
+            "base": st.sampled_from(["remaining", "halving"]),
+        }
+    ),
     change=st.tuples(st.integers(1, 2), st.integers(0, 8), st.sampled_from([0.5, 1.0, 4.0])),
 )
 def test_weights_as_the_slow_reference(
-    lengths: list[float],
-    cores: list[float],
-    overhead: int,
-    steps: int,
-    variant: str,
-    start: str,
-    unmeasured: str,
-    base: str,
-    rounds: str,
-    least: int,
-    change: tuple[int, int, float],
+    loop: dict[str, Any], variant: str, least: int, rounds: str, known: dict[str, str], change: tuple[int, int, float]
 ) -> None:
-    text = f"round={rounds},min={least}"
-    if variant:
-        text += f",start={start},unmeasured={unmeasured}"
-    else:
-        start, unmeasured = "half", "wait"
-    if variant in ("", "b", "d"):
-        text += f",base={base}"
-    else:
-        base = "remaining"
-    name = f"awf-{variant}:{text}" if variant else f"awf:{text}"
-    slow = Weights(least, rounds, variant=variant, start=start, unmeasured=unmeasured, base=base)
-    options: dict[str, Any] = {
-        "lengths": lengths,
-        "overhead_ns": overhead,
-        "steps": steps,
-        "changes": {change[:2]: change[2]} if change[1] < len(cores) else None,
-    }
-    assert drive(technique(name), len(lengths), cores, **options) == drive(
-        slow.technique(), len(lengths), cores, **options
-    )
+    taken = ["start", "unmeasured"] * bool(variant) + ["base"] * (variant in ("", "b", "d"))
+    known = {key: value for key, value in known.items() if key in taken}
+    text = ",".join(f"{key}={value}" for key, value in {"round": rounds, "min": least, **known}.items())
+    slow = Weights(least, rounds, variant=variant, **known)
+    loop["changes"] = {change[:2]: change[2]} if change[1] < len(loop["speeds"]) else None
+    as_reference(f"awf-{variant}:{text}" if variant else f"awf:{text}", slow.technique(), loop)
 
 
 @settings(max_examples=150)
 @given(
-    lengths=works,
-    cores=speeds,
-    overhead=overheads,
-    steps=st.integers(1, 2),
+    loop=loops,
     name=st.sampled_from(["af", "maf"]),
     known=st.booleans(),
-    sigma=st.sampled_from([None, 0.0, 0.5, 3.0]),
-    start=st.sampled_from(["tenth", "half", "none"]),
-    first=st.sampled_from([None, None, 5]),
-    unmeasured=st.sampled_from(["wait", "own"]),
-    spread=st.sampled_from(["variance", "deviation"]),
-    rounds=st.sampled_from(["up", "down", "half"]),
-    cap=st.booleans(),
-    least=st.integers(1, 3),
+    given_ones=st.fixed_dictionaries(
+        {
+            "start": st.sampled_from(["tenth", "half", "none"]),
+            "unmeasured": st.sampled_from(["wait", "own"]),
+            "spread": st.sampled_from(["variance", "deviation"]),
+            "round": st.sampled_from(["up", "down", "half"]),
+            "cap": st.booleans(),
+            "min": st.integers(1, 3),
+        },
+        optional={"sigma": st.sampled_from([0.0, 0.5, 3.0]), "first": st.just(5)},
+    ),
 )
 def test_factoring_as_the_slow_reference(
-    lengths: list[float],
-    cores: list[float],
-    overhead: int,
-    steps: int,
-    name: str,
-    known: bool,
-    sigma: float | None,
-    start: str,
-    first: int | None,
-    unmeasured: str,
-    spread: str,
-    rounds: str,
-    cap: bool,
-    least: int,
+    loop: dict[str, Any], name: str, known: bool, given_ones: dict[str, Any]
 ) -> None:
-    if known and sigma is None:
-        sigma = 0.125
-    if not known and start == "none":
-        start = "half"
-    text = f"mu={'known' if known else 'measured'},start={start},unmeasured={unmeasured},spread={spread}"
-    text += f",round={rounds},cap={'yes' if cap else 'no'},min={least}"
-    text += "" if sigma is None else f",sigma={sigma}"
-    text += "" if first is None else f",first={first}"
-    slow = Factoring(
-        *(least, rounds),
-        whole=name == "maf",
-        known=known,
-        sigma=sigma,
-        start=start,
-        first=first,
-        unmeasured=unmeasured,
-        spread=spread,
-        cap=cap,
-    )
-    options: dict[str, Any] = {"lengths": lengths, "overhead_ns": overhead, "steps": steps}
-    assert drive(technique(f"{name}:{text}"), len(lengths), cores, **options) == drive(
-        slow.technique(learns=not known), len(lengths), cores, **options
-    )
+    if known:
+        given_ones.setdefault("sigma", 0.125)
+    elif given_ones["start"] == "none":
+        given_ones["start"] = "half"
+    text = ",".join(f"{key}={str(value).lower()}" for key, value in given_ones.items())
+    least, rounds = given_ones.pop("min"), given_ones.pop("round")
+    slow = Factoring(least, rounds, whole=name == "maf", known=known, **given_ones).technique(learns=not known)
+    as_reference(f"{name}:mu={'known' if known else 'measured'},{text}", slow, loop)
 
 
 @pytest.mark.parametrize(
@@ -481,7 +440,7 @@ class Comes:
 
 @pytest.mark.parametrize("name", ["awf-b", "awf-d", "awf-c", "awf-e"])
 def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> None:
-    for seed in range(300):
+    for seed in range(60):
         case, request = Comes(name, seed), 0
         while case.left:
             case.loses_and_finds()

@@ -1,4 +1,4 @@
-"""The references of graphs and of shared links: what can be seen by hand, beside the graphs of applications/graphs.toml."""
+"""The reference of shared links by hand; that of graphs has the cases of applications/graphs.toml."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.application import AllLost, Ran, TasksLeft
-from reference.graph_run import GraphRun, run_graph
-from reference.graph_ways import Plan
 from reference.sharing import Flow, Link, Network, max_min, transfer_times
 
 NONE = Network("none")
@@ -25,15 +22,6 @@ def between(a: int, b: int) -> list[Link]:
 
 HOCKNEY = Network("hockney", between)
 PLAIN = Network("sharing", between, crosstraffic=False)
-
-
-def rows(run: GraphRun) -> list[tuple[int, float, float] | None]:
-    """Of each task its core, and its start and end in s."""
-    return [None if row is None else (row.core, row.start / S, row.end / S) for row in run.tasks]
-
-
-def chunks(run: GraphRun) -> list[int | None]:
-    return [None if row is None else row.chunk for row in run.tasks]
 
 
 # Shares.
@@ -150,73 +138,3 @@ def test_nothing_is_rounded() -> None:
     assert arrivals([Flow(0, 1, 5, 0), Flow(2, 3, 5, 1)], net) == [2.5, 3.5]
     # Two for the same link, 1 ns apart; the first has 3 of its 5 bytes left, and is done 3 ns later.
     assert arrivals([Flow(0, 1, 5, 0), Flow(0, 1, 5, 1)], net) == [4, 5]
-
-
-# Graphs by hand.
-
-DIAMOND = [(0, 1, 0.0), (0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.0)]
-
-
-def test_order() -> None:
-    run = run_graph([1.0] * 4, DIAMOND[:2], [1.0], [0], NONE, technique="ss", order=[1, 3, 2, 0])
-    assert rows(run) == [(0, 1, 2), (0, 3, 4), (0, 2, 3), (0, 0, 1)]
-
-
-def test_a_chunk_fetches_its_data_as_it_reaches_its_core() -> None:
-    edges = [(0, 1, 1e9), (0, 2, 1e9), (0, 3, 0.0)]
-    net = Network("sharing", lambda a, b: [((a, b), 1e9, 0.0)], crosstraffic=False)
-    run = run_graph([1.0] * 4, edges, [1.0, 1.0], [0, 1], net, technique="static", overhead_ns=S, latency_ns=[0, S])
-    # Core 0 has 0 at 1 s; 1 to 3 wait at 2 s, and a request of core 1 has been there since 1 s: 1 and 2, and then 3.
-    assert rows(run) == [(0, 1, 2), (0, 3, 4), (0, 4, 5), (1, 4, 5)]
-    assert run.sent == [-1, -1, -1]
-    edges[2] = (0, 3, 1e9)
-    run = run_graph([1.0] * 4, edges, [1.0, 1.0], [0, 1], net, technique="static", overhead_ns=S, latency_ns=[0, S])
-    assert rows(run) == [(0, 1, 2), (0, 3, 4), (0, 4, 5), (1, 5, 6)]
-    assert (run.sent[2], run.arrived[2], run.transfer_wait) == (4 * S, 5 * S, S)
-    shared = run_graph(
-        [1.0] * 4, [(0, 3, 1e9), (1, 3, 1e9)], [1.0] * 4, [0, 0, 1, 2], net, plan=Plan([0, 1, 3, 2], [0, 0, 0, 1])
-    )
-    assert rows(shared)[3] == (2, 3, 4)
-    assert shared.arrived == [3 * S, 3 * S]
-
-
-def test_orphans_are_taken_in_order() -> None:
-    plan = Plan([0, 0, 1], [0, 1, 0])
-    changes = [(S // 2, 0, 0.0)]
-    run = run_graph([1.0] * 3, [], [1.0, 1.0], [0, 0], NONE, plan=plan, speed_changes=changes, order=[2, 1, 0])
-    assert rows(run) == [(1, 2, 3), (1, 1, 2), (1, 0, 1)]
-
-
-def test_memory_is_between_the_cores_of_a_host() -> None:
-    net = Network("hockney", between, memory=1e9)
-    run = run_graph([1.0] * 3, [(0, 1, 1e9), (0, 2, 1e9)], [1.0, 1.0], [0, 0], net, plan=Plan([0, 0, 1], range(3)))
-    assert rows(run) == [(0, 0, 1), (0, 1, 2), (1, 2, 3)]
-    assert (run.sent, run.arrived) == ([-1, S], [-1, 2 * S])
-
-
-def test_hosts_with_tasks() -> None:
-    edges = [(0, 3, 1e9), (1, 4, 5.0)]
-    run = run_graph(
-        [1.0, 2.0, 1.0, 1.0, 1.0],
-        edges,
-        [1.0, 1.0, 1.0],
-        [0, 1, 0],
-        HOCKNEY,
-        mapped=[0, 0, 0, 1, 0],
-        order=[4, 3, 2, 1, 0],
-    )
-    # On host 0 the order is 2, 1, then 0 and 4; 3 waits for its data at host 1. What is within a host is there at once.
-    assert rows(run) == [(0, 1, 2), (2, 0, 2), (0, 0, 1), (1, 3.000001, 4.000001), (0, 2, 3)]
-    assert (run.sent, run.arrived) == ([2 * S, 2 * S], [3_000_001_000, 2 * S])
-
-
-def test_nothing_goes_on() -> None:
-    with pytest.raises(AllLost):
-        run_graph([1.0], [], [0.0], [0], NONE, technique="ss")
-    with pytest.raises(TasksLeft):
-        run_graph([1.0, 1.0], [(0, 1, 0.0), (1, 0, 0.0)], [1.0], [0], NONE, technique="ss")
-
-
-def test_the_rows_are_those_of_a_loop() -> None:
-    run = run_graph([1.0], [], [1.0], [0], NONE, technique="ss")
-    assert run.tasks == [Ran(0, 0, 0, S)]
