@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from event_driven import S, drive, said
+from event_driven import Loop, S, drive, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adaptive_rules import Factoring, Stealing, Weights
@@ -94,64 +94,37 @@ def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
 
 
 def test_a_batch_keeps_its_weights() -> None:
-    """Core 0 is heard of again within the second batch, but only the third takes note."""
-    facts, speed, memo = np.zeros(FACTS), np.ones(2), np.zeros(2 + 2 * 5)
-    rule = TECHNIQUES["awf-b"]
-
-    def ask(core: int, request: int, remaining: int, last: tuple[int, float]) -> int:
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = last
-        return rule.asked(800, 2, core, request, remaining, facts, speed, np.array(rule.params), memo)
-
-    assert ask(0, 0, 800, (0, 0.0)) == ask(1, 1, 600, (0, 0.0)) == 200
-    assert ask(1, 2, 400, (200, 200.0)) == 100  # core 0 is not heard of yet
-    assert ask(0, 3, 300, (200, 600.0)) == 100
-    assert ask(0, 4, 200, (100, 300.0)) == 25  # weights 0.5 and 1.5
-    assert ask(1, 5, 175, (0, 0.0)) == 75
-    assert ask(1, 6, 100, (0, 0.0)) == 38
+    """Core 0 reports again within the second batch, which counts in the third only, with weights of 0.5 and 1.5."""
+    loop = Loop(TECHNIQUES["awf-b"], 800, 2)
+    assert [loop.ask(core, left=left) for core, left in ((0, 800), (1, 600))] == [200, 200]
+    assert loop.ask(1, (200, 200.0), left=400) == 100  # core 0 has not reported yet
+    assert loop.ask(0, (200, 600.0), left=300) == 100
+    assert loop.ask(0, (100, 300.0), left=200) == 25
+    assert [loop.ask(1, left=left) for left in (175, 100)] == [75, 38]
 
 
-def test_cores_that_are_not_there_are_not_waited_for() -> None:
+@pytest.mark.parametrize("name", ["awf-b", "awf-c"])
+def test_cores_that_are_not_there_are_not_waited_for(name: str) -> None:
     """Of four cores, the last is not there; the weights of the others sum to three, and a late one begins with 1."""
-    for name in ("awf-b", "awf-c"):
-        rule = technique(name)
-        facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 1.0, 0.0])
-        memo, params = np.zeros(rule.memo_size + 4 * rule.memo_per_core), np.array(rule.params)
-
-        def ask(
-            core: int,
-            request: int,
-            remaining: int,
-            *last: float,
-            rule: Technique = rule,
-            facts: Any = facts,
-            speed: Any = speed,
-            memo: Any = memo,
-            params: Any = params,
-        ) -> int:
-            facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
-            return rule.asked(8000, 4, core, request, remaining, facts, speed, params, memo)
-
-        for core in range(3):
-            ask(core, core, 8000)
-        ask(0, 3, 8000, 100, 50 * S)
-        ask(1, 4, 8000, 100, 100 * S)
-        assert ask(2, 8, 8000, 100, 100 * S) == 750
-        assert ask(0, 9, 8000) == 1500
-        speed[3] = 1.0
-        assert ask(3, 12, 8000) == 1000
-        assert ask(0, 13, 8000) == 1500
+    loop, left = Loop(technique(name), 8000, 4, [2.0, 1.0, 1.0, 0.0]), 8000
+    for core in range(3):
+        loop.ask(core, left=left)
+    loop.ask(0, (100, 50 * S), left=left)
+    loop.ask(1, (100, 100 * S), left=left)
+    assert loop.ask(2, (100, 100 * S), left=left, request=8) == 750
+    assert loop.ask(0, left=left) == 1500
+    loop.speed[3] = 1.0
+    assert loop.ask(3, left=left, request=12) == 1000
+    assert loop.ask(0, left=left) == 1500
 
 
 def test_af_measures_each_core_s_mean_and_deviation() -> None:
     """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
-    rule = technique("af")
-    facts, memo = np.zeros(FACTS), np.zeros(rule.memo_size + rule.memo_per_core)
+    loop, size = Loop(technique("af"), 1000, 1), 0
     times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
-    size = 0
     for request, chunk in enumerate(times, start=1):
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = len(chunk), sum(chunk) * S
-        facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
-        size = rule.asked(1000, 1, 0, request, 1000, facts, np.ones(1), np.array(rule.params), memo)
+        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
+        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
     every = [time for chunk in times for time in chunk]
     mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
     exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
@@ -283,24 +256,16 @@ def test_weights_that_are_no_binary_fractions() -> None:
 
 def test_af_takes_no_notice_of_cores_that_are_not_there() -> None:
     """Core 2 is not there; then it comes, and has chunks of ⌈N/30⌉ until it is measured, while the others go on."""
-    rule = technique("af")
-    facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 0.0])
-    memo, params = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params)
-
-    def ask(core: int, request: int, *last: float) -> int:
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
-        return rule.asked(900, 3, core, request, 900, facts, speed, params, memo)
-
-    assert ask(0, 0) == ask(1, 1) == 30
-    assert ask(0, 2, 30, 15 * S) == 30
-    assert ask(1, 3, 30, 30 * S) == 300
-    assert ask(0, 4) == 600
-    speed[2] = 1.0
-    assert ask(2, 5) == 30
-    assert ask(0, 6) == 600
-    assert ask(2, 7, 30, 30 * S) == 225
-    speed[1] = 0.0
-    assert ask(0, 8) == 600
+    loop, left = Loop(technique("af"), 900, 3, [2.0, 1.0, 0.0]), 900
+    assert [loop.ask(core, left=left) for core in (0, 1)] == [30, 30]
+    assert loop.ask(0, (30, 15 * S), left=left) == 30
+    assert loop.ask(1, (30, 30 * S), left=left) == 300
+    assert loop.ask(0, left=left) == 600
+    loop.speed[2] = 1.0
+    assert [loop.ask(core, left=left) for core in (2, 0)] == [30, 600]
+    assert loop.ask(2, (30, 30 * S), left=left) == 225
+    loop.speed[1] = 0.0
+    assert loop.ask(0, left=left) == 600
 
 
 def test_stealing_by_hand() -> None:
@@ -320,39 +285,27 @@ def test_as_many_chunks_as_cores_are_chunks_and_fewer_are_blocks() -> None:
         assert [chunk.size for chunk in drive(technique(name), first, [1.0] * 3)] == blocks
 
 
+def taken(loop: Loop, core: int) -> list[int]:
+    """The first tasks of all chunks that a core gets which asks alone."""
+    found = []
+    while loop.left and loop.ask(core):
+        found.append(int(loop.facts[FIRST]))
+    return found
+
+
 def test_a_quarter_is_stolen_and_the_victim_remembered() -> None:
     """40 chunks on 4 cores; core 3 asks alone: its own ten, then from core 0 ⌊10/4⌋ = 2, ⌊8/4⌋ = 2, ⌊6/4⌋ = 1, …, down to 1."""
-    rule = technique("static-steal")
-    facts, memo = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core)
-    taken = []
-    for request in range(40):
-        if not rule.asked(40, 4, 3, request, 40 - request, facts, np.ones(4), np.array(rule.params), memo):
-            break
-        taken.append(int(facts[FIRST]))
     stolen = [8, 9, 6, 7, 5, 4, 3, 2, 1]
-    assert taken == [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
+    expected = [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
+    assert taken(Loop(technique("static-steal"), 40, 4), 3) == expected
 
 
-def test_what_an_absent_core_has_left_is_taken_whole() -> None:
-    rule = technique("static-steal:chunk=5")
-    facts, memo, speed = np.zeros(FACTS), np.zeros(2 * rule.memo_per_core), np.array([1.0, 0.0])
-    taken = []
-    for request in range(4):
-        assert rule.asked(20, 2, 0, request, 20 - 5 * request, facts, speed, np.array(rule.params), memo) == 5
-        taken.append(int(facts[FIRST]))
-    assert taken == [0, 5, 15, 10]
-
-
-def test_the_blocks_of_absent_cores_are_taken_if_there_are_fewer_tasks_than_cores() -> None:
-    """Two tasks are the blocks of cores 0 and 1, who are late."""
-    rule = technique("static-steal")
-    facts, memo, speed = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core), np.array([0.0, 0.0, 1.0, 1.0])
-    taken = []
-    for request in range(2):
-        assert rule.asked(2, 4, 2, request, 2 - request, facts, speed, np.array(rule.params), memo) == 1
-        taken.append(int(facts[FIRST]))
-    assert taken == [0, 1]
-    assert rule.asked(2, 4, 3, 2, 1, facts, speed, np.array(rule.params), memo) == 0
+def test_what_absent_cores_have_left_is_taken_whole() -> None:
+    assert taken(Loop(technique("static-steal:chunk=5"), 20, 2, [1.0, 0.0]), 0) == [0, 5, 15, 10]
+    # Fewer tasks than cores: two tasks are the blocks of cores 0 and 1, which are late.
+    few = Loop(technique("static-steal"), 2, 4, [0.0, 0.0, 1.0, 1.0])
+    assert taken(few, 2) == [0, 1]
+    assert few.ask(3, left=1) == 0
 
 
 @pytest.mark.parametrize("cores", [1, 2, 7, 64])
@@ -374,20 +327,11 @@ def test_stealing_as_the_slow_reference(tasks: int, chunk: int, cores: list[floa
     there = [True] * len(cores)
 
     def asked(
-        n_tasks: int,
-        n_cores: int,
-        core: int,
-        request: int,
-        remaining: int,
-        facts: Any,
-        speed: Any,
-        params: Any,
-        memo: Any,
+        n_tasks: int, n_cores: int, core: int, request: int, left: int, facts: Any, speed: Any, params: Any, memo: Any
     ) -> int:
         if request == 0 and not slow.lists:
             slow.begin(n_tasks, n_cores)
-        first, size = slow.take(core, there) or (0, 0)
-        facts[FIRST] = first
+        facts[FIRST], size = slow.take(core, there) or (0, 0)
         return size
 
     reference = Technique("reference", asked, places=True)
@@ -451,19 +395,11 @@ def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> N
 
 def test_a_core_that_is_away_as_the_weights_of_a_batch_change_comes_back_with_its_own() -> None:
     """Core 0 takes 1 s a task, the others 2 s: of two cores that are there, its weight would be 2 beside their 1 and 1."""
-    rule = technique("awf-b")
-    memo, params, speed = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params), np.ones(3)
-
-    def ask(core: int, request: int, left: int, size: int = 0, seconds: float = 0.0) -> int:
-        facts = np.zeros(FACTS)
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = size, size * seconds * 1e9
-        return int(rule.asked(600, 3, core, request, left, facts, speed, params, memo))
-
-    assert [ask(core, core, 600 - 100 * core) for core in range(3)] == [100, 100, 100]
-    ask(0, 3, 300, 100, 1.0)
-    ask(1, 4, 250, 100, 2.0)
-    ask(2, 5, 200, 100, 2.0)
-    speed[0] = 0.0
-    assert ask(1, 6, 120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
-    speed[0] = 1.0
-    assert ask(0, 7, 100) == 40
+    loop = Loop(technique("awf-b"), 600, 3)
+    assert [loop.ask(core, left=600 - 100 * core) for core in range(3)] == [100, 100, 100]
+    for core, left, seconds in ((0, 300, 100), (1, 250, 200), (2, 200, 200)):
+        loop.ask(core, (100, seconds * 1e9), left=left)
+    loop.speed[0] = 0.0
+    assert loop.ask(1, left=120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
+    loop.speed[0] = 1.0
+    assert loop.ask(0, left=100) == 40

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from event_driven import Loop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.techniques import TECHNIQUES, Technique, split_techniques, technique
-from als.techniques.contract import FACTS, MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
+from als.techniques import TECHNIQUES, split_techniques, technique
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
 from als.techniques.fixed.fiss import FissParameters
 from als.techniques.fixed.fsc import FscParameters
 from als.techniques.fixed.gss import GssParameters
@@ -103,35 +104,6 @@ def test_sizes_are_those_of_exact_arithmetic(name: str, data: st.DataObject, n: 
         parameters["weights"] = "/".join(str(weight) for weight in weights)
         asked["weights"] = weights
     assert chunk_sequence(technique(written(name, parameters)), n, p, seed=3) == list(sizes(name, n, p, **asked))
-
-
-class Loop:
-    """One loop: asks the rule, with facts that the test sets, and checks every answer."""
-
-    def __init__(self, found: Technique, n: int, p: int, speed: list[float] | None = None) -> None:
-        self.technique, self.n, self.p = found, n, p
-        self.left, self.request = n, 0
-        self.facts = np.zeros(FACTS)
-        self.speed = np.array([1.0] * p if speed is None else speed)
-        self.params = np.array(found.params, np.float64)
-        self.memo = np.zeros(found.memo_size + p * found.memo_per_core)
-
-    def ask(self, core: int) -> int:
-        """The size that this core gets."""
-        size = self.technique.asked(
-            self.n, self.p, core, self.request, self.left, self.facts, self.speed, self.params, self.memo
-        )
-        assert 0 <= size <= self.left
-        self.left -= size
-        self.request += size > 0
-        return size
-
-    def sizes(self) -> list[int]:
-        """The cores ask in turn until nothing is left."""
-        found: list[int] = []
-        while self.left:
-            found.append(self.ask(len(found) % self.p))
-        return found
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
