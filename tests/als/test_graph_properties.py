@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,37 +110,30 @@ def test_without_edges_it_is_the_plain_loop(scenario: Scenario, instants: list[i
     check_loops(scenario, instants, every)
 
 
-def test_a_part_lasts_until_the_last_request_is_lost() -> None:
-    """Core 1 would ask at 100 ns; it is lost at 50 ns, and only then the serial part begins."""
-    scenario = Scenario([1e-9, 1e-9], [1.0, 1.0], ["ss", None], [1, 1], latency=[0, 100], changes=((50, 1, 0.0),))
+@pytest.mark.parametrize(
+    ("tasks_ns", "speeds", "phases", "parts", "happens", "begin"),
+    [
+        # Core 1 would ask at 100 ns; it is lost at 50 ns, and only then the serial part begins.
+        ([1, 1], [1.0, 1.0], ["ss", None], [1, 1], {"latency": [0, 100], "changes": ((50, 1, 0.0),)}, [0, 50]),
+        # Core 2 asks at 100 ns, while a task is left for core 1, which is late, and is answered at 200 ns.
+        ([160, 1, 1], [1.0, 0.0, 1.0], ["static", None], [2, 1],
+         {"latency": [0, 0, 100], "changes": ((150, 1, 1.0),)}, [0, 150, 200]),
+    ],
+)  # fmt: skip
+def test_a_part_lasts_until_the_last_answer(
+    tasks_ns: list[int], speeds: list[float], phases: Any, parts: list[int], happens: Any, begin: list[int]
+) -> None:
+    scenario = Scenario([1e-9 * ns for ns in tasks_ns], speeds, phases, parts, **happens)
     check_loops(scenario, [])
     found = scenario.found()
     assert not isinstance(found, str)
-    assert [task.start for task in found.tasks if task is not None] == [0, 50]
-
-
-def test_a_part_lasts_until_the_last_core_has_heard_that_there_is_nothing_for_it() -> None:
-    """Core 2 asks at 100 ns, while a task is left for core 1, which is late, and hears at 200 ns that it is for that."""
-    scenario = Scenario(
-        [1.6e-7, 1e-9, 1e-9],
-        [1.0, 0.0, 1.0],
-        ["static", None],
-        [2, 1],
-        latency=[0, 0, 100],
-        changes=((150, 1, 1.0),),
-    )
-    check_loops(scenario, [])
-    found = scenario.found()
-    assert not isinstance(found, str)
-    assert [task.start for task in found.tasks if task is not None] == [0, 150, 200]
+    assert [task.start for task in found.tasks if task is not None] == begin
 
 
 def test_what_a_loop_had_is_forgotten_when_a_graph_has_come_between() -> None:
     """At 610 ns core 1 has nothing to do in a serial part; its chunk of the loop ended at 500 ns, its graph task at 600 ns."""
-    scenario = Scenario(
-        [1e-7] * 18, [1.0, 1.0], ["ss", None, "ss", "static"], [2, 1, 2, 4] * 2, changes=((610, 1, 2.0),)
-    )
-    check_loops(scenario, [], 2)
+    phases = ["ss", None, "ss", "static"]
+    check_loops(Scenario([1e-7] * 18, [1.0, 1.0], phases, [2, 1, 2, 4] * 2, changes=((610, 1, 2.0),)), [], 2)
 
 
 # Order.
