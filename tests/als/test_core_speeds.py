@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -153,20 +152,6 @@ def test_noise_does_not_change_from_version_to_version() -> None:
         [0.8651091976800527, 1.0757716173630294],
         [1.0330974078175892, 0.9933185569726682],
     ]
-
-
-def test_noise_has_mean_1_its_deviation_and_no_memory() -> None:
-    speeds = machine("noise:period=1s,sigma=0.3", "noise:period=1s,sigma=0.3,cores=3", seed=1)
-    rows = np.array(at(speeds, *(k * NS_PER_S for k in range(4000))))
-    alone = rows[:, :3]
-    assert abs(alone.mean() - 1) < 4 * 0.3 / math.sqrt(alone.size)
-    assert abs(alone.std() - 0.3) < 0.012
-    assert abs(np.log(alone).std() - math.sqrt(math.log(1.09))) < 0.01
-    assert abs(np.corrcoef(alone.T)[np.triu_indices(3, 1)]).max() < 0.05
-    assert all(abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.05 for one in alone.T)
-    # Two noises are two streams: their variances add up, to 1.09² - 1 of the product.
-    assert abs(rows[:, 3].std() - math.sqrt(1.09**2 - 1)) < 0.03
-    assert rows.min() > 0
 
 
 def test_other_seeds_are_other_noise() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -212,25 +213,28 @@ def test_what_a_graph_leaves_out_may_not_fit_the_runs() -> None:
 DOT = 'digraph { a [size="1e9"]; b [size="2e9"]; a -> b [size="1e6"] }'
 
 
-def test_graphs_of_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    (here / "small.dot").write_text(DOT)
+    for folder in (here, there):
+        folder.mkdir()
+    for name, content in (("small.dot", DOT), ("mine.py", OWN_TECHNIQUE), ("flops.txt", "1.5e9\n2e9\n")):
+        (here / name).write_text(content)
     monkeypatch.chdir(here)
-    program = Program((Graph("heft", "file:small.dot"), Graph("ss", "file:small.dot,scale=no", "rank", share=2.0)))
-    text = program.to_json()
-    assert json.loads(text)["phases"] == [
+    loop = Loop("mine.py:MINE", "file:flops.txt,unit=flop")
+    graphs = (Graph("heft", "file:small.dot"), Graph("ss", "file:small.dot,scale=no", "rank", share=2.0))
+    text = Program((loop, replace(loop, lengths="file:flops.txt"), *graphs)).to_json()
+    assert json.loads(text)["phases"][2:] == [
         {"kind": "graph", "als": "heft", "graph": f"file:{here}/small.dot", "order": "index", "share": 1.0},
         {"kind": "graph", "als": "ss", "graph": f"file:{here}/small.dot,scale=no", "order": "rank", "share": 2.0},
     ]
     monkeypatch.chdir(there)
     found = Program.from_json(text)
-    assert [phase.graph for phase in found.parallel if isinstance(phase, Graph)] == [
-        f"file:{here}/small.dot",
-        f"file:{here}/small.dot,scale=no",
-    ]
-    assert found.n_tasks(64) == 4
+    assert [phase.technique for phase in found.loops] == [f"{here}/mine.py:MINE"] * 2
+    assert [phase.lengths for phase in found.loops] == [f"file:{here}/flops.txt,unit=flop", f"file:{here}/flops.txt"]
+    assert found.loops[0].found_technique().name == "mine"
+    graphs_found = [phase.graph for phase in found.parallel if isinstance(phase, Graph)]
+    assert graphs_found == [f"file:{here}/small.dot", f"file:{here}/small.dot,scale=no"]
+    assert found.n_tasks(64) == 2 + 2 + 2 + 2
     assert Program.from_json(found.to_json()) == found
     with pytest.raises(InputError, match=r"^x\.graph: small\.dot: no such file"):
         program_of({"graph": "file:small.dot"}, "x")
@@ -254,22 +258,6 @@ def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     assert Program((Loop("ss", given),)).filled(Loop("ss", tasks=4)).n_tasks(64) == 3
     with pytest.raises(InputError, match=r"x\.phases\[0\]\.tasks: 4; allowed: 3"):
         Program((Loop("ss", tasks=4),)).filled(Loop("ss", given), "x")
-
-
-def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    (here / "mine.py").write_text(OWN_TECHNIQUE)
-    (here / "flops.txt").write_text("1.5e9\n2e9\n")
-    monkeypatch.chdir(here)
-    program = Program((Loop("mine.py:MINE", "file:flops.txt,unit=flop"), Loop("mine.py:MINE", "file:flops.txt")))
-    text = program.to_json()
-    monkeypatch.chdir(there)
-    found = Program.from_json(text)
-    assert [loop.technique for loop in found.loops] == [f"{here}/mine.py:MINE"] * 2
-    assert [loop.lengths for loop in found.loops] == [f"file:{here}/flops.txt,unit=flop", f"file:{here}/flops.txt"]
-    assert found.loops[0].found_technique().name == "mine"
 
 
 def test_parameters_stay_behind_the_path_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
