@@ -301,44 +301,6 @@ def test_no_instant_overflows(period: int, offset: int, t: int) -> None:
     assert at(machine(specs[0], n_cores=1), t) == [[wave[0](0, t)]]
 
 
-HEADER = "time_s,core,factor\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is empty; its header must be time_s,core,factor"),
-        ("0,0,1\n", "line 1: '0,0,1'; allowed as the header: time_s,core,factor"),
-        (HEADER + "", "no lines below the header"),
-        (HEADER + "\n0,0\n", "line 3: 2 fields; allowed: 3"),
-        (HEADER + "soon,0,1\n", "line 2: time_s: 'soon'; allowed: seconds, 0 to 4611686018"),
-        (HEADER + "-1,0,1\n", "line 2: time_s: '-1'; allowed"),
-        (HEADER + "nan,0,1\n", "line 2: time_s: 'nan'; allowed"),
-        (HEADER + "1_0,0,1\n", "line 2: time_s: '1_0'; allowed"),
-        (HEADER + "1e10,0,1\n", "line 2: time_s: '1e10'; allowed"),
-        (HEADER + "0,4,1\n", "line 2: core: '4'; allowed: 0 to 3"),
-        (HEADER + "0,-1,1\n", "line 2: core: '-1'; allowed: 0 to 3"),
-        (HEADER + "0,1.0,1\n", "line 2: core: '1.0'; allowed: 0 to 3"),
-        (HEADER + "0,0,fast\n", "line 2: factor: 'fast'; allowed: 0 to 1000"),
-        (HEADER + "0,0,-0.5\n", "line 2: factor: '-0.5'; allowed: 0 to 1000"),
-        (HEADER + "0,0,inf\n", "line 2: factor: 'inf'; allowed: 0 to 1000"),
-        (HEADER + "0,0,nan\n", "line 2: factor: 'nan'; allowed: 0 to 1000"),
-        (HEADER + "5,0,1\n6,1,1\n5,0,2\n", "line 4: time_s: '5' is not after core 0's line before it"),
-        (HEADER + "60,0,1\n", "line 2: time_s: '60'; allowed: below periodic, 60000000000 ns"),
-        ('time_s,core,factor\n"0,0,1\n', "not CSV"),
-    ],
-)
-def test_a_bad_line_is_named(text: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "bad.csv"
-    file.write_text(text)
-    with pytest.raises(InputError) as error:
-        machine(f"trace:{file},periodic=60s")
-    assert str(error.value).startswith("--speeds: trace: ")
-    assert str(file) in str(error.value)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "bad.csv"
     file.write_bytes(b"time_s,core,factor\n\xff")

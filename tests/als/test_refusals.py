@@ -33,6 +33,11 @@ KINDS: dict[str, Callable[[str], Any]] = {
     "topology": lambda text: network(text, 16),
     "dot": parsed,
 }
+#: Kinds of files.
+FILES: dict[str, Callable[[Path], Any]] = {
+    "trace": lambda path: core_speeds([f"trace:{path},periodic=60s"], 4, 7),
+    "length_file": lambda path: lengths(f"file:{path}"),
+}
 
 
 @pytest.mark.parametrize(
@@ -43,10 +48,14 @@ KINDS: dict[str, Callable[[str], Any]] = {
         for row in rows
     ],
 )
-def test_a_text_is_refused_in_one_line(kind: str, text: str, words: str) -> None:
+def test_a_text_is_refused_in_one_line(kind: str, text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        KINDS[kind](text)
-    assert re.match(".*".join(map(re.escape, words.split("…"))), str(caught.value)), str(caught.value)
+        KINDS[kind](text) if kind in KINDS else FILES[kind](path)
+    pattern = ".*".join(map(re.escape, words.replace("{}", str(path)).split("…")))
+    match = re.fullmatch if kind == "length_file" else re.match
+    assert match(pattern, str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
     if kind == "graph":
         with pytest.raises(InputError, match=r"^map\.toml: line 3: "):
