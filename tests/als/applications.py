@@ -1,104 +1,84 @@
-"""Random applications, and the engine's records in the words of the slow reference."""
+"""Random applications, what happens to them, and the engine's records in the words of the slow reference."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import strategies as st
-from reference.application import AllLost, Ran, Run, TasksLeft, run
+from reference.application import AllLost, Ran, Resize, Run, TasksLeft, run
 
 from als.application import Application
+from als.engine.state import NEVER
 from als.techniques import TECHNIQUES, technique
 from traces.base.errors import InputError, PluginError
 
-KNOWN = ("static", "ss", "gss", "fac")
+#: An instant, a core and its speed from then on.
+Change = tuple[int, int, float]
+#: After all else of an instant, these cores, or all of them, run at a factor of their speeds.
+Scale = tuple[int, frozenset[int] | None, float]
+#: After all else of an instant, the cores for which other jobs wait from then on.
+Hint = tuple[int, frozenset[int]]
+
+#: What the engine and the reference answer where a job cannot end.
+_ERRORS = {"sent every core away": "tasks left", "all cores are lost": "all lost"}
 
 
-def driven(
-    application: Application,
-    start: int,
-    changes: Sequence[tuple[int, int, float]],
-    stop: int | None,
-    pauses: Sequence[int] = (),
-    hints: Sequence[tuple[int, Collection[int]]] = (),
-) -> str:
-    """Run it to its end, or to its stop, suspended at the changes (after the start, core, speed), behind the instants of the
-    hints (after the start, cores) and at the pauses; "" or why it had none."""
+def driven(application: Application, case: Any, pauses: Sequence[int] = (), *, until_stop: bool = False) -> str:
+    """Run it to its end, or to its stop, with all that happens to it; "" or why it had no end.
+
+    It is suspended at the pauses, too. ``until_stop``: it is also notified of the changes of speed at the stop.
+    """
+    start, stop = case.start, case.stop
+    scaled = {at + 1 for at, *_ in case.scales}
+    told = {at + 1 for at, _ in case.hints} | {one.at + 1 for one in case.resizes}
+    last = None if stop is None else stop if until_stop else stop - 1
     try:
-        instants = {at for at, _, _ in changes} | {at + 1 for at, _ in hints} | set(pauses)
-        for now in sorted(at for at in instants if stop is None or at < stop):
+        for now in sorted({at for at, _, _ in case.changes} | scaled | told | set(pauses)):
+            if last is not None and now > last and not (now == stop and now in scaled):
+                continue
             application.advance(start + now)
-            for at, cores in hints:
+            for at, cores, factor in case.scales:
+                if at + 1 == now and not application.finished:
+                    application.scale(factor, cores, at_ns=start + at)
+                    application.advance(start + now)  # a scale turns its clock back
+            if last is not None and now > last:
+                continue
+            for one in case.resizes:
+                if one.at + 1 == now:
+                    _resize(application, one)
+            for at, wanted in case.hints:
                 if at + 1 == now:
-                    application.hint(cores)
-            for at, core, speed in changes:
+                    application.hint(sorted(core for core in wanted if core < len(application.state.speed)))
+            for at, core, speed in case.changes:
                 if at == now:
                     application.set_speed(speed, core)
+            application.validate()
         if stop is None:
             assert application.advance()
         else:
             application.run_to_stop(start + stop)
-    except PluginError as error:
-        if "sent every core away" not in str(error):
-            raise
-        return "tasks left"
-    except InputError as error:
-        if "all cores are lost" not in str(error):
-            raise
-        return "all lost"
+        application.validate()
+    except (PluginError, InputError) as error:
+        for words, name in _ERRORS.items():
+            if words in str(error):
+                return name
+        raise
     return ""
 
 
-@dataclass(frozen=True)
-class Case:
-    """An application; lengths and speeds are such that tasks take from one to some hundred nanoseconds."""
-
-    lengths: list[float]
-    speeds: list[float]
-    technique: str
-    start: int
-    overhead: int
-
-    def application(self, *, keep_tasks: bool = True) -> Application:
-        """The engine at the job's start."""
-        return Application(
-            self.lengths,
-            self.speeds,
-            TECHNIQUES[self.technique],
-            start_ns=self.start,
-            overhead_ns=self.overhead,
-            keep_tasks=keep_tasks,
-        )
-
-    def expected(self, changes: list[tuple[int, int, float]] | None = None, stop: int | None = None) -> Run:
-        """What the reference makes of it."""
-        return run(
-            self.lengths,
-            self.speeds,
-            self.technique,
-            start=self.start,
-            overhead=self.overhead,
-            changes=changes or [],
-            stop=stop,
-        )
+def _resize(application: Application, decided: Resize[float]) -> None:
+    """Apply a decision, unless it is void."""
+    try:
+        application.resize(decided.given, sorted(decided.taken), cost_ns=decided.cost)
+    except InputError as error:
+        if not str(error).startswith("taken: "):
+            raise
 
 
-#: One to a hundred nanoseconds of work for a core of 1 GFLOP/s: whole and half ones, where rounding and ties show.
-lengths = st.integers(1, 200).map(lambda half_ns: half_ns / 2e9) | st.floats(1e-12, 1e-7)
-speeds = st.sampled_from((1.0, 1.0, 2.0, 0.5, 3.0, 46.875))
-
-
-@st.composite
-def cases(draw: st.DrawFn, *, max_tasks: int = 24) -> Case:
-    """Up to six cores."""
-    return Case(
-        draw(st.lists(lengths, min_size=1, max_size=max_tasks)),
-        draw(st.lists(speeds, min_size=1, max_size=6)),
-        draw(st.sampled_from(KNOWN)),
-        draw(st.sampled_from((0, 17, 10**18))),
-        draw(st.sampled_from((0, 0, 0, 1, 8))),
-    )
+def released(application: Application) -> list[int | None]:
+    return [None if at == NEVER else at for at in application.released_ns.tolist()]
 
 
 def ran(application: Application) -> Run:
@@ -106,25 +86,22 @@ def ran(application: Application) -> Run:
     state = application.state
     columns = (state.chunk, state.core, state.start_ns, state.end_ns)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    tasks = [None if row[2:] == (-1, -1) else Ran(*row) for row in rows]
     return Run(
-        tasks,
+        [None if row[2:] == (-1, -1) else Ran(*row) for row in rows],
         state.finish_ns.tolist(),
         application.chunks,
         state.busy_ns.tolist(),
         application.scheduling_ns,
         application.chosen,
         application.ahead_chunks,
+        released(application),
+        wishes=application.wishes,
     )
-
-
-#: An instant, a core and its speed from then on.
-Change = tuple[int, int, float]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """An application with everything that there is; instants of changes and of the stop are counted from its start."""
+    """An application with everything that there is; all instants count from its start."""
 
     lengths: list[float]
     speeds: list[float]
@@ -138,8 +115,13 @@ class Scenario:
     stop: int | None = None
     seed: int = 0
     job: int = 0
+    releases: bool = False
+    hints: tuple[Hint, ...] = ()
+    scales: tuple[Scale, ...] = ()
+    resizes: tuple[Resize[float], ...] = ()
+    wishes: tuple[int, ...] = ()
 
-    def application(self, *, keep_tasks: bool = True, releases: bool = False) -> Application:
+    def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
         return Application(
             self.lengths,
@@ -153,11 +135,14 @@ class Scenario:
             keep_tasks=keep_tasks,
             seed=self.seed,
             job=self.job,
-            releases=releases,
+            releases=self.releases,
+            max_cores=len(self.speeds) + 12 if self.resizes else None,
+            wishes=self.wishes or None,
         )
 
-    def expected(self, *, releases: bool = False, hints: Sequence[tuple[int, Collection[int]]] = ()) -> Run | str:
+    def expected(self) -> Run | str:
         """What the reference makes of it; a word if it cannot end."""
+        changes, later = self._plain_changes()
         try:
             return run(
                 self.lengths,
@@ -168,22 +153,42 @@ class Scenario:
                 master=self.master,
                 phases=self.phases,
                 part_tasks=self.part_tasks,
-                changes=[(self.start + at, core, speed) for at, core, speed in self.changes],
+                changes=changes,
+                later=later,
                 stop=None if self.stop is None else self.start + self.stop,
                 seed=self.seed,
                 job=self.job,
-                releases=releases,
-                hints=[(self.start + at, cores) for at, cores in hints],
+                releases=self.releases,
+                hints=[(self.start + at, cores) for at, cores in self.hints],
+                resizes=[replace(one, at=self.start + one.at) for one in self.resizes],
+                wishes=self.wishes,
             )
         except TasksLeft:
             return "tasks left"
         except AllLost:
             return "all lost"
 
-    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> Run | str:
-        """What the engine makes of it, suspended at the changes and the pauses."""
+    def _plain_changes(self) -> tuple[list[Change], list[Change]]:
+        """Changes and scales as plain changes of speed, and those that are known after all else of their instants."""
+        own, factor = list(self.speeds), [1.0] * len(self.speeds)
+        plain, later = [], []
+        events: list[tuple[int, int, Any]] = [(one[0], 0, one) for one in self.changes]
+        events += [(one[0], 1, one) for one in self.scales]
+        for at, after, one in sorted(events, key=lambda event: event[:2]):
+            if not after:
+                own[one[1]] = one[2]
+                plain.append((self.start + at, one[1], one[2] * factor[one[1]]))
+                continue
+            for core in range(len(own)) if one[1] is None else sorted(one[1]):
+                before, factor[core] = factor[core], round(one[2] * 10**9) / 10**9
+                if own[core] * before != own[core] * factor[core]:  # else nothing is changed, and nothing rounded
+                    later.append((self.start + at, core, own[core] * factor[core]))
+        return plain, later
+
+    def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True, until_stop: bool = False) -> Run | str:
+        """What the engine makes of it, suspended at all that happens and at the pauses."""
         application = self.application(keep_tasks=keep_tasks)
-        if ended := driven(application, self.start, self.changes, self.stop, pauses):
+        if ended := driven(application, self, pauses, until_stop=until_stop):
             return ended
         assert application.finished
         found = ran(application)
@@ -192,6 +197,11 @@ class Scenario:
             assert application.ran == sum(task is not None for task in found.tasks)
         return found
 
+
+#: One to a hundred nanoseconds of work for a core of 1 GFLOP/s: whole and half ones, where rounding and ties show.
+lengths = st.integers(1, 200).map(lambda half_ns: half_ns / 2e9) | st.floats(1e-12, 1e-7)
+speeds = st.sampled_from((1.0, 1.0, 2.0, 0.5, 3.0, 46.875))
+pauses = st.lists(st.integers(0, 200), max_size=4)
 
 #: Every technique, and some with parameters that change what they are told or asked.
 NAMES = (
@@ -223,14 +233,36 @@ def selections(draw: st.DrawFn) -> str:
 
 
 @st.composite
+def resizes(draw: st.DrawFn, n_cores: int, last: int = 150) -> tuple[Resize[float], ...]:
+    """One to four decisions: cores that come, some with numbers of others, and cores that are to leave."""
+    found = []
+    labels = iter(range(100, 200))
+    for at in sorted(draw(st.sets(st.integers(0, last), min_size=1, max_size=4))):
+        come = {
+            draw(st.sampled_from((next(labels), next(labels), draw(st.integers(0, n_cores - 1)))))
+            for _ in range(draw(st.sampled_from((0, 1, 1, 2))))
+        }
+        given = [
+            (one, draw(st.sampled_from((0.5, 1.0, 1.0, 2.0, 0.0))), draw(st.sampled_from((0, 3))))
+            for one in sorted(come)
+        ]
+        taken = draw(st.frozensets(st.integers(0, n_cores + 1), max_size=2))
+        found.append(Resize(at, tuple(given), taken, draw(st.sampled_from((0, 0, 7)))))
+    return tuple(found)
+
+
+@st.composite
 def scenarios(
     draw: st.DrawFn,
     *,
     names: st.SearchStrategy[str] = st.sampled_from(NAMES),  # noqa: B008 - it is no mutable thing
     lost: bool = True,
+    told: bool = False,
+    scaled: bool = False,
+    resized: bool = False,
     max_tasks: int = 20,
 ) -> Scenario:
-    """Up to six cores; ``lost``: whether some may be late, lost and return."""
+    """Up to six cores; ``lost``: some may be late, lost and return; ``told``: with releases and hints of other jobs' needs."""
     n_cores = draw(st.integers(1, 6))
     kinds = draw(st.sampled_from(("loop", "loops")))
     phases: list[str | None] = [draw(names)]
@@ -249,9 +281,24 @@ def scenarios(
     instants = st.integers(0, 150)
     cores = st.integers(0, n_cores - 1)
     changes = draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if draw(st.booleans()) else []
+    of_start = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost and not (scaled or resized) else speeds
+    happens: dict[str, Any] = {"releases": told and draw(st.booleans())}
+    if told:
+        at = sorted(draw(st.sets(st.integers(0, 120), max_size=4)))
+        happens["hints"] = tuple((one, draw(st.frozensets(cores))) for one in at)
+    if scaled:
+        at = sorted(draw(st.sets(st.integers(0, 155), min_size=1, max_size=5)))
+        some, factors = st.none() | st.frozensets(cores, min_size=1), (0.5, 0.75, 1.0, 2.0, 0.3, 1 / 3)
+        happens["scales"] = tuple((one, draw(some), draw(st.sampled_from(factors))) for one in at)
+    if scaled or resized:  # of two changes of a core at one instant there the last is the only one
+        changes = [(at, core, speed) for (at, core), speed in {one[:2]: one[2] for one in changes}.items()]
+    if resized:
+        happens["resizes"] = draw(resizes(n_cores))
+        wish = st.sampled_from((0, 1, 2, n_cores, 6))
+        happens["wishes"] = tuple(draw(st.lists(wish, min_size=len(phases), max_size=len(phases)) | st.just([])))
     return Scenario(
         works,
-        draw(st.lists(st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else speeds, min_size=n_cores, max_size=n_cores)),
+        draw(st.lists(of_start, min_size=n_cores, max_size=n_cores)),
         phases,
         part_tasks,
         draw(st.sampled_from((0, 17, 10**15))),
@@ -262,4 +309,5 @@ def scenarios(
         draw(st.none() | st.none() | instants),
         draw(st.integers(0, 3)),
         draw(st.integers(1, 3)),
+        **happens,
     )

@@ -1,4 +1,4 @@
-"""A small slow driver: equal tasks, cores of any speeds, each of which asks when it is idle, ties by number."""
+"""Small slow drivers of techniques: cores of any speeds that ask when they are idle, or as a test says."""
 
 from __future__ import annotations
 
@@ -104,3 +104,35 @@ def drive(
 def said(chunks: list[Chunk]) -> str:
     """``core:size`` of each, with spaces between."""
     return " ".join(f"{chunk.core}:{chunk.size}" for chunk in chunks)
+
+
+class Loop:
+    """One loop: asks the rule, with facts that the test sets, and checks every answer."""
+
+    def __init__(self, found: Technique, n: int, p: int, speed: list[float] | None = None) -> None:
+        self.technique, self.n, self.p = found, n, p
+        self.left, self.request = n, 0
+        self.facts = np.zeros(FACTS)
+        self.speed = np.array([1.0] * p if speed is None else speed)
+        self.params = np.array(found.params, np.float64)
+        self.memo = np.zeros(found.memo_size + p * found.memo_per_core)
+
+    def ask(self, core: int, last: tuple[int, float] = (0, 0.0), *, left: int = 0, request: int | None = None) -> int:
+        """The size that this core gets, which has had a chunk of so many tasks and ns."""
+        self.left = left or self.left
+        self.request = self.request if request is None else request
+        self.facts[[LAST_SIZE, LAST_WORK_NS]] = last
+        size = self.technique.asked(
+            self.n, self.p, core, self.request, self.left, self.facts, self.speed, self.params, self.memo
+        )
+        assert 0 <= size <= self.left
+        self.left -= size
+        self.request += size > 0
+        return size
+
+    def sizes(self) -> list[int]:
+        """The cores ask in turn until nothing is left."""
+        found: list[int] = []
+        while self.left:
+            found.append(self.ask(len(found) % self.p))
+        return found

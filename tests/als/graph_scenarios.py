@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
-from applications import NAMES, driven, lengths
+from applications import NAMES, Hint, Scale, driven, lengths, released, resizes
 from hypothesis import strategies as st
-from reference.application import AllLost, TasksLeft
-from reference.graph_records import edges_of, graph_ran
+from reference.application import AllLost, Resize, TasksLeft
+from reference.graph_records import edges_of, graph_ran, planned, planning_anew
 from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
 from reference.sharing import Link, Network
@@ -102,6 +103,11 @@ class GraphScenario:
     changes: tuple[tuple[int, int, float], ...] = ()
     stop: int | None = None
     seed: int = 0
+    releases: bool = False
+    resizes: tuple[Resize[float], ...] = ()  # with a technique or a planner, on one host, without a network
+
+    hints: ClassVar[tuple[Hint, ...]] = ()
+    scales: ClassVar[tuple[Scale, ...]] = ()
 
     @property
     def by_technique(self) -> bool:
@@ -118,7 +124,7 @@ class GraphScenario:
             return GraphPart(planner(self.scheduler))
         return GraphPart(technique(self.scheduler), self.by_rank)
 
-    def application(self, *, keep_tasks: bool = True, releases: bool = False) -> Application:
+    def application(self, *, keep_tasks: bool = True) -> Application:
         """The engine at the job's start."""
         return Application(
             self.lengths,
@@ -129,7 +135,8 @@ class GraphScenario:
             latency_ns=self.latency,
             master=self.master,
             keep_tasks=keep_tasks,
-            releases=releases,
+            releases=self.releases,
+            max_cores=len(self.speeds) + 12 if self.resizes else None,
             seed=self.seed,
             job=1,
             edges=edges_of(self.edges),
@@ -140,12 +147,15 @@ class GraphScenario:
     def expected(self) -> GraphRun | str:
         """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
         tasks = self.application().state.graph.tasks
-        position, planned = tasks[g.POSITION].tolist(), tasks[g.PLAN].tolist()
+        position, cores = tasks[g.POSITION].tolist(), tasks[g.PLAN].tolist()
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
         if self.scheduler == "cores":
-            planned = list(self.mapped)
-        if by_plan and min(planned) < 0:
-            planned = [self.speeds.index(0.0) if c < 0 else c for c in planned]  # there is nobody: all are lost
+            cores = list(self.mapped)
+        if by_plan and min(cores) < 0:
+            cores = [self.speeds.index(0.0) if c < 0 else c for c in cores]  # there is nobody: all are lost
+        places = position
+        if self.resizes and by_plan:
+            cores, places = zip(*planned(self.scheduler, self.lengths, self.edges, self.speeds), strict=True)
         try:
             return run_graph(
                 self.lengths,
@@ -154,7 +164,7 @@ class GraphScenario:
                 self.core_host,
                 self.platform.reference(),
                 technique=self.scheduler if self.by_technique else "",
-                plan=Plan(planned, position) if by_plan else None,
+                plan=Plan(cores, places) if by_plan else None,
                 mapped=self.mapped if self.scheduler == "hosts" else None,
                 order=position,
                 overhead_ns=self.overhead,
@@ -165,6 +175,8 @@ class GraphScenario:
                 stop_ns=None if self.stop is None else self.start + self.stop,
                 seed=self.seed,
                 job=1,
+                resizes=[replace(one, at=self.start + one.at) for one in self.resizes],
+                replan=planning_anew(self.scheduler, self.lengths, self.edges) if self.resizes else None,
             )
         except TasksLeft:
             return "tasks left"
@@ -174,10 +186,10 @@ class GraphScenario:
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> GraphRun | str:
         """What the engine makes of it, suspended at the changes and the pauses."""
         application = self.application(keep_tasks=keep_tasks)
-        if ended := driven(application, self.start, self.changes, self.stop, pauses):
+        if ended := driven(application, self, pauses):
             return ended
         assert application.finished
-        run = graph_ran(application)
+        run = replace(graph_ran(application), released=released(application))
         assert application.end_ns == run.end
         if keep_tasks:
             assert application.ran == sum(task is not None for task in run.tasks)
@@ -221,13 +233,17 @@ def graph_scenarios(
     schedulers: st.SearchStrategy[str] = st.sampled_from((*NAMES, *PLANNERS, "hosts", "cores")),  # noqa: B008
     lost: bool = True,
     changing: bool = True,
+    resized: bool = False,
     max_tasks: int = 14,
 ) -> GraphScenario:
-    """Up to six cores on up to four hosts; ``lost``: whether some may be late, lost and return."""
+    """Up to six cores on up to four hosts; ``lost``: whether some may be late, lost and return.
+
+    ``resized``: other cores come and go; then there is one host.
+    """
     n_cores, n_tasks = draw(st.integers(1, 6)), draw(st.integers(1, max_tasks))
     scheduler = draw(schedulers)
     hosts = st.integers(0, HOSTS - 1)
-    core_host = draw(st.lists(hosts, min_size=n_cores, max_size=n_cores))
+    core_host = [0] * n_cores if resized else draw(st.lists(hosts, min_size=n_cores, max_size=n_cores))
     mapped: tuple[int, ...] = ()
     if scheduler in ("hosts", "cores"):
         places = st.sampled_from(sorted(set(core_host))) if scheduler == "hosts" else st.integers(0, n_cores - 1)
@@ -237,7 +253,9 @@ def graph_scenarios(
     changes = (
         draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if changing and draw(st.booleans()) else []
     )
-    at_first = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else st.sampled_from((1.0, 2.0, 0.5, 3.0))
+    if resized:  # of two changes of a core at one instant there the last is the only one
+        changes = [(at, core, speed) for (at, core), speed in {one[:2]: one[2] for one in changes}.items()]
+    at_first = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost and not resized else st.sampled_from((1.0, 2.0, 0.5, 3.0))
     by_rank = scheduler not in PLANNERS and draw(st.booleans())
     return GraphScenario(
         draw(st.lists(lengths, min_size=n_tasks, max_size=n_tasks)),
@@ -247,7 +265,7 @@ def graph_scenarios(
         scheduler,
         mapped,
         by_rank,
-        draw(platforms()),
+        Platform() if resized else draw(platforms()),
         draw(st.sampled_from((0, 17, 10**9))),
         draw(st.sampled_from((0, 0, 1, 8))),
         draw(st.none() | st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)),
@@ -255,4 +273,5 @@ def graph_scenarios(
         tuple(sorted(changes, key=lambda change: change[0])),
         draw(st.none() | st.none() | instants) if changing else None,
         draw(st.integers(0, 3)),
+        resizes=draw(resizes(n_cores, 30 * n_tasks // n_cores + 20)) if resized else (),
     )

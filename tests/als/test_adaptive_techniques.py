@@ -1,7 +1,7 @@
 """The adaptive techniques: sequences that other tools gave, what they learn, and a slow reference that agrees.
 
-The vectors are for N = 1000 tasks of a second each on P = 4 cores. "In turn": core 0 asks again after core 3, as runs of
-DLS4LB and LoopSim showed them. "By events": a core asks when it is idle; the speeds are 2, 1, 1 and 1.
+The vectors are for N = 1000 tasks of a second each on P = 4 cores. A core asks when it is idle; the speeds are 2, 1, 1 and 1.
+What cores get that ask in turn is in test_chunk_vectors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from event_driven import S, drive, said
+from event_driven import Loop, S, drive, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adaptive_rules import Factoring, Stealing, Weights
@@ -20,7 +20,6 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
 from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_TOTAL_NS, LAST_WORK_NS, Technique
-from traces.base.errors import InputError
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
 
@@ -36,107 +35,6 @@ FACTORING = (
     "0:25 1:25 2:25 3:25 0:332 1:103 2:83 3:68 3:55 2:45 1:37 3:30 2:24 1:20 2:17 3:14 0:22 1:8 0:12 3:4 1:4 2:3 0:5 3:2 1:2 "
     "2:1 0:2 2:1 3:1 0:1 1:1 2:1 3:1 0:1"
 )
-
-
-def sizes(*pairs: tuple[int, int] | int) -> list[int]:
-    return [size for pair in pairs for size in ([pair] if isinstance(pair, int) else [pair[0]] * pair[1])]
-
-
-IN_TURN: list[tuple[str, list[int]]] = [
-    *(  # DLS4LB with equal measured performance
-        (
-            name,
-            sizes(
-                *(
-                    125,
-                    110,
-                    96,
-                    84,
-                    74,
-                    64,
-                    56,
-                    49,
-                    43,
-                    38,
-                    33,
-                    29,
-                    25,
-                    22,
-                    19,
-                    17,
-                    15,
-                    13,
-                    11,
-                    10,
-                    9,
-                    8,
-                    7,
-                    6,
-                    5,
-                    4,
-                    4,
-                ),
-                *((3, 3), (2, 4), (1, 7)),
-            ),
-        )
-        for name in ("awf-c:round=half", "awf-e:round=half", "awf-c", "awf-e")
-    ),
-    (  # DLS4LB with µ = 1 and "σ" = 0.5
-        "af:mu=known,sigma=0.5,start=none,spread=deviation,round=half,cap=yes",
-        sizes((125, 4), 110, 85, 65, 50, 39, 30, 23, 18, 15, 12, 9, 7, 6, 5, 4, 3, 3, 2, 2, (1, 12)),
-    ),
-    *(  # LoopSim
-        (name, sizes((25, 8), (100, 4), (50, 4), (25, 4), (13, 4), (6, 4), (3, 4), (2, 4), (1, 4)))
-        for name in ("awf-b:start=tenth", "awf-d:start=tenth")
-    ),
-    *(
-        (
-            name,
-            sizes(
-                *(
-                    (25, 7),
-                    104,
-                    91,
-                    79,
-                    69,
-                    61,
-                    53,
-                    46,
-                    41,
-                    36,
-                    31,
-                    27,
-                    24,
-                    21,
-                    18,
-                    16,
-                    14,
-                    12,
-                    11,
-                    9,
-                    8,
-                    7,
-                    6,
-                    6,
-                    5,
-                    4,
-                    4,
-                ),
-                *(3, 3, (2, 4), (1, 8)),
-            ),
-        )
-        for name in ("awf-c:start=tenth", "awf-e:start=tenth")
-    ),
-    *(
-        (name, sizes((25, 7), 206, 154, 116, 87, 65, 49, 37, 27, 21, 15, 12, 9, 6, 5, 4, 3, 2, (1, 7)))
-        for name in ("af:round=down", "af:round=down,sigma=0", "maf:round=down")
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "expected"), IN_TURN, ids=[name for name, _ in IN_TURN])
-def test_sequences_in_turn(name: str, expected: list[int]) -> None:
-    assert chunk_sequence(technique(name), 1000, 4) == expected
 
 
 @pytest.mark.parametrize(
@@ -196,64 +94,37 @@ def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
 
 
 def test_a_batch_keeps_its_weights() -> None:
-    """Core 0 is heard of again within the second batch, but only the third takes note."""
-    facts, speed, memo = np.zeros(FACTS), np.ones(2), np.zeros(2 + 2 * 5)
-    rule = TECHNIQUES["awf-b"]
-
-    def ask(core: int, request: int, remaining: int, last: tuple[int, float]) -> int:
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = last
-        return rule.asked(800, 2, core, request, remaining, facts, speed, np.array(rule.params), memo)
-
-    assert ask(0, 0, 800, (0, 0.0)) == ask(1, 1, 600, (0, 0.0)) == 200
-    assert ask(1, 2, 400, (200, 200.0)) == 100  # core 0 is not heard of yet
-    assert ask(0, 3, 300, (200, 600.0)) == 100
-    assert ask(0, 4, 200, (100, 300.0)) == 25  # weights 0.5 and 1.5
-    assert ask(1, 5, 175, (0, 0.0)) == 75
-    assert ask(1, 6, 100, (0, 0.0)) == 38
+    """Core 0 reports again within the second batch, which counts in the third only, with weights of 0.5 and 1.5."""
+    loop = Loop(TECHNIQUES["awf-b"], 800, 2)
+    assert [loop.ask(core, left=left) for core, left in ((0, 800), (1, 600))] == [200, 200]
+    assert loop.ask(1, (200, 200.0), left=400) == 100  # core 0 has not reported yet
+    assert loop.ask(0, (200, 600.0), left=300) == 100
+    assert loop.ask(0, (100, 300.0), left=200) == 25
+    assert [loop.ask(1, left=left) for left in (175, 100)] == [75, 38]
 
 
-def test_cores_that_are_not_there_are_not_waited_for() -> None:
+@pytest.mark.parametrize("name", ["awf-b", "awf-c"])
+def test_cores_that_are_not_there_are_not_waited_for(name: str) -> None:
     """Of four cores, the last is not there; the weights of the others sum to three, and a late one begins with 1."""
-    for name in ("awf-b", "awf-c"):
-        rule = technique(name)
-        facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 1.0, 0.0])
-        memo, params = np.zeros(rule.memo_size + 4 * rule.memo_per_core), np.array(rule.params)
-
-        def ask(
-            core: int,
-            request: int,
-            remaining: int,
-            *last: float,
-            rule: Technique = rule,
-            facts: Any = facts,
-            speed: Any = speed,
-            memo: Any = memo,
-            params: Any = params,
-        ) -> int:
-            facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
-            return rule.asked(8000, 4, core, request, remaining, facts, speed, params, memo)
-
-        for core in range(3):
-            ask(core, core, 8000)
-        ask(0, 3, 8000, 100, 50 * S)
-        ask(1, 4, 8000, 100, 100 * S)
-        assert ask(2, 8, 8000, 100, 100 * S) == 750
-        assert ask(0, 9, 8000) == 1500
-        speed[3] = 1.0
-        assert ask(3, 12, 8000) == 1000
-        assert ask(0, 13, 8000) == 1500
+    loop, left = Loop(technique(name), 8000, 4, [2.0, 1.0, 1.0, 0.0]), 8000
+    for core in range(3):
+        loop.ask(core, left=left)
+    loop.ask(0, (100, 50 * S), left=left)
+    loop.ask(1, (100, 100 * S), left=left)
+    assert loop.ask(2, (100, 100 * S), left=left, request=8) == 750
+    assert loop.ask(0, left=left) == 1500
+    loop.speed[3] = 1.0
+    assert loop.ask(3, left=left, request=12) == 1000
+    assert loop.ask(0, left=left) == 1500
 
 
 def test_af_measures_each_core_s_mean_and_deviation() -> None:
     """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
-    rule = technique("af")
-    facts, memo = np.zeros(FACTS), np.zeros(rule.memo_size + rule.memo_per_core)
+    loop, size = Loop(technique("af"), 1000, 1), 0
     times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
-    size = 0
     for request, chunk in enumerate(times, start=1):
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = len(chunk), sum(chunk) * S
-        facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
-        size = rule.asked(1000, 1, 0, request, 1000, facts, np.ones(1), np.array(rule.params), memo)
+        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
+        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
     every = [time for chunk in times for time in chunk]
     mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
     exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
@@ -270,9 +141,8 @@ def test_the_first_chunks_of_af() -> None:
 
 def test_lb4omp_s_base_and_weights() -> None:
     """⌈N/2P⌉, and half of it for each batch; a core's weight counts as soon as it has finished a chunk."""
-    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == sizes(
-        (125, 4), (63, 4), (32, 4), (16, 4), (8, 4), (4, 4), (2, 4)
-    )
+    halves = [size for size in (125, 63, 32, 16, 8, 4, 2) for _ in range(4)]
+    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == halves
     # At 125 s, core 0 has run 251 tasks; the others come one by one.
     skipping = said(drive(technique("awf-c:unmeasured=skip"), 1000, UNEQUAL))
     assert skipping.split()[:4] == BY_CHUNK.split()[:4]
@@ -286,142 +156,75 @@ def test_no_chunk_is_below_the_least() -> None:
         assert sum(least) == 1000
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("awf-b:start=third", "name: technique awf-b: start: unknown start 'third'; known: tenth, half"),
-        ("awf-c:base=halving", "name: unknown parameter of application technique awf-c 'base'"),
-        ("awf-d:base=x", "name: technique awf-d: base: unknown base 'x'; known: remaining, halving"),
-        ("awf-e:unmeasured=", "name: awf-e:unmeasured: empty; allowed"),
-        ("awf-e:unmeasured=no", "name: technique awf-e: unmeasured: unknown unmeasured 'no'; known: wait, skip"),
-        ("awf:time=wall", "name: technique awf: time: unknown time 'wall'; known: total, work"),
-        ("awf:min=0", "name: technique awf: min: 0 is out of range; allowed: 1 to"),
-        ("awf:start=half", "name: unknown parameter of application technique awf 'start'"),
-        ("af:sigma=-1", "name: technique af: sigma: -1.0 is out of range; allowed: 0 to"),
-        ("af:sigma=nan", "name: af:sigma: 'nan' is not a number"),
-        ("af:start=none", "name: technique af: start: 'none'; allowed: tenth, half, as mu is measured"),
-        ("af:first=0", "name: technique af: first: 0 is out of range; allowed: 1 to"),
-        ("maf:round=x", "name: technique maf: round: unknown round 'x'; known: "),
-        ("maf:mu=0.5", "name: technique maf: mu: unknown mu '0.5'; known: "),
-        ("static-steal:chunk=0", "name: technique static-steal: chunk: 0 is out of range; allowed: 1 to"),
-    ],
+loops = st.fixed_dictionaries(
+    {
+        "lengths": st.lists(st.sampled_from([0.25, 1.0, 1.5, 7.0]), min_size=1, max_size=120),
+        "speeds": st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9),
+        "overhead_ns": st.sampled_from([0, 3, S]),
+        "steps": st.integers(1, 3),
+    }
 )
-def test_wrong_parameters(name: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        technique(name)
-    assert str(caught.value).startswith(message)
 
 
-speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=9)
-overheads = st.sampled_from([0, 3, S])
-works = st.lists(st.sampled_from([0.25, 1.0, 1.5, 7.0]), min_size=1, max_size=120)
+def as_reference(name: str, slow: Technique, loop: dict[str, Any]) -> None:
+    n_tasks = len(loop["lengths"])
+    assert drive(technique(name), n_tasks, **loop) == drive(slow, n_tasks, **loop)
 
 
 @settings(max_examples=150)
 @given(
-    lengths=works,
-    cores=speeds,
-    overhead=overheads,
-    steps=st.integers(1, 3),
+    loop=loops,
     variant=st.sampled_from(["", "b", "c", "d", "e"]),
-    start=st.sampled_from(["half", "tenth"]),
-    unmeasured=st.sampled_from(["wait", "skip"]),
-    base=st.sampled_from(["remaining", "halving"]),
-    rounds=st.sampled_from(["up", "half"]),
     least=st.integers(1, 3),
+    rounds=st.sampled_from(["up", "half"]),
+    known=st.fixed_dictionaries(
+        {
+            "start": st.sampled_from(["half", "tenth"]),
+            "unmeasured": st.sampled_from(["wait", "skip"]),
+            "base": st.sampled_from(["remaining", "halving"]),
+        }
+    ),
     change=st.tuples(st.integers(1, 2), st.integers(0, 8), st.sampled_from([0.5, 1.0, 4.0])),
 )
 def test_weights_as_the_slow_reference(
-    lengths: list[float],
-    cores: list[float],
-    overhead: int,
-    steps: int,
-    variant: str,
-    start: str,
-    unmeasured: str,
-    base: str,
-    rounds: str,
-    least: int,
-    change: tuple[int, int, float],
+    loop: dict[str, Any], variant: str, least: int, rounds: str, known: dict[str, str], change: tuple[int, int, float]
 ) -> None:
-    text = f"round={rounds},min={least}"
-    if variant:
-        text += f",start={start},unmeasured={unmeasured}"
-    else:
-        start, unmeasured = "half", "wait"
-    if variant in ("", "b", "d"):
-        text += f",base={base}"
-    else:
-        base = "remaining"
-    name = f"awf-{variant}:{text}" if variant else f"awf:{text}"
-    slow = Weights(least, rounds, variant=variant, start=start, unmeasured=unmeasured, base=base)
-    options: dict[str, Any] = {
-        "lengths": lengths,
-        "overhead_ns": overhead,
-        "steps": steps,
-        "changes": {change[:2]: change[2]} if change[1] < len(cores) else None,
-    }
-    assert drive(technique(name), len(lengths), cores, **options) == drive(
-        slow.technique(), len(lengths), cores, **options
-    )
+    taken = ["start", "unmeasured"] * bool(variant) + ["base"] * (variant in ("", "b", "d"))
+    known = {key: value for key, value in known.items() if key in taken}
+    text = ",".join(f"{key}={value}" for key, value in {"round": rounds, "min": least, **known}.items())
+    slow = Weights(least, rounds, variant=variant, **known)
+    loop["changes"] = {change[:2]: change[2]} if change[1] < len(loop["speeds"]) else None
+    as_reference(f"awf-{variant}:{text}" if variant else f"awf:{text}", slow.technique(), loop)
 
 
 @settings(max_examples=150)
 @given(
-    lengths=works,
-    cores=speeds,
-    overhead=overheads,
-    steps=st.integers(1, 2),
+    loop=loops,
     name=st.sampled_from(["af", "maf"]),
     known=st.booleans(),
-    sigma=st.sampled_from([None, 0.0, 0.5, 3.0]),
-    start=st.sampled_from(["tenth", "half", "none"]),
-    first=st.sampled_from([None, None, 5]),
-    unmeasured=st.sampled_from(["wait", "own"]),
-    spread=st.sampled_from(["variance", "deviation"]),
-    rounds=st.sampled_from(["up", "down", "half"]),
-    cap=st.booleans(),
-    least=st.integers(1, 3),
+    given_ones=st.fixed_dictionaries(
+        {
+            "start": st.sampled_from(["tenth", "half", "none"]),
+            "unmeasured": st.sampled_from(["wait", "own"]),
+            "spread": st.sampled_from(["variance", "deviation"]),
+            "round": st.sampled_from(["up", "down", "half"]),
+            "cap": st.booleans(),
+            "min": st.integers(1, 3),
+        },
+        optional={"sigma": st.sampled_from([0.0, 0.5, 3.0]), "first": st.just(5)},
+    ),
 )
 def test_factoring_as_the_slow_reference(
-    lengths: list[float],
-    cores: list[float],
-    overhead: int,
-    steps: int,
-    name: str,
-    known: bool,
-    sigma: float | None,
-    start: str,
-    first: int | None,
-    unmeasured: str,
-    spread: str,
-    rounds: str,
-    cap: bool,
-    least: int,
+    loop: dict[str, Any], name: str, known: bool, given_ones: dict[str, Any]
 ) -> None:
-    if known and sigma is None:
-        sigma = 0.125
-    if not known and start == "none":
-        start = "half"
-    text = f"mu={'known' if known else 'measured'},start={start},unmeasured={unmeasured},spread={spread}"
-    text += f",round={rounds},cap={'yes' if cap else 'no'},min={least}"
-    text += "" if sigma is None else f",sigma={sigma}"
-    text += "" if first is None else f",first={first}"
-    slow = Factoring(
-        *(least, rounds),
-        whole=name == "maf",
-        known=known,
-        sigma=sigma,
-        start=start,
-        first=first,
-        unmeasured=unmeasured,
-        spread=spread,
-        cap=cap,
-    )
-    options: dict[str, Any] = {"lengths": lengths, "overhead_ns": overhead, "steps": steps}
-    assert drive(technique(f"{name}:{text}"), len(lengths), cores, **options) == drive(
-        slow.technique(learns=not known), len(lengths), cores, **options
-    )
+    if known:
+        given_ones.setdefault("sigma", 0.125)
+    elif given_ones["start"] == "none":
+        given_ones["start"] = "half"
+    text = ",".join(f"{key}={str(value).lower()}" for key, value in given_ones.items())
+    least, rounds = given_ones.pop("min"), given_ones.pop("round")
+    slow = Factoring(least, rounds, whole=name == "maf", known=known, **given_ones).technique(learns=not known)
+    as_reference(f"{name}:mu={'known' if known else 'measured'},{text}", slow, loop)
 
 
 @pytest.mark.parametrize(
@@ -453,24 +256,16 @@ def test_weights_that_are_no_binary_fractions() -> None:
 
 def test_af_takes_no_notice_of_cores_that_are_not_there() -> None:
     """Core 2 is not there; then it comes, and has chunks of ⌈N/30⌉ until it is measured, while the others go on."""
-    rule = technique("af")
-    facts, speed = np.zeros(FACTS), np.array([2.0, 1.0, 0.0])
-    memo, params = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params)
-
-    def ask(core: int, request: int, *last: float) -> int:
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = last or (0.0, 0.0)
-        return rule.asked(900, 3, core, request, 900, facts, speed, params, memo)
-
-    assert ask(0, 0) == ask(1, 1) == 30
-    assert ask(0, 2, 30, 15 * S) == 30
-    assert ask(1, 3, 30, 30 * S) == 300
-    assert ask(0, 4) == 600
-    speed[2] = 1.0
-    assert ask(2, 5) == 30
-    assert ask(0, 6) == 600
-    assert ask(2, 7, 30, 30 * S) == 225
-    speed[1] = 0.0
-    assert ask(0, 8) == 600
+    loop, left = Loop(technique("af"), 900, 3, [2.0, 1.0, 0.0]), 900
+    assert [loop.ask(core, left=left) for core in (0, 1)] == [30, 30]
+    assert loop.ask(0, (30, 15 * S), left=left) == 30
+    assert loop.ask(1, (30, 30 * S), left=left) == 300
+    assert loop.ask(0, left=left) == 600
+    loop.speed[2] = 1.0
+    assert [loop.ask(core, left=left) for core in (2, 0)] == [30, 600]
+    assert loop.ask(2, (30, 30 * S), left=left) == 225
+    loop.speed[1] = 0.0
+    assert loop.ask(0, left=left) == 600
 
 
 def test_stealing_by_hand() -> None:
@@ -490,39 +285,27 @@ def test_as_many_chunks_as_cores_are_chunks_and_fewer_are_blocks() -> None:
         assert [chunk.size for chunk in drive(technique(name), first, [1.0] * 3)] == blocks
 
 
+def taken(loop: Loop, core: int) -> list[int]:
+    """The first tasks of all chunks that a core gets which asks alone."""
+    found = []
+    while loop.left and loop.ask(core):
+        found.append(int(loop.facts[FIRST]))
+    return found
+
+
 def test_a_quarter_is_stolen_and_the_victim_remembered() -> None:
     """40 chunks on 4 cores; core 3 asks alone: its own ten, then from core 0 ⌊10/4⌋ = 2, ⌊8/4⌋ = 2, ⌊6/4⌋ = 1, …, down to 1."""
-    rule = technique("static-steal")
-    facts, memo = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core)
-    taken = []
-    for request in range(40):
-        if not rule.asked(40, 4, 3, request, 40 - request, facts, np.ones(4), np.array(rule.params), memo):
-            break
-        taken.append(int(facts[FIRST]))
     stolen = [8, 9, 6, 7, 5, 4, 3, 2, 1]
-    assert taken == [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
+    expected = [*range(30, 40), *stolen, *(first + 10 for first in stolen), *(first + 20 for first in stolen)]
+    assert taken(Loop(technique("static-steal"), 40, 4), 3) == expected
 
 
-def test_what_an_absent_core_has_left_is_taken_whole() -> None:
-    rule = technique("static-steal:chunk=5")
-    facts, memo, speed = np.zeros(FACTS), np.zeros(2 * rule.memo_per_core), np.array([1.0, 0.0])
-    taken = []
-    for request in range(4):
-        assert rule.asked(20, 2, 0, request, 20 - 5 * request, facts, speed, np.array(rule.params), memo) == 5
-        taken.append(int(facts[FIRST]))
-    assert taken == [0, 5, 15, 10]
-
-
-def test_the_blocks_of_absent_cores_are_taken_if_there_are_fewer_tasks_than_cores() -> None:
-    """Two tasks are the blocks of cores 0 and 1, who are late."""
-    rule = technique("static-steal")
-    facts, memo, speed = np.zeros(FACTS), np.zeros(4 * rule.memo_per_core), np.array([0.0, 0.0, 1.0, 1.0])
-    taken = []
-    for request in range(2):
-        assert rule.asked(2, 4, 2, request, 2 - request, facts, speed, np.array(rule.params), memo) == 1
-        taken.append(int(facts[FIRST]))
-    assert taken == [0, 1]
-    assert rule.asked(2, 4, 3, 2, 1, facts, speed, np.array(rule.params), memo) == 0
+def test_what_absent_cores_have_left_is_taken_whole() -> None:
+    assert taken(Loop(technique("static-steal:chunk=5"), 20, 2, [1.0, 0.0]), 0) == [0, 5, 15, 10]
+    # Fewer tasks than cores: two tasks are the blocks of cores 0 and 1, which are late.
+    few = Loop(technique("static-steal"), 2, 4, [0.0, 0.0, 1.0, 1.0])
+    assert taken(few, 2) == [0, 1]
+    assert few.ask(3, left=1) == 0
 
 
 @pytest.mark.parametrize("cores", [1, 2, 7, 64])
@@ -544,20 +327,11 @@ def test_stealing_as_the_slow_reference(tasks: int, chunk: int, cores: list[floa
     there = [True] * len(cores)
 
     def asked(
-        n_tasks: int,
-        n_cores: int,
-        core: int,
-        request: int,
-        remaining: int,
-        facts: Any,
-        speed: Any,
-        params: Any,
-        memo: Any,
+        n_tasks: int, n_cores: int, core: int, request: int, left: int, facts: Any, speed: Any, params: Any, memo: Any
     ) -> int:
         if request == 0 and not slow.lists:
             slow.begin(n_tasks, n_cores)
-        first, size = slow.take(core, there) or (0, 0)
-        facts[FIRST] = first
+        facts[FIRST], size = slow.take(core, there) or (0, 0)
         return size
 
     reference = Technique("reference", asked, places=True)
@@ -610,7 +384,7 @@ class Comes:
 
 @pytest.mark.parametrize("name", ["awf-b", "awf-d", "awf-c", "awf-e"])
 def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> None:
-    for seed in range(300):
+    for seed in range(60):
         case, request = Comes(name, seed), 0
         while case.left:
             case.loses_and_finds()
@@ -621,19 +395,11 @@ def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> N
 
 def test_a_core_that_is_away_as_the_weights_of_a_batch_change_comes_back_with_its_own() -> None:
     """Core 0 takes 1 s a task, the others 2 s: of two cores that are there, its weight would be 2 beside their 1 and 1."""
-    rule = technique("awf-b")
-    memo, params, speed = np.zeros(rule.memo_size + 3 * rule.memo_per_core), np.array(rule.params), np.ones(3)
-
-    def ask(core: int, request: int, left: int, size: int = 0, seconds: float = 0.0) -> int:
-        facts = np.zeros(FACTS)
-        facts[LAST_SIZE], facts[LAST_WORK_NS] = size, size * seconds * 1e9
-        return int(rule.asked(600, 3, core, request, left, facts, speed, params, memo))
-
-    assert [ask(core, core, 600 - 100 * core) for core in range(3)] == [100, 100, 100]
-    ask(0, 3, 300, 100, 1.0)
-    ask(1, 4, 250, 100, 2.0)
-    ask(2, 5, 200, 100, 2.0)
-    speed[0] = 0.0
-    assert ask(1, 6, 120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
-    speed[0] = 1.0
-    assert ask(0, 7, 100) == 40
+    loop = Loop(technique("awf-b"), 600, 3)
+    assert [loop.ask(core, left=600 - 100 * core) for core in range(3)] == [100, 100, 100]
+    for core, left, seconds in ((0, 300, 100), (1, 250, 200), (2, 200, 200)):
+        loop.ask(core, (100, seconds * 1e9), left=left)
+    loop.speed[0] = 0.0
+    assert loop.ask(1, left=120) == 20  # a batch: ⌈120/6⌉, weights of 1 and 1
+    loop.speed[0] = 1.0
+    assert loop.ask(0, left=100) == 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from als.engine.state import ApplicationState
 from als.engine.validation import validate
 from als.techniques import TECHNIQUES
 from traces.checks.jobs import InvariantError
+from traces.compiled import Array
 
 
 def _loop() -> ApplicationState:
@@ -36,34 +38,35 @@ def _graph() -> ApplicationState:
     return application.state
 
 
-def _counter(counter: int, amount: int = 1) -> Callable[[ApplicationState], None]:
+Plant = Callable[[ApplicationState], None]
+
+
+def _add(of: Callable[[ApplicationState], Array], at: int, amount: int = 1) -> Plant:
     def plant(state: ApplicationState) -> None:
-        state.counters[counter] += amount
+        of(state)[at] += amount
 
     return plant
 
 
-def _number(number: int) -> Callable[[ApplicationState], None]:
+def _counter(counter: int, amount: int = 1) -> Plant:
+    return _add(lambda state: state.counters, counter, amount)
+
+
+def _number(number: int) -> Plant:
+    return _add(lambda state: state.graph.numbers, number)
+
+
+def _put(of: Callable[[ApplicationState], Array], at: Any, value: Any) -> Plant:
+    """Write a value, or what it is of the state, at a place, or where the state says."""
+
     def plant(state: ApplicationState) -> None:
-        state.graph.numbers[number] += 1
+        of(state)[at(state) if callable(at) else at] = value(state) if callable(value) else value
 
     return plant
 
 
-def _heap(state: ApplicationState) -> None:
-    state.ask_ns[0] = state.ask_ns[: state.counters[s.ASKING]].max() + 1
-
-
-def _late(state: ApplicationState) -> None:
-    state.ask_ns[0] = 0
-
-
-def _asks_twice(state: ApplicationState) -> None:
-    state.ask_core[1] = state.ask_core[0]
-
-
-def _sent_away(state: ApplicationState) -> None:
-    state.cores[s.AWAY, state.ask_core[0]] = 1
+def _begun(state: ApplicationState) -> int:
+    return int(np.flatnonzero(state.start_ns >= 0)[0])
 
 
 def _held_twice(state: ApplicationState) -> None:
@@ -72,87 +75,12 @@ def _held_twice(state: ApplicationState) -> None:
         state.cores[row, one] = state.cores[row, other]
 
 
-def _held_beyond(state: ApplicationState) -> None:
-    state.cores[s.HELD_STOP, 0] = 100
-
-
-def _not_taken(state: ApplicationState) -> None:
-    state.taken[0] = 0
-
-
-def _record_backwards(state: ApplicationState) -> None:
-    k = int(np.flatnonzero(state.end_ns > 0)[0])
-    state.start_ns[k] = state.end_ns[k] + 1
-
-
-def _record_elsewhere(state: ApplicationState) -> None:
-    state.core[int(np.flatnonzero(state.start_ns >= 0)[0])] = 99
-
-
-def _record_chunk(state: ApplicationState) -> None:
-    state.chunk[int(np.flatnonzero(state.start_ns >= 0)[0])] = 99
-
-
-def _busy(state: ApplicationState) -> None:
-    state.busy_ns[1] = -1
-
-
-def _speed(state: ApplicationState) -> None:
-    state.speed[0] = np.nan
-
-
-@pytest.mark.parametrize(
-    ("plant", "words"),
-    [
-        (_counter(s.PRESENT), "cores that are there: 4 by its count, 3 there are"),
-        (_counter(s.LEFT), "tasks that are left: "),
-        (_counter(s.HOLES), "tasks that were passed over or put back: "),
-        (_counter(s.PUT_BACK), "tasks that were put back: "),
-        (_counter(s.LOWEST, 40), " was put back, and is looked for from "),
-        (_counter(s.NEXT, 100), "the next task is "),
-        (_counter(s.STATUS, 4), "status 4"),
-        (_counter(s.GONE), "cores that are lost for good: 1 by its count, 0 there are"),
-        (_heap, "heap of requests: entry "),
-        (_late, "should have been served at 0 ns"),
-        (_asks_twice, "is 2 times among those that ask"),
-        (_sent_away, "asks 1 times, and was sent away"),
-        (_held_twice, "hold the same task of "),
-        (_held_beyond, "core 0 has a chunk of "),
-        (_not_taken, "tasks that are left: "),
-        (_record_backwards, " runs from "),
-        (_record_elsewhere, "is on core 99"),
-        (_record_chunk, "is of chunk 99"),
-        (_busy, "core 1 has been busy for -1 ns"),
-        (_speed, "core 0 has speed nan"),
-    ],
-)
-def test_a_planted_fault_in_a_loop_is_found(plant: Callable[[ApplicationState], None], words: str) -> None:
-    _found(_loop(), plant, words)
-
-
-def _found(state: ApplicationState, plant: Callable[[ApplicationState], None], words: str) -> None:
-    validate(state)
-    plant(state)
-    with pytest.raises(InvariantError) as caught:
-        validate(state, "job 7")
-    assert words in str(caught.value)
-    assert str(caught.value).startswith("job 7 at ")
-
-
 def _computing(state: ApplicationState) -> int:
     return int(np.flatnonzero(state.graph.cores[g.DOES] == g.COMPUTES)[0])
 
 
-def _other_task(state: ApplicationState) -> None:
-    state.graph.cores[g.TASK, _computing(state)] = 11
-
-
 def _other_owner(state: ApplicationState) -> None:
     state.graph.tasks[g.AT, state.graph.cores[g.TASK, _computing(state)]] += 1
-
-
-def _does(state: ApplicationState) -> None:
-    state.graph.cores[g.DOES, _computing(state)] = g.IDLES
 
 
 def _absent(state: ApplicationState) -> None:
@@ -160,26 +88,9 @@ def _absent(state: ApplicationState) -> None:
     state.counters[s.PRESENT] -= 1
 
 
-def _pending(state: ApplicationState) -> None:
-    state.graph.tasks[g.PENDING, 11] += 1
-
-
-def _negative(state: ApplicationState) -> None:
-    state.graph.tasks[g.MISSING, 11] = -1
-
-
-def _position(state: ApplicationState) -> None:
-    state.graph.tasks[g.POSITION, 0] = 1
-
-
 def _taken(state: ApplicationState) -> None:
-    k = int(np.flatnonzero(state.taken == 0)[0])
-    state.taken[k] = 1
+    state.taken[int(np.flatnonzero(state.taken == 0)[0])] = 1
     state.counters[s.LEFT] -= 1
-
-
-def _queued(state: ApplicationState) -> None:
-    state.graph.cores[g.QUEUED, 0] ^= 1
 
 
 def _waits(state: ApplicationState) -> None:
@@ -188,38 +99,67 @@ def _waits(state: ApplicationState) -> None:
     state.graph.numbers[g.WAITING] += 1
 
 
-def _sent(state: ApplicationState) -> None:
-    state.graph.sent_ns[3] = 5
+def _last_ask(state: ApplicationState) -> int:
+    return int(state.ask_ns[: state.counters[s.ASKING]].max()) + 1
 
 
-def _arrived(state: ApplicationState) -> None:
-    state.graph.arrived_ns[3] = 5
+IN_LOOPS: list[tuple[Plant, str]] = [
+    (_counter(s.PRESENT), "cores that are there: 4 by its count, 3 there are"),
+    (_counter(s.LEFT), "tasks that are left: "),
+    (_counter(s.HOLES), "tasks that were passed over or put back: "),
+    (_counter(s.PUT_BACK), "tasks that were put back: "),
+    (_counter(s.LOWEST, 40), " was put back, and is looked for from "),
+    (_counter(s.NEXT, 100), "the next task is "),
+    (_counter(s.STATUS, 4), "status 4"),
+    (_counter(s.GONE), "cores that are lost for good: 1 by its count, 0 there are"),
+    (_put(lambda one: one.ask_ns, 0, _last_ask), "heap of requests: entry "),
+    (_put(lambda one: one.ask_ns, 0, 0), "should have been served at 0 ns"),
+    (_put(lambda one: one.ask_core, 1, lambda one: one.ask_core[0]), "is 2 times among those that ask"),
+    (_put(lambda one: one.cores[s.AWAY], lambda one: one.ask_core[0], 1), "asks 1 times, and was sent away"),
+    (_held_twice, "hold the same task of "),
+    (_put(lambda one: one.cores[s.HELD_STOP], 0, 100), "core 0 has a chunk of "),
+    (_put(lambda one: one.taken, 0, 0), "tasks that are left: "),
+    (_put(lambda one: one.start_ns, lambda one: np.flatnonzero(one.end_ns > 0)[0], 10**18), " runs from "),
+    (_put(lambda one: one.core, _begun, 99), "is on core 99"),
+    (_put(lambda one: one.chunk, _begun, 99), "is of chunk 99"),
+    (_put(lambda one: one.busy_ns, 1, -1), "core 1 has been busy for -1 ns"),
+    (_put(lambda one: one.speed, 0, np.nan), "core 0 has speed nan"),
+]
+
+IN_GRAPHS: list[tuple[Plant, str]] = [
+    (_counter(s.LEFT), "tasks that are left: "),
+    (_number(g.UNDONE), "tasks that have not ended: "),
+    (_number(g.WAITING), "tasks that wait: "),
+    (_number(g.TURNED_AWAY), "cores that wait for the next round: "),
+    (_number(g.TASK_0), "the graph has tasks "),
+    (_put(lambda one: one.graph.cores[g.TASK], _computing, 11), "computes task 11, which core -1 has"),
+    (_other_owner, " computes task "),
+    (_put(lambda one: one.graph.cores[g.DOES], _computing, g.IDLES), "and its next event is of kind 0"),
+    (_absent, "of speed 0.0, is 1 times among those that ask"),
+    (_add(lambda one: one.graph.tasks[g.PENDING], 11), "producers that task 11 waits for: "),
+    (_put(lambda one: one.graph.tasks[g.MISSING], 11, -1), "waits for 1 tasks and -1 data"),
+    (_put(lambda one: one.graph.tasks[g.POSITION], 0, 1), "no task has place 0"),
+    (_taken, "and core -1 has it"),
+    (_put(lambda one: one.graph.cores[g.QUEUED], 0, lambda one: 1 - one.graph.cores[g.QUEUED, 0]),
+     "times among those that wait for tasks"),
+    (_waits, "task 11 is 1 times among those that wait for a core"),
+    (_put(lambda one: one.graph.sent_ns, 3, 5), "and data take no time"),
+    (_put(lambda one: one.graph.arrived_ns, 3, 5), "transfer 3 was sent at -1 ns, and arrived at 5 ns"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("plant", "words"),
-    [
-        (_counter(s.LEFT), "tasks that are left: "),
-        (_number(g.UNDONE), "tasks that have not ended: "),
-        (_number(g.WAITING), "tasks that wait: "),
-        (_number(g.TURNED_AWAY), "cores that wait for the next round: "),
-        (_number(g.TASK_0), "the graph has tasks "),
-        (_other_task, "computes task 11, which core -1 has"),
-        (_other_owner, " computes task "),
-        (_does, "and its next event is of kind 0"),
-        (_absent, "of speed 0.0, is 1 times among those that ask"),
-        (_pending, "producers that task 11 waits for: "),
-        (_negative, "waits for 1 tasks and -1 data"),
-        (_position, "no task has place 0"),
-        (_taken, "and core -1 has it"),
-        (_queued, "times among those that wait for tasks"),
-        (_waits, "task 11 is 1 times among those that wait for a core"),
-        (_sent, "and data take no time"),
-        (_arrived, "transfer 3 was sent at -1 ns, and arrived at 5 ns"),
-    ],
+    ("make", "plant", "words"),
+    [(make, *row) for make, rows in ((_loop, IN_LOOPS), (_graph, IN_GRAPHS)) for row in rows],
 )
-def test_a_planted_fault_in_a_graph_is_found(plant: Callable[[ApplicationState], None], words: str) -> None:
-    _found(_graph(), plant, words)
+def test_a_planted_fault_is_found(make: Callable[[], ApplicationState], plant: Plant, words: str) -> None:
+    state = make()
+    validate(state)
+    plant(state)
+    with pytest.raises(InvariantError) as caught:
+        validate(state, "job 7")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith("job 7 at ")
 
 
 def test_an_application_is_checked_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -155,20 +154,6 @@ def test_noise_does_not_change_from_version_to_version() -> None:
     ]
 
 
-def test_noise_has_mean_1_its_deviation_and_no_memory() -> None:
-    speeds = machine("noise:period=1s,sigma=0.3", "noise:period=1s,sigma=0.3,cores=3", seed=1)
-    rows = np.array(at(speeds, *(k * NS_PER_S for k in range(4000))))
-    alone = rows[:, :3]
-    assert abs(alone.mean() - 1) < 4 * 0.3 / math.sqrt(alone.size)
-    assert abs(alone.std() - 0.3) < 0.012
-    assert abs(np.log(alone).std() - math.sqrt(math.log(1.09))) < 0.01
-    assert abs(np.corrcoef(alone.T)[np.triu_indices(3, 1)]).max() < 0.05
-    assert all(abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.05 for one in alone.T)
-    # Two noises are two streams: their variances add up, to 1.09² - 1 of the product.
-    assert abs(rows[:, 3].std() - math.sqrt(1.09**2 - 1)) < 0.03
-    assert rows.min() > 0
-
-
 def test_other_seeds_are_other_noise() -> None:
     spec = "noise:period=1s,sigma=0.3"
     assert len({tuple(at(machine(spec, seed=seed), 0)[0]) for seed in (0, 1, 2**64 - 1)}) == 3
@@ -314,83 +299,6 @@ def test_no_instant_overflows(period: int, offset: int, t: int) -> None:
         assert t < following <= MAX_NS or following == NEVER
     wave = slow.square(period, 0.5, Fraction(1, 2), offset, {0})
     assert at(machine(specs[0], n_cores=1), t) == [[wave[0](0, t)]]
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("", "unknown kind of core speeds ''; known: "),
-        ("sqare:period=1s", "unknown kind of core speeds 'sqare'; known: square, "),
-        ("square", "square:period: is missing; allowed: a duration, as 60s"),
-        ("square:period=0s", "square:period: '0s' is not a duration"),
-        ("square:period=1ns", "square:period: 1 ns; allowed: 2 to "),
-        ("square:period=100w,low=-0.1", "square:low: -0.1 is out of range; allowed: 0 to 1000"),
-        ("square:period=5000w", "square:period: 3024000000000000000 ns; allowed: 2 to 2305843009213693952 ns"),
-        ("square:period=1s,low=nan", "square:low: 'nan' is not a number"),
-        ("square:period=1s,low", "'low' is not a parameter; allowed: key=value"),
-        ("square:period=1s,lo=1", "unknown parameter of core speeds square 'lo'; known: low, "),
-        ("square:period=1s,duty=0", "square:duty: 0 of 1000000000 ns; allowed: above 0 and below 1"),
-        ("square:period=1s,duty=1", "square:duty: 1 of 1000000000 ns; allowed: above 0 and below 1"),
-        ("square:period=1s,offset=soon", "square:offset: 'soon' is not a duration"),
-        ("square:period=1s,cores=4", "square:cores: core 4; allowed: 0 to 3"),
-        ("square:period=1s,cores=2-9", "square:cores: core 4; allowed: 0 to 3"),
-        ("square:period=1s,cores=a", "square:cores: 'a' is not a number or a range"),
-        ("noise:sigma=0.1", "noise:period: is missing"),
-        ("noise:period=1s,sigma=-1", "noise:sigma: -1.0 is out of range; allowed: 0 to 3"),
-        ("noise:period=1s,period=2s", "parameter period of core speeds noise is given twice"),
-        ("late:at=1s", "late:cores: is missing; allowed: core numbers"),
-        ("late:cores=1", "late:at: is missing; allowed: an instant"),
-        ("lost:at=1s", "lost:cores: is missing; allowed: core numbers"),
-        ("lost:cores=1", "lost:at: is missing; allowed: an instant"),
-        ("lost:cores=1,at=-1s", "lost:at: '-1s' is not a duration"),
-        ("lost:cores=1,at=2s,until=2s", "lost:until: '2s'; allowed: after at, '2s'"),
-        ("lost:1", "'1' is not a parameter; allowed: key=value"),
-        ("trace", "trace: the file is missing; allowed: trace:FILE.csv"),
-        ("trace:/no/such.csv", "trace: '/no/such.csv': cannot be read: No such file or directory"),
-        ("trace:.", "trace: '.': cannot be read: Is a directory"),
-        ("trace:x.csv,speed=1", "unknown parameter of core speeds trace 'speed'; known: "),
-    ],
-)
-def test_what_cannot_be_used_is_said(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        machine(spec)
-    assert str(error.value).startswith("--speeds: ")
-    assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is empty; its header must be time_s,core,factor"),
-        ("0,0,1\n", "line 1: '0,0,1'; allowed as the header: time_s,core,factor"),
-        ("time_s,core,factor\n", "no lines below the header"),
-        ("time_s,core,factor\n\n0,0\n", "line 3: 2 fields; allowed: 3"),
-        ("time_s,core,factor\nsoon,0,1\n", "line 2: time_s: 'soon'; allowed: seconds, 0 to 4611686018"),
-        ("time_s,core,factor\n-1,0,1\n", "line 2: time_s: '-1'; allowed"),
-        ("time_s,core,factor\nnan,0,1\n", "line 2: time_s: 'nan'; allowed"),
-        ("time_s,core,factor\n1_0,0,1\n", "line 2: time_s: '1_0'; allowed"),
-        ("time_s,core,factor\n1e10,0,1\n", "line 2: time_s: '1e10'; allowed"),
-        ("time_s,core,factor\n0,4,1\n", "line 2: core: '4'; allowed: 0 to 3"),
-        ("time_s,core,factor\n0,-1,1\n", "line 2: core: '-1'; allowed: 0 to 3"),
-        ("time_s,core,factor\n0,1.0,1\n", "line 2: core: '1.0'; allowed: 0 to 3"),
-        ("time_s,core,factor\n0,0,fast\n", "line 2: factor: 'fast'; allowed: 0 to 1000"),
-        ("time_s,core,factor\n0,0,-0.5\n", "line 2: factor: '-0.5'; allowed: 0 to 1000"),
-        ("time_s,core,factor\n0,0,inf\n", "line 2: factor: 'inf'; allowed: 0 to 1000"),
-        ("time_s,core,factor\n0,0,nan\n", "line 2: factor: 'nan'; allowed: 0 to 1000"),
-        ("time_s,core,factor\n5,0,1\n6,1,1\n5,0,2\n", "line 4: time_s: '5' is not after core 0's line before it"),
-        ("time_s,core,factor\n60,0,1\n", "line 2: time_s: '60'; allowed: below periodic, 60000000000 ns"),
-        ('time_s,core,factor\n"0,0,1\n', "not CSV"),
-    ],
-)
-def test_a_bad_line_is_named(text: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "bad.csv"
-    file.write_text(text)
-    with pytest.raises(InputError) as error:
-        machine(f"trace:{file},periodic=60s")
-    assert str(error.value).startswith("--speeds: trace: ")
-    assert str(file) in str(error.value)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

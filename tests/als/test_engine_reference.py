@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
 import pytest
-from applications import NAMES, Scenario, scenarios, selections
+from applications import NAMES, Scenario, driven, pauses, ran, scenarios, selections
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.application import run
 
+from als.application import Application
+from als.engine.state import NEVER
 from als.techniques import TECHNIQUES
 
-pauses = st.lists(st.integers(0, 200), max_size=4)
+BOTH = st.sampled_from(NAMES) | selections()
 
 
 def check(scenario: Scenario, instants: list[int]) -> None:
     """The engine, run at once, in pieces and without records, is as the reference."""
     expected = scenario.expected()
-    assert scenario.found() == expected
-    assert scenario.found(instants) == expected
+    for found in (scenario.found(), scenario.found(instants)):
+        assert found == expected
+        if not isinstance(found, str) and not isinstance(expected, str):
+            assert (found.released, found.wishes) == (expected.released, expected.wishes)
     bare = scenario.found(instants, keep_tasks=False)
     if isinstance(expected, str) or isinstance(bare, str):
         assert bare == expected
@@ -32,28 +41,162 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
     check(data.draw(scenarios(names=st.just(name), max_tasks=24)), instants)
 
 
-@settings(max_examples=200)
-@given(scenario=scenarios(lost=False), instants=pauses)
-def test_phases_costs_speeds_and_stops(scenario: Scenario, instants: list[int]) -> None:
-    check(scenario, instants)
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        scenarios(lost=False),
+        scenarios(),
+        scenarios(names=selections(), lost=False, max_tasks=14),
+        scenarios(names=BOTH, max_tasks=14),
+        scenarios(names=BOTH, told=True),
+        scenarios(names=BOTH, scaled=True, told=True),
+        scenarios(resized=True, told=True),
+        scenarios(names=BOTH, resized=True, told=True, max_tasks=14),
+    ],
+    ids=[
+        *("costs, speeds and stops", "lost cores", "choosing", "all of it"),
+        *("hints and releases", "scaled speeds", "other widths", "other widths and choosing"),
+    ],
+)
+@settings(max_examples=800)
+@given(data=st.data(), instants=pauses)
+def test_all_that_can_happen(strategy: st.SearchStrategy[Scenario], data: st.DataObject, instants: list[int]) -> None:
+    check(data.draw(strategy), instants)
+
+
+@settings(max_examples=400)
+@given(case=scenarios(lost=False), data=st.data(), instants=pauses, keep_tasks=st.booleans())
+def test_a_job_completes_if_it_would_end_at_the_stop_or_before(
+    case: Scenario, data: st.DataObject, instants: list[int], keep_tasks: bool
+) -> None:
+    """With a stop within a nanosecond of an instant at which something begins or ends."""
+    natural = replace(case, stop=None).expected()
+    if isinstance(natural, str):
+        return
+    moments = {moment for task in natural.tasks if task is not None for moment in (task.start, task.end)}
+    at = data.draw(st.sampled_from(sorted(moments | {case.start, *natural.finish}))) + data.draw(st.integers(-1, 1))
+    at = max(case.start, at)
+    stopped = replace(case, stop=at - case.start)
+    expected = stopped.expected()
+    assert not isinstance(expected, str)
+    for until_stop in (False, True):
+        application = stopped.application(keep_tasks=keep_tasks)
+        assert driven(application, stopped, [*instants, at - case.start], until_stop=until_stop) == ""
+        assert ran(application) == (expected if keep_tasks else replace(expected, tasks=[]))
+        assert application.ran == sum(task is not None for task in expected.tasks)
+        assert application.stopped == (natural.end > at)
+        assert application.end_ns == min(natural.end, at)
+    assert natural.end > at or expected == natural
+    steady = replace(stopped, changes=())
+    by_hand = steady.application()
+    by_hand.advance(at)
+    by_hand.stop()
+    assert ran(by_hand) == steady.found()
 
 
 @settings(max_examples=300)
-@given(scenario=scenarios(), instants=pauses)
-def test_cores_that_are_late_lost_and_return(scenario: Scenario, instants: list[int]) -> None:
-    check(scenario, instants)
+@given(case=scenarios(lost=False), steps=st.lists(st.integers(0, 60), max_size=12))
+def test_what_is_known_while_it_is_suspended(case: Scenario, steps: list[int]) -> None:
+    case = replace(case, changes=(), stop=None)
+    application, expected = case.application(), case.expected()
+    assert not isinstance(expected, str)
+    until = case.start
+    for step in steps:
+        until += step
+        finished = application.advance(until)
+        # The last core's last request is an event too: it is simulated before the limit, or not yet.
+        assert finished == (expected.end < until) == application.finished
+        assert application.now_ns == (expected.end if finished else until)
+        found = ran(application).tasks
+        assert all(task is None or task == other for task, other in zip(found, expected.tasks, strict=True))
+        assert all(
+            task is not None or other.start >= until for task, other in zip(found, expected.tasks, strict=True) if other
+        )
+    application.advance(case.start)  # an earlier instant changes nothing
+    assert application.advance()
+    assert ran(application) == expected
 
 
-@settings(max_examples=100)
-@given(scenario=scenarios(names=selections(), lost=False, max_tasks=14), instants=pauses)
-def test_choosing_ahead(scenario: Scenario, instants: list[int]) -> None:
-    check(scenario, instants)
+#: With work and instants that are multiples of this and speeds that are powers of two, every instant is whole: eight
+#: changes and ten tasks one after another divide by four at most eighteen times.
+STEP = 2**42
 
 
-@settings(max_examples=100)
-@given(scenario=scenarios(names=selections() | st.sampled_from(NAMES), max_tasks=14), instants=pauses)
-def test_all_of_it(scenario: Scenario, instants: list[int]) -> None:
-    check(scenario, instants)
+@settings(max_examples=500)
+@given(data=st.data())
+def test_changes_as_exact_arithmetic_has_them(data: st.DataObject) -> None:
+    works = data.draw(st.lists(st.integers(1, 9).map(lambda steps: steps * STEP), min_size=1, max_size=10))
+    speeds = data.draw(st.lists(st.sampled_from((1, 2, 4)), min_size=1, max_size=4))
+    name = data.draw(st.sampled_from(("static", "ss", "gss", "fac")))
+    instants = st.integers(0, 20).map(lambda steps: steps * STEP)
+    of_change = st.tuples(instants, st.integers(0, len(speeds) - 1), st.sampled_from((1, 2, 4)))
+    changes = sorted(data.draw(st.lists(of_change, max_size=8)), key=lambda change: change[0])
+    stop = data.draw(st.none() | st.integers(0, 40).map(lambda steps: steps * STEP))
+    exact = run(
+        [Fraction(work, 10**9) for work in works],
+        [Fraction(speed) for speed in speeds],
+        name,
+        changes=[(at, core, Fraction(speed)) for at, core, speed in changes],
+        stop=stop,
+    )
+    in_floats = tuple((at, core, float(speed)) for at, core, speed in changes)
+    scenario = Scenario([w / 1e9 for w in works], [float(v) for v in speeds], [name], [len(works)], changes=in_floats)
+    # A task's work is below 2**46 ns at 1 GFLOP/s, which float64 holds to 2**-7 ns: rounding on the way is not seen.
+    application = scenario.application()
+    assert driven(application, replace(scenario, stop=stop)) == ""
+    assert ran(application) == exact
+
+
+@settings(max_examples=200)
+@given(case=scenarios(names=BOTH, told=True), instants=pauses)
+def test_no_core_is_used_after_its_release(case: Scenario, instants: list[int]) -> None:
+    application = replace(case, releases=True).application()
+    if driven(application, replace(case, releases=True), instants) == "":
+        never_used_again(application)
+
+
+def never_used_again(application: Application) -> None:
+    """No task runs on a core that was released, and the last to work is none of them."""
+    state, at = application.state, application.released_ns
+    ran_at_all = state.core >= 0
+    place = np.searchsorted(np.sort(state.core_number), state.core[ran_at_all])
+    assert (state.end_ns[ran_at_all] <= at[np.argsort(state.core_number)[place]]).all()
+    assert (state.finish_ns <= at).all()
+    assert (at == NEVER).any()
+
+
+@settings(max_examples=200)
+@given(case=scenarios(lost=False))
+def test_where_no_core_is_lost_releases_change_nothing(case: Scenario) -> None:
+    assert replace(case, releases=True).found() == case.found()
+
+
+unchanged = scenarios(lost=False).map(lambda scenario: replace(scenario, changes=(), stop=None))
+
+
+@settings(max_examples=40)
+@given(scenario=unchanged, instants=st.lists(st.integers(0, 250), max_size=6))
+def test_it_does_not_end_before_it_said(scenario: Scenario, instants: list[int]) -> None:
+    application = scenario.application()
+    said = scenario.start
+    for instant in sorted(instants):
+        application.advance(scenario.start + instant)
+        if not application.finished:
+            said = max(said, application.not_before_ns)
+    assert application.advance()
+    assert application.end_ns >= said
+
+
+@settings(max_examples=30)
+@given(scenario=unchanged)
+def test_another_job_of_the_same_techniques_in_between_changes_nothing(scenario: Scenario) -> None:
+    """Whatever a technique keeps belongs to one job: two that take turns are as each alone."""
+    one, two = scenario.application(), replace(scenario, seed=scenario.seed + 1).application()
+    for instant in range(0, 120, 10):
+        one.advance(scenario.start + instant)
+        two.advance(scenario.start + instant)
+    assert one.advance()
+    assert ran(one) == scenario.found()
 
 
 def test_every_technique_is_among_them() -> None:

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from event_driven import Loop
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.chunk_rules import Bold, sizes
 
 from als.application import Application
 from als.chunk_sequence import chunk_sequence
-from als.techniques import TECHNIQUES, Technique, split_techniques, technique
-from als.techniques.contract import FACTS, MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
+from als.techniques import TECHNIQUES, split_techniques, technique
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, UNIFORM
 from als.techniques.fixed.fiss import FissParameters
 from als.techniques.fixed.fsc import FscParameters
 from als.techniques.fixed.gss import GssParameters
@@ -105,35 +106,6 @@ def test_sizes_are_those_of_exact_arithmetic(name: str, data: st.DataObject, n: 
     assert chunk_sequence(technique(written(name, parameters)), n, p, seed=3) == list(sizes(name, n, p, **asked))
 
 
-class Loop:
-    """One loop: asks the rule, with facts that the test sets, and checks every answer."""
-
-    def __init__(self, found: Technique, n: int, p: int, speed: list[float] | None = None) -> None:
-        self.technique, self.n, self.p = found, n, p
-        self.left, self.request = n, 0
-        self.facts = np.zeros(FACTS)
-        self.speed = np.array([1.0] * p if speed is None else speed)
-        self.params = np.array(found.params, np.float64)
-        self.memo = np.zeros(found.memo_size + p * found.memo_per_core)
-
-    def ask(self, core: int) -> int:
-        """The size that this core gets."""
-        size = self.technique.asked(
-            self.n, self.p, core, self.request, self.left, self.facts, self.speed, self.params, self.memo
-        )
-        assert 0 <= size <= self.left
-        self.left -= size
-        self.request += size > 0
-        return size
-
-    def sizes(self) -> list[int]:
-        """The cores ask in turn until nothing is left."""
-        found: list[int] = []
-        while self.left:
-            found.append(self.ask(len(found) % self.p))
-        return found
-
-
 @pytest.mark.parametrize("name", PARAMETERS)
 @settings(max_examples=20)
 @given(data=st.data(), n=st.integers(1, 200), p=st.integers(1, 9))
@@ -208,56 +180,6 @@ def test_what_is_not_given_comes_from_the_job(name: str) -> None:
     assert found[0] > 1
 
 
-@pytest.mark.parametrize(
-    ("name", "n", "p", "expected"),
-    [
-        ("fsc", 10, 4, [3, 3, 3, 1]),  # σ = 0 from the job
-        ("fsc:h=1,sigma=1", 10, 1, [10]),
-        ("fsc:h=0,sigma=1", 5, 4, [1] * 5),
-        ("fsc:h=1e300,sigma=1e-300", 10, 4, [10]),
-        ("fac-mu-sigma", 10, 4, [3, 3, 3, 1]),
-        ("fac-mu-sigma:mu=1e-300,sigma=1e300", 3, 2, [1, 1, 1]),
-        ("tap", 10, 4, [3, 2, 2, 1, 1, 1]),
-        ("tap:mu=1e-300,sigma=1e300", 3, 2, [1, 1, 1]),
-        ("bold", 10, 4, [2, 2, 2, 1, 1, 1, 1]),  # σ = 0: ⌊10/4⌋ until no more than P are left
-        ("bold:round=ceil", 11, 4, [3, 3, 3, 1, 1]),
-        ("bold:mu=1,sigma=1,h=0", 5, 2, [1] * 5),
-        ("bold:mu=1e-300,sigma=1e300,h=1", 5, 2, [1] * 5),
-        ("bold:mu=1,sigma=1e-300,h=1", 5, 2, [2, 2, 1]),
-        ("mfsc", 4, 4, [1] * 4),
-        ("mfsc", 8, 4, [2] * 4),
-        ("guided", 7, 1, [7]),
-        ("gss:round=closed", 7, 1, [7]),
-        ("gss:round=floor", 3, 4, [1, 1, 1]),
-        ("gss:min=4", 10, 4, [4, 4, 2]),
-        ("fac:min=100", 10, 4, [10]),
-        ("ss:chunk=4", 10, 4, [4, 4, 2]),
-        ("static", 3, 5, [1, 1, 1]),
-        ("static:round=ceil", 5, 4, [2, 2, 1]),
-        ("tss", 1, 1, [1]),
-        ("tss:first=50,last=50", 120, 4, [50, 50, 20]),
-        # The last but one would be 6, the rule's eighteenth and last chunk being over.
-        (
-            "tss:step=real,first=20,last=7",
-            243,
-            4,
-            [20, 19, 18, 17, 16, 16, 15, 14, 13, 13, 12, 11, 10, 10, 9, 8, 7, 7, 7, 1],
-        ),
-        ("tfss", 1, 1, [1]),
-        ("fiss", 100, 1, [25, 75]),  # as with two stages: c₀ = 100/4, δ = 400/(4·2)
-        ("fiss:stages=2,rest=last", 100, 2, [12, 12, 38, 38]),
-        ("viss", 10, 1, [10]),
-        ("viss:x=2", 12, 2, [3, 3, 4, 2]),
-        ("pls:swr=1", 10, 4, [3, 3, 3, 1]),
-        ("pls:swr=0", 10, 4, [3, 2, 2, 2, 1]),
-        ("wf:weights=2/0", 8, 2, [4, 1, 2, 1]),
-        ("wf:weights=1.1/0.9", 20, 2, [6, 5, 4, 3, 2]),
-    ],
-)
-def test_limits(name: str, n: int, p: int, expected: list[int]) -> None:
-    assert chunk_sequence(technique(name), n, p) == expected
-
-
 def test_products_that_are_whole_stay_whole() -> None:
     """As floats go, 1.1 · 50 is 55.00000000000001 and (1 − 1/3) · 9/3 is more than 2."""
     assert 1.1 * 50 > 55
@@ -297,23 +219,6 @@ def test_static_with_a_chunk_deals_in_turn() -> None:
         assert application.advance()
         assert application.end_ns == end_s * 10**9
         assert np.flatnonzero(application.state.core == 3).tolist() == of_core_3
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("static,0", "'static,0': chunk size '0'; allowed: a whole number, 1 or more"),
-        ("dynamic,1_0", "'dynamic,1_0': chunk size '1_0'; allowed: a whole number, 1 or more"),
-        ("guided,", "'guided,': chunk size ''; allowed: a whole number, 1 or more"),
-        ("auto", "OpenMP's auto leaves the schedule to the runtime; give static, as GCC's runtime takes, or guided"),
-        ("monotonic:runtime", "OpenMP's runtime takes the schedule from OMP_SCHEDULE; give the value of that variable"),
-    ],
-)
-def test_openmp_schedules_without_a_meaning_are_refused(text: str, error: str) -> None:
-    with pytest.raises(InputError) as refused:
-        technique(text)
-    assert str(refused.value).startswith("name: ")
-    assert error in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -375,63 +280,6 @@ def test_rnd_has_every_size_equally_often() -> None:
     assert found != chunk_sequence(technique("rnd:low=3,high=7"), 50_000, 4, seed=12)[:-1]
     assert technique("rnd:low=3").random
     assert max(chunk_sequence(TECHNIQUES["rnd"], 100, 4, seed=1)) <= 25
-
-
-WRONG = [
-    ("static:round=up", "static: round: unknown round 'up'; known: "),
-    ("static:chunk=0", "static: chunk: 0 is out of range; allowed: 1 to "),
-    ("static:round=ceil,chunk=2", "static: round=ceil applies to blocks, not to chunk=2"),
-    ("ss:chunk=0", "ss: chunk: 0 is out of range; allowed: 1 to "),
-    ("fsc:sigma=0", "fsc: sigma: 0; allowed: above 0"),
-    ("fsc:sigma=-1", "fsc: sigma: -1; allowed: above 0"),
-    ("fsc:h=-1e-6", "fsc: h: -1e-06; allowed: 0 or more"),
-    ("gss:round=half", "gss: round: unknown round 'half'; known: "),
-    ("gss:min=0", "gss: min: 0 is out of range; allowed: 1 to "),
-    ("guided:chunk=-3", "guided: chunk: -3 is out of range; allowed: 1 to "),
-    ("tss:step=half", "tss: step: unknown step 'half'; known: "),
-    ("tss:last=0", "tss: last: 0 is out of range; allowed: 1 to "),
-    ("tss:first=3,last=4", "tss: last: 4; allowed: 1 to 3, the first chunk"),
-    ("fac:min=0", "fac: min: 0 is out of range; allowed: 1 to "),
-    ("fac2:rule=closing", "fac2: rule: unknown rule 'closing'; known: closed, "),
-    ("fac-mu-sigma:mu=0", "fac-mu-sigma: mu: 0; allowed: above 0"),
-    ("fac-mu-sigma:sigma=-1", "fac-mu-sigma: sigma: -1; allowed: 0 or more"),
-    ("mfac:mu=-2", "mfac: mu: -2; allowed: above 0"),
-    ("wf:weights=1/1/2", "wf: weights: the 3 weights sum to 4; allowed: 3, their number"),
-    ("wf:weights=-1/3", "wf: weights: '-1'; allowed: numbers of 0 or more with / between them"),
-    ("wf:weights=1/x", "wf: weights: 'x'; allowed: numbers of 0 or more with / between them"),
-    ("wf:weights=nan/1", "wf: weights: 'nan'; allowed: numbers of 0 or more with / between them"),
-    ("fiss:stages=1", "fiss: stages: 1 is out of range; allowed: 2 to 1048576"),
-    ("fiss:rest=none", "fiss: rest: unknown rest 'none'; known: "),
-    ("viss:x=0", "viss: x: 0 is out of range; allowed: 1 to "),
-    ("rnd:low=0", "rnd: low: 0 is out of range; allowed: 1 to "),
-    ("rnd:low=9,high=8", "rnd: high: 8; allowed: 9, which is low, or more"),
-    ("pls:swr=1.5", "pls: swr: 1.5 is out of range; allowed: 0 to 1"),
-    ("tap:mu=0", "tap: mu: 0; allowed: above 0"),
-    ("tap:alpha=-1", "tap: alpha: -1; allowed: 0 or more"),
-    ("bold:h=-1", "bold: h: -1; allowed: 0 or more"),
-]
-
-
-@pytest.mark.parametrize(("name", "message"), WRONG, ids=[name for name, _ in WRONG])
-def test_wrong_parameters_are_named(name: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        technique(name)
-    assert str(caught.value).startswith(f"name: technique {message}")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("tap:mu=nan", "name: tap:mu: 'nan' is not a number"),
-        ("gss:min=2.5", "name: gss:min: '2.5' is not a whole number"),
-        ("gss:most=2", "name: unknown parameter of application technique gss 'most'; known: "),
-        ("mfsc:h=1", "name: mfsc:h=1: technique mfsc has no parameters"),
-    ],
-)
-def test_what_is_no_parameter_is_named(name: str, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{message}"):
-        technique(name)
 
 
 def test_parameters_are_checked_where_they_are_built() -> None:

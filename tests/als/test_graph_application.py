@@ -114,3 +114,9 @@ def test_hosts_are_counted_in_the_order_of_the_cores() -> None:
     net = network_state(network_model("hockney"), "full", hosts=8, bandwidth_gbps=8, latency_ns=0)
     found = application(2, 3, edges=edges((0, 1)), core_host=[5, 2, 5], network=net)
     assert found.state.graph.host_number.tolist() == [5, 2]
+
+
+def test_data_that_take_time_allow_no_other_width() -> None:
+    net = network_state(network_model("hockney"), "full", hosts=8, bandwidth_gbps=8, latency_ns=0)
+    with pytest.raises(InputError, match="resize: a graph whose data take time on a network; allowed: no network"):
+        application(3, network=net).resize(taken=[0])

@@ -45,46 +45,32 @@ def shape(spec: str, tasks: int = 0, cores: int = 1) -> tuple[int, Edges]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "tasks", "cores", "expected"),
+    ("spec", "tasks", "cores", "n", "expected"),
     [
-        ("chain:tasks=1", 9, 9, (1, [])),
-        ("chain", 3, 9, (3, [(0, 1), (1, 2)])),
-        ("chain", 0, 2, (2, [(0, 1)])),
-        ("fork-join:width=2", 9, 9, (4, [(0, 1), (0, 2), (1, 3), (2, 3)])),
-        ("fork-join:stages=2", 1, 9, (5, [(0, 1), (1, 2), (2, 3), (3, 4)])),
-        (
-            "fork-join:stages=2",
-            2,
-            9,
-            (7, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 6), (5, 6)]),
-        ),
-        ("tree:depth=1", 9, 9, (1, [])),
-        ("tree:depth=2,arity=3", 9, 9, (4, [(0, 3), (1, 3), (2, 3)])),
-        ("tree:depth=3,direction=out", 9, 9, (7, [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6)])),
-        ("tree:direction=in", 4, 9, (7, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)])),
-        ("tree:depth=3,arity=1", 9, 9, (3, [(0, 1), (1, 2)])),
-        ("stencil:width=1,steps=3", 9, 9, (3, [(0, 1), (1, 2)])),
-        ("stencil:width=2,steps=2,points=5", 9, 9, (4, [(0, 2), (0, 3), (1, 2), (1, 3)])),
-        ("stencil", 5, 3, (6, [(0, 3), (0, 4), (1, 3), (1, 4), (1, 5), (2, 4), (2, 5)])),
-        (
-            "stencil:points=5,steps=2",
-            99,
-            4,
-            (8, [(i, 4 + j) for i in range(4) for j in range(4) if abs(i - j) <= 2]),
-        ),
-        ("layered:width=1", 4, 9, (4, [(0, 1), (1, 2), (2, 3)])),
-        ("layered:depth=1", 4, 9, (4, [])),
-        (
-            "layered:depth=2,density=1,regularity=1",
-            5,
-            9,
-            (5, [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)]),
-        ),
-        ("layered:depth=3,density=1,jump=2", 3, 9, (3, [(0, 1), (0, 2), (1, 2)])),
+        ("chain:tasks=1", 9, 9, 1, ""),
+        ("chain", 3, 9, 3, "0>1 1>2"),
+        ("chain", 0, 2, 2, "0>1"),
+        ("fork-join:width=2", 9, 9, 4, "0>1 0>2 1>3 2>3"),
+        ("fork-join:stages=2", 1, 9, 5, "0>1 1>2 2>3 3>4"),
+        ("fork-join:stages=2", 2, 9, 7, "0>1 0>2 1>3 2>3 3>4 3>5 4>6 5>6"),
+        ("tree:depth=1", 9, 9, 1, ""),
+        ("tree:depth=2,arity=3", 9, 9, 4, "0>3 1>3 2>3"),
+        ("tree:depth=3,direction=out", 9, 9, 7, "0>1 0>2 1>3 1>4 2>5 2>6"),
+        ("tree:direction=in", 4, 9, 7, "0>4 1>4 2>5 3>5 4>6 5>6"),
+        ("tree:depth=3,arity=1", 9, 9, 3, "0>1 1>2"),
+        ("stencil:width=1,steps=3", 9, 9, 3, "0>1 1>2"),
+        ("stencil:width=2,steps=2,points=5", 9, 9, 4, "0>2 0>3 1>2 1>3"),
+        ("stencil", 5, 3, 6, "0>3 0>4 1>3 1>4 1>5 2>4 2>5"),
+        ("stencil:points=5,steps=2", 99, 4, 8, "0>4 0>5 0>6 1>4 1>5 1>6 1>7 2>4 2>5 2>6 2>7 3>5 3>6 3>7"),
+        ("layered:width=1", 4, 9, 4, "0>1 1>2 2>3"),
+        ("layered:depth=1", 4, 9, 4, ""),
+        ("layered:depth=2,density=1,regularity=1", 5, 9, 5, "0>2 0>3 0>4 1>2 1>3 1>4"),
+        ("layered:depth=3,density=1,jump=2", 3, 9, 3, "0>1 0>2 1>2"),
     ],
 )
-def test_small_graphs(spec: str, tasks: int, cores: int, expected: tuple[int, Edges]) -> None:
-    assert shape(spec, tasks, cores) == expected
+def test_small_graphs(spec: str, tasks: int, cores: int, n: int, expected: str) -> None:
+    found, its_edges = shape(spec, tasks, cores)
+    assert (found, " ".join(f"{one}>{other}" for one, other in its_edges)) == (n, expected)
 
 
 def factorisation(tiles: int, lower_only: bool) -> tuple[list[tuple[str, float]], Edges]:
@@ -209,86 +195,11 @@ def test_layered_graphs_are_as_wide_and_deep_as_they_say(spec: str, depth: int) 
     assert abs(sizes - 100 / depth).max() <= 0.3 * 100 / depth + 1, "regularity 0.9"
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("degree=3", 3 * 9900),
-        ("degree=1", 9900),
-        ("degree=3,jump=4", 3 * 9900),
-        ("density=0.02", 9900 * (1 + 0.02 * 99)),
-        ("density=0", 9900),
-        ("density=0.5,regularity=1", 9900 * (1 + 0.5 * 99)),
-    ],
-)
-def test_layered_graphs_have_the_edges_they_say(spec: str, expected: float) -> None:
-    graph = drawn(f"layered:tasks=10000,{spec}")
-    assert len(graph.source) == pytest.approx(expected, rel=0.03)
-    # Nobody is preferred: producers are spread over the layer before.
-    out = np.bincount(graph.source, minlength=10000)
-    assert abs(np.corrcoef(np.arange(9000), out[:9000])[0, 1]) < 0.05
-    level = np.array(layers_of(10000, edges(graph)))
-    reach = (level[graph.target] - level[graph.source]).max()
-    assert reach == (4 if "jump" in spec else 1)
-
-
-def test_the_layers_of_irregular_graphs_differ_more() -> None:
-    spread = [
-        np.bincount(layers_of(900, edges(drawn(f"layered:tasks=900,regularity={regularity}")))).std()
-        for regularity in (1.0, 0.9, 0.5, 0.0)
-    ]
-    assert spread[0] == 0.0
-    assert spread == sorted(spread)
-
-
 def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None:
     for name in GENERATORS:
         same = edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 3))
         assert same == (name != "layered")
         assert edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 2))
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("", r"--graph: unknown graph ''; known: .*layered.*file:PATH"),
-        ("layred", r"--graph: unknown graph 'layred'; known: layered, "),
-        ("some.dot", r"--graph: unknown graph 'some.dot'; known: .*file:PATH"),
-        ("layered:taks=3", "--graph: unknown parameter of graph layered 'taks'; known: tasks"),
-        ("layered:tasks=-1", "graph layered: tasks: -1 is out of range; allowed: 0 to 100000000"),
-        ("layered:tasks=1.5", "tasks: '1.5' is not a whole number"),
-        ("layered:density=nan", "density: 'nan' is not a number"),
-        ("layered:density=1.1", "graph layered: density: 1.1 is out of range; allowed: 0 to 1"),
-        ("layered:width=3,depth=4", "graph layered: width 3.0 and depth 4; allowed: one of the two"),
-        ("layered:density=1,degree=2", "graph layered: density 1.0 and degree 2.0; allowed: one of the two"),
-        ("layered:tasks=10,width=11", "graph layered: width 11.0; allowed: 1 to tasks, 10"),
-        ("layered:tasks=10,depth=11", "graph layered: depth 11; allowed: 1 to tasks, 10"),
-        ("layered:width=0.5", "graph layered: width: 0.5 is out of range; allowed: 1 to"),
-        ("layered:degree=0", "graph layered: degree: 0.0 is out of range; allowed: 1 to"),
-        ("layered:tasks=100000000,degree=9", r"graph layered: \d+ edges in one job; allowed: up to 400000000"),
-        ("layered:tasks=1000000,density=1,depth=2", r"graph layered: \d+ edges in one job"),
-        ("chain:ccr=-1", "graph chain: ccr: -1.0 is out of range; allowed: 0 to 1e[+]06"),
-        ("chain:cov=11", "graph chain: cov: 11.0 is out of range; allowed: 0 to 10"),
-        ("fork-join:stages=0", "graph fork-join: stages: 0 is out of range; allowed: 1 to"),
-        (
-            "fork-join:width=100000,stages=100000",
-            "graph fork-join: 10000100001 tasks in one job; allowed: 1 to 100000000",
-        ),
-        ("tree:depth=60,arity=3", r"graph tree: \d+ tasks in one job; allowed: 1 to 100000000"),
-        ("tree:direction=up", "graph tree: unknown direction 'up'; known: "),
-        ("stencil:points=4", "graph stencil: points: 4; allowed: 3, 5"),
-        ("stencil:width=100000,steps=100000", "graph stencil: 10000000000 tasks in one job"),
-        ("cholesky:tiles=5000", "graph cholesky: 20845835000 tasks in one job"),
-        ("lu:tiles=5000", "graph lu: 41679167500 tasks in one job"),
-        ("file:", "graph file: no file; allowed: file:PATH"),
-        ("file:,scale=no", "graph file: no file; allowed: file:PATH"),
-        ("file:a,cov=-1", "graph file: cov: -1.0 is out of range"),
-    ],
-)
-def test_what_cannot_be_is_refused(spec: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        graph_model(spec)
-    with pytest.raises(InputError, match=r"^map\.toml: line 3: "):
-        graph_model(spec, "map.toml: line 3")
 
 
 def test_the_variation_of_the_run() -> None:

@@ -235,13 +235,12 @@ def test_the_variation_of_the_run_is_for_those_that_are_given_none(name: str) ->
         ("correlated:cov=0.25,rho=0.5", 0.25),
     ],
 )
-@pytest.mark.parametrize("draw", ["work", "paper"])
-def test_mean_and_spread_are_those_asked_for(spec: str, cov: float, draw: str) -> None:
+def test_mean_and_spread_are_those_asked_for(spec: str, cov: float) -> None:
     model = lengths(spec)
-    found = drawn(model.with_draw(draw), 1, 9, 100_000, 2.0, 200_000.0)
+    found = drawn(model.with_draw("paper"), 1, 9, 20_000, 2.0, 40_000.0)
     assert model.cov == pytest.approx(cov)
-    assert found.mean() == pytest.approx(2.0, rel=6 * cov / math.sqrt(100_000))
-    assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.04)
+    assert found.mean() == pytest.approx(2.0, rel=6 * cov / math.sqrt(20_000))
+    assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.08)
 
 
 def _gamma(shape: float) -> Callable[[Array], Array]:
@@ -372,7 +371,7 @@ def test_more_tasks_than_there_was_room_for() -> None:
 
 def test_room_is_enough_where_neighbours_are_alike() -> None:
     model = lengths("correlated:cov=0.25,rho=0.98,draw=paper")
-    counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(200)]
+    counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(50)]
     assert max(counts) <= room(model, 1000)
     assert max(counts) > room(lengths("normal:cov=0.25,draw=paper"), 1000)
 

@@ -27,45 +27,6 @@ from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel
 from traces.base.errors import InputError, PluginError
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("gama", "--lengths: unknown distribution of task lengths 'gama'; known: gamma, "),
-        ("gamma:cov=-1", "lengths gamma: cov: -1.0 is out of range; allowed: 0 to 10"),
-        ("normal:cov=nan", "--lengths: normal:cov: 'nan' is not a number"),
-        ("lognormal:cov=11", "lengths lognormal: cov: 11.0 is out of range; allowed: 0 to 10"),
-        ("correlated:rho=1", "lengths correlated: rho: 1.0 is out of range; allowed: 0 to 0.999999"),
-        ("uniform:cov=0.6", "lengths uniform: cov: 0.6 is out of range; allowed: 0 to 0.57735"),
-        ("normal:draw=old", "--lengths: unknown draw of task lengths 'old'; known: work, paper"),
-        ("gamma:cov=1,draw=", "--lengths: unknown draw of task lengths ''; known: "),
-        ("gamma:draw=work,draw=paper", "--lengths: parameter draw of lengths gamma is given twice"),
-        ("normal:cov=0.1,cov=0.2", "--lengths: parameter cov of lengths normal is given twice"),
-        ("normal:mean=3", "--lengths: unknown parameter of lengths normal 'mean'; known: draw, cov"),
-        ("exponential:cov=1", "--lengths: unknown parameter of lengths exponential 'cov'; known: draw"),
-        ("bimodal:share=2", "lengths bimodal: share: 2.0 is out of range; allowed: 0 to 1"),
-        ("bimodal:ratio=0.5", "lengths bimodal: ratio: 0.5 is out of range; allowed: 1 to 1e+06"),
-        ("increasing:first=2,last=2", "lengths increasing: first=2, last=2; allowed: first below last"),
-        ("increasing:first=-1", "lengths increasing: first: -1.0 is out of range; allowed: 0 to 1e+09"),
-        ("decreasing:first=0", "lengths decreasing: first=0, last=0; allowed: first above last"),
-        ("mandelbrot:width=0", "lengths mandelbrot: width: 0 is out of range; allowed: 1 to 10000"),
-        ("mandelbrot:iterations=1.5", "--lengths: mandelbrot:iterations: '1.5' is not a whole number"),
-        (
-            "mandelbrot:width=10000,height=10000,iterations=1000",
-            "lengths mandelbrot: 10000 x 10000 pixels of 1000 iterations; allowed: up to 4000000000 iterations in all",
-        ),
-        ("file", "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"),
-        ("file:", "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"),
-        ("file:nowhere.txt", "nowhere.txt: no such file"),
-        ("file:nowhere.txt,units=flop", "--lengths: unknown parameter of lengths file 'units'; known: unit, "),
-        ("file:nowhere.txt,scale=perhaps", "--lengths: file:scale: 'perhaps'; allowed: true, yes, false, no"),
-    ],
-)
-def test_what_cannot_be(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        lengths(spec)
-    assert str(caught.value).startswith(message)
-
-
 def test_a_run_of_more_variation_than_a_distribution_can_have() -> None:
     with pytest.raises(InputError, match=r"^lengths uniform: cov: 1.0 is out of range; allowed: 0 to 0.57735$"):
         lengths("uniform", variation=1.0)
@@ -99,30 +60,10 @@ def test_a_file_without_a_last_line_end_and_with_a_byte_order_mark(tmp_path: Pat
     assert read_lengths(path).tolist() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"1\n2\nthree\n", "line 3: 'three' is not a number; allowed: one task length a line"),
-        (b"1 2\n", "line 1: '1 2' is not a number; allowed: one task length a line"),
-        (b"1_000\n", "line 1: '1_000' is not a number; allowed: one task length a line"),
-        (b"# only\n\nnan\n", "line 3: 'nan' is not a number; allowed: one task length a line"),
-        (b"1\n-2\n", "line 2: '-2' is out of range; allowed: task lengths above 0, finite"),
-        (b"1\n0.0\n", "line 2: '0.0' is out of range; allowed: task lengths above 0, finite"),
-        (b"1e999\n", "line 1: '1e999' is out of range; allowed: task lengths above 0, finite"),
-        (b"", "no numbers; allowed: one task length a line"),
-        (b"# nothing\n\n", "no numbers; allowed: one task length a line"),
-        (b"\xff\xfe1\n", "not text: byte 0 is not UTF-8"),
-    ],
-)
-def test_a_file_that_cannot_be(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "lengths.txt"
-    path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        lengths(f"file:{path}")
-    assert str(caught.value) == f"{path}: {message}"
-
-
 def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:
+    (tmp_path / "utf-16").write_bytes(b"\xff\xfe1\n")
+    with pytest.raises(InputError, match=r"utf-16: not text: byte 0 is not UTF-8$"):
+        read_lengths(tmp_path / "utf-16")
     with pytest.raises(InputError, match="is a directory, not a file of task lengths"):
         read_lengths(tmp_path)
     with pytest.raises(InputError, match="cannot be read: embedded null byte"):

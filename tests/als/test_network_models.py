@@ -56,28 +56,6 @@ def test_kernels_are_given_the_constants(spec: str, found: tuple[float, ...]) ->
     assert network("star", 5).amounts[MEMORY] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("lv80", "--network: unknown network model 'lv80'; known: lv08, "),
-        ("", "--network: unknown network model ''; known: "),
-        ("none:crosstraffic=no", "--network: network model none has no parameter 'crosstraffic'; it has none"),
-        ("hockney:kind=2", "--network: network model hockney has no parameter 'kind'; it has none"),
-        ("lv08:kind=0", "--network: unknown parameter of network model lv08 'kind'; known: "),
-        ("lv08:crosstraffic=maybe", "--network: lv08:crosstraffic: 'maybe'; allowed: true, yes, false, no"),
-        ("lv08:gamma=0", "--network: network lv08: gamma: 0.0 is out of range; allowed: 1 to 1e+18"),
-        ("lv08:bandwidth_factor=0", "--network: network lv08: bandwidth_factor: 0.0 is out of range"),
-        ("lv08:latency_factor=-1", "--network: network lv08: latency_factor: -1.0 is out of range"),
-        ("lv08:weight_s=nan", "--network: lv08:weight_s: 'nan' is not a number"),
-        ("my.py:MINE", "--network: no file 'my.py'; allowed: a name, or FILE.py:NAME"),
-    ],
-)
-def test_what_cannot_be_a_model_is_refused(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        network_model(spec)
-    assert str(caught.value).startswith(message)
-
-
 def test_a_model_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(

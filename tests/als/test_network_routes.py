@@ -17,7 +17,6 @@ from network_calls import call_costs, call_link, call_route, network
 from als.network import TOPOLOGIES, topology
 from als.network.state import MAX_LEVELS, MAX_ROUTE, NUMBERS, PARAMETERS
 from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
-from traces.base.errors import InputError
 
 SIMGRID: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/simgrid_routes.json").read_text())[
     "platforms"
@@ -197,39 +196,6 @@ def test_parameters_fit() -> None:
     # All at its limits: keys are whole and above 0.
     wide = network("fat-tree:down=4096x4096,up=4096x4096", 2**24)
     assert min(call_route(wide, 0, 2**24 - 1)) >= 0
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("torus", "unknown topology 'torus'; known: fat-tree, "),
-        ("full:a=1", "topology full has no parameter 'a'; it has none"),
-        ("fat-tree", "fat-tree: down is missing; allowed: a number for each level"),
-        ("fat-tree:up=2", "fat-tree: down is missing"),
-        ("fat-tree:down=4y4", "fat-tree: down=4y4: allowed: a whole number from 1 for each level"),
-        ("fat-tree:down=4x0", "fat-tree: down=4x0: allowed: numbers from 1 to 16777216"),
-        ("fat-tree:down=4x-4", "fat-tree: down=4x-4: allowed: "),
-        ("fat-tree:down=4x", "fat-tree: down=4x: allowed: "),
-        ("fat-tree:down=" + "x".join("2" * 9), "fat-tree: down=2x2x2x2x2x2x2x2x2 has 9 levels; allowed: 1 to 8"),
-        ("fat-tree:down=4x4,up=1", "fat-tree: up=1 has 1 levels, down=4x4 has 2"),
-        ("fat-tree:down=4x4,cables=1x1x1", "fat-tree: cables=1x1x1 has 3 levels, down=4x4 has 2"),
-        ("fat-tree:down=4x3", "fat-tree: 16 hosts do not fit on the 12 leaves of down=4x3"),
-        ("fat-tree:down=4096x4096,up=16777216x16777216", "fat-tree: down=4096x4096 makes 2.31e+18 links; "),
-        ("fat-tree:levels=2", "unknown parameter of topology fat-tree 'levels'; known: "),
-        ("dragonfly", "dragonfly: groups, chassis, routers and nodes are missing; allowed: "),
-        ("dragonfly:groups=2,chassis=2,routers=2", "dragonfly: nodes: 0 is out of range; allowed: 1 to "),
-        ("dragonfly:groups=2,chassis=2,routers=2,nodes=1.5", "dragonfly:nodes: '1.5' is not a whole number"),
-        ("dragonfly:blue=0", "dragonfly: blue: 0 is out of range"),
-        ("dragonfly:groups=2,chassis=2,routers=2,nodes=1", "dragonfly: 16 hosts do not fit on the 8 nodes of "),
-        ("dragonfly:groups=9,chassis=2,routers=4,nodes=1", "dragonfly: groups=9 have 8 routers each, chassis=2 of "),
-        ("dragonfly:groups=4096,chassis=4096,routers=4096,nodes=1", "dragonfly: 68719476736 nodes of "),
-        ("dragonfly:groups=4,chassis=2,routers=2,nodes=1,routing=valiant", "dragonfly: routing: unknown routing 'valiant'"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        network(spec, 16)
-    assert str(caught.value).startswith(f"network.topology: {message}")
 
 
 def test_costs_are_means_over_pairs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
+from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
@@ -212,25 +213,28 @@ def test_what_a_graph_leaves_out_may_not_fit_the_runs() -> None:
 DOT = 'digraph { a [size="1e9"]; b [size="2e9"]; a -> b [size="1e6"] }'
 
 
-def test_graphs_of_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    (here / "small.dot").write_text(DOT)
+    for folder in (here, there):
+        folder.mkdir()
+    for name, content in (("small.dot", DOT), ("mine.py", OWN_TECHNIQUE), ("flops.txt", "1.5e9\n2e9\n")):
+        (here / name).write_text(content)
     monkeypatch.chdir(here)
-    program = Program((Graph("heft", "file:small.dot"), Graph("ss", "file:small.dot,scale=no", "rank", share=2.0)))
-    text = program.to_json()
-    assert json.loads(text)["phases"] == [
+    loop = Loop("mine.py:MINE", "file:flops.txt,unit=flop")
+    graphs = (Graph("heft", "file:small.dot"), Graph("ss", "file:small.dot,scale=no", "rank", share=2.0))
+    text = Program((loop, replace(loop, lengths="file:flops.txt"), *graphs)).to_json()
+    assert json.loads(text)["phases"][2:] == [
         {"kind": "graph", "als": "heft", "graph": f"file:{here}/small.dot", "order": "index", "share": 1.0},
         {"kind": "graph", "als": "ss", "graph": f"file:{here}/small.dot,scale=no", "order": "rank", "share": 2.0},
     ]
     monkeypatch.chdir(there)
     found = Program.from_json(text)
-    assert [phase.graph for phase in found.parallel if isinstance(phase, Graph)] == [
-        f"file:{here}/small.dot",
-        f"file:{here}/small.dot,scale=no",
-    ]
-    assert found.n_tasks(64) == 4
+    assert [phase.technique for phase in found.loops] == [f"{here}/mine.py:MINE"] * 2
+    assert [phase.lengths for phase in found.loops] == [f"file:{here}/flops.txt,unit=flop", f"file:{here}/flops.txt"]
+    assert found.loops[0].found_technique().name == "mine"
+    graphs_found = [phase.graph for phase in found.parallel if isinstance(phase, Graph)]
+    assert graphs_found == [f"file:{here}/small.dot", f"file:{here}/small.dot,scale=no"]
+    assert found.n_tasks(64) == 2 + 2 + 2 + 2
     assert Program.from_json(found.to_json()) == found
     with pytest.raises(InputError, match=r"^x\.graph: small\.dot: no such file"):
         program_of({"graph": "file:small.dot"}, "x")
@@ -254,22 +258,6 @@ def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     assert Program((Loop("ss", given),)).filled(Loop("ss", tasks=4)).n_tasks(64) == 3
     with pytest.raises(InputError, match=r"x\.phases\[0\]\.tasks: 4; allowed: 3"):
         Program((Loop("ss", tasks=4),)).filled(Loop("ss", given), "x")
-
-
-def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    (here / "mine.py").write_text(OWN_TECHNIQUE)
-    (here / "flops.txt").write_text("1.5e9\n2e9\n")
-    monkeypatch.chdir(here)
-    program = Program((Loop("mine.py:MINE", "file:flops.txt,unit=flop"), Loop("mine.py:MINE", "file:flops.txt")))
-    text = program.to_json()
-    monkeypatch.chdir(there)
-    found = Program.from_json(text)
-    assert [loop.technique for loop in found.loops] == [f"{here}/mine.py:MINE"] * 2
-    assert [loop.lengths for loop in found.loops] == [f"file:{here}/flops.txt,unit=flop", f"file:{here}/flops.txt"]
-    assert found.loops[0].found_technique().name == "mine"
 
 
 def test_parameters_stay_behind_the_path_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,120 +308,6 @@ def test_jobs_that_cannot_run_a_program() -> None:
 
 
 SERIAL = {"kind": "serial", "share": 1}
-
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown key": ({"alss": "gss"}, r"x\.alss: unknown key 'alss'; known: als"),
-    "share of a single loop": ({"share": 1}, r"x\.share: unknown key"),
-    "unknown technique": ({"als": "gsss"}, r"x\.als: unknown application technique 'gsss'; known: gss"),
-    "technique of a wrong type": ({"als": 7}, r"x\.als: 7; allowed: a name, a Technique or a Planner"),
-    "no technique": ({"als": ""}, r"x\.als: ''; allowed: a name, or to leave the key out for the run's"),
-    "no such file": ({"als": "no.py:X"}, r"x\.als: no file 'no\.py'"),
-    "unknown lengths": ({"lengths": "nrmal:cov=1"}, r"x\.lengths: .*'nrmal'"),
-    "parameter of lengths": ({"lengths": "normal:cov=-1"}, r"x\.lengths|cov"),
-    "lengths of a wrong type": ({"lengths": 1.5}, r"x\.lengths: 1\.5 is not a text"),
-    "no lengths": ({"lengths": ""}, r"x\.lengths: ''; allowed"),
-    "no tasks": ({"tasks": 0}, rf"x\.tasks: 0 is out of range; allowed: 1 to {MAX_TASKS_PER_JOB}"),
-    "half a task": ({"tasks": 1.5}, r"x\.tasks: 1\.5 is not a whole number"),
-    "no tasks per core": ({"tasks_per_core": 0}, r"x\.tasks_per_core: 0 is out of range"),
-    "both": ({"tasks": 5, "tasks_per_core": 5}, r"x\.tasks: given beside tasks_per_core; allowed: one of them"),
-    "no steps": ({"steps": 0}, r"x\.steps: 0 is out of range; allowed: 1 to 1000000"),
-    "redraw": ({"redraw": 1}, r"x\.redraw: 1; allowed: true or false"),
-    "name": ({"name": "a\nb"}, r"x\.name: 'a\\nb'; allowed: up to 100 printable characters"),
-    "long name": ({"name": "a" * 101}, r"x\.name: .*; allowed: up to 100"),
-    "loop beside phases": ({"als": "gss", "phases": [SERIAL]}, r"x\.als: given beside phases; allowed: in the phases"),
-    "unknown key beside phases": ({"stepz": 2, "phases": [SERIAL]}, r"x\.stepz: unknown key 'stepz'; known: steps"),
-    "phases are no list": ({"phases": SERIAL}, r"x\.phases: .*; allowed: a list of tables"),
-    "phases are no tables": ({"phases": ["serial"]}, r"x\.phases: \['serial'\]; allowed: a list of tables"),
-    "no phases": ({"phases": []}, rf"x\.phases: 0 phases; allowed: 1 to {MAX_PHASES}"),
-    "too many phases": ({"phases": [SERIAL] * 101}, r"x\.phases: 101 phases; allowed: 1 to 100"),
-    "no kind": ({"phases": [SERIAL, {"share": 1}]}, r"x\.phases\[1\]\.kind: missing; allowed: serial, loop, graph"),
-    "unknown kind": ({"phases": [{"kind": "lop"}]}, r"x\.phases\[0\]\.kind: unknown kind of phase 'lop'; known: loop"),
-    "kind of a wrong type": ({"phases": [{"kind": []}]}, r"x\.phases\[0\]\.kind: unknown kind of phase \[\]"),
-    "key of a phase": ({"phases": [SERIAL | {"sharee": 1}]}, r"x\.phases\[0\]\.sharee: unknown key .*; known: share"),
-    "serial with a technique": ({"phases": [SERIAL | {"als": "gss"}]}, r"x\.phases\[0\]\.als: unknown key"),
-    "no share": ({"phases": [{"kind": "serial"}]}, r"x\.phases\[0\]\.share: missing; allowed: above 0"),
-    "cores 0": (
-        {"phases": [{"kind": "serial", "share": 1, "cores": 0}]},
-        r"x\.phases\[0\]\.cores: 0; allowed: above 0, as 0\.5 for half the cores that the job asks for",
-    ),
-    "cores below 0": ({"als": "ss", "cores": -1}, r"x\.cores: -1 is out of range; allowed: 0 to 1e\+06"),
-    "cores beside phases": ({"phases": [SERIAL], "cores": 1}, r"x\.cores: given beside phases"),
-    "share 0": ({"phases": [{"kind": "loop", "share": 0}]}, r"x\.phases\[0\]\.share: 0 is no part of the work"),
-    "share below 0": ({"phases": [{"kind": "serial", "share": -1}]}, r"x\.phases\[0\]\.share: -1 is out of range"),
-    "share NaN": ({"phases": [{"kind": "serial", "share": math.nan}]}, r"x\.phases\[0\]\.share: nan is out of range"),
-    "share of a wrong type": (
-        {"phases": [{"kind": "loop", "share": "1"}]},
-        r"x\.phases\[0\]\.share: '1' is not a number",
-    ),
-    "technique of a phase": ({"phases": [{"kind": "loop", "als": "x"}]}, r"x\.phases\[0\]\.als: unknown application"),
-}
-
-GRAPH = {"graph": "layered"}
-GRAPH_PHASE = {"kind": "graph", "graph": "layered"}
-
-BAD_GRAPHS: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown key": (GRAPH | {"ordr": "rank"}, r"x\.ordr: unknown key 'ordr'; known: order, (?!.*graph.*graph)"),
-    "lengths of a graph": (GRAPH | {"lengths": "equal"}, r"x\.lengths: unknown key 'lengths'; known: "),
-    "share of a single graph": (GRAPH | {"share": 1}, r"x\.share: unknown key"),
-    "order of a loop": ({"order": "rank"}, r"x\.order: unknown key 'order'; known: (?=.*graph)"),
-    "graph beside phases": (
-        GRAPH | {"phases": [SERIAL]},
-        r"x\.graph: given beside phases; allowed: in the phases, or a single loop or graph without them",
-    ),
-    "order beside phases": ({"order": "rank", "phases": [GRAPH_PHASE]}, r"x\.order: given beside phases"),
-    "order of a planner": (
-        GRAPH | {"order": "rank", "als": "heft"},
-        r"x\.order: rank: planner heft has an order of its own",
-    ),
-    "unknown order": (GRAPH | {"order": "rnk"}, r"x\.order: unknown order 'rnk'; known: rank, index"),
-    "order of a wrong type": (GRAPH | {"order": 3}, r"x\.order: unknown order 3"),
-    "selection": (
-        GRAPH | {"als": "select:(fac,ss)"},
-        r"x\.als: select:\(fac,ss\) looks ahead .*; allowed with a graph: a technique, or a planner: heft, peft",
-    ),
-    "mapped": (GRAPH | {"als": "mapped"}, r"x\.als: mapped: which hosts a job gets is not known before it starts"),
-    "mapped loop": ({"als": "mapped"}, r"x\.als: mapped is for graphs whose tasks have hosts; a loop's have none"),
-    "technique": (GRAPH | {"als": "hefty"}, r"x\.als: unknown application technique 'hefty'; known: heft"),
-    "technique of a wrong type": (GRAPH | {"als": 7}, r"x\.als: 7; allowed: a name, a Technique or a Planner"),
-    "no technique": (GRAPH | {"als": ""}, r"x\.als: ''; allowed: a name, or to leave the key out for the run's"),
-    "no graph": ({"graph": ""}, r"x\.graph: ''; allowed: as 'cholesky:tiles=8' or 'file:PATH'"),
-    "graph of a wrong type": ({"graph": 3}, r"x\.graph: 3; allowed: as 'cholesky:tiles=8' or 'file:PATH'"),
-    "unknown graph": ({"graph": "choleski"}, r"x\.graph: unknown graph 'choleski'; known: cholesky, .*file:PATH"),
-    "parameter of a graph": ({"graph": "cholesky:tile=1"}, r"x\.graph: unknown parameter of graph cholesky 'tile'"),
-    "no such file": ({"graph": "file:none.dot"}, r"x\.graph: none\.dot: no such file"),
-    "both": (GRAPH | {"tasks": 5, "tasks_per_core": 5}, r"x\.tasks: given beside tasks_per_core; allowed: one of them"),
-    "no tasks": (GRAPH | {"tasks": 0}, rf"x\.tasks: 0 is out of range; allowed: 1 to {MAX_TASKS_PER_JOB}"),
-    "phase without a graph": (
-        {"phases": [SERIAL, {"kind": "graph"}]},
-        r"x\.phases\[1\]\.graph: missing; allowed: as 'cholesky:tiles=8'",
-    ),
-    "key of a phase": (
-        {"phases": [GRAPH_PHASE | {"lengths": "equal"}]},
-        r"x\.phases\[0\]\.lengths: unknown key 'lengths'; known: ",
-    ),
-    "graph of a loop": ({"phases": [GRAPH_PHASE | {"kind": "loop"}]}, r"x\.phases\[0\]\.graph: unknown key 'graph'"),
-    "share of a phase": ({"phases": [GRAPH_PHASE | {"share": 0}]}, r"x\.phases\[0\]\.share: 0 is no part of the work"),
-    "order of a phase": (
-        {"phases": [SERIAL, GRAPH_PHASE | {"als": "peft", "order": "rank"}]},
-        r"x\.phases\[1\]\.order: rank: planner peft",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", list(BAD_GRAPHS))
-def test_a_mistake_in_a_graph_is_one_line_that_names_the_key(case: str) -> None:
-    table, words = BAD_GRAPHS[case]
-    with pytest.raises(InputError, match=f"^{words}") as caught:
-        program_of(table, "x")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("case", list(BAD))
-def test_a_mistake_is_one_line_that_names_the_key(case: str) -> None:
-    table, words = BAD[case]
-    with pytest.raises(InputError, match=words) as caught:
-        program_of(table, "x")
-    assert "\n" not in str(caught.value)
 
 
 def test_a_mistake_in_a_plain_program_names_the_option() -> None:
