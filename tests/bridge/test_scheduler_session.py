@@ -173,6 +173,7 @@ def starts(*cores: Any) -> dict[str, Any]:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decision": 2}, "decided 2; expected: 1"),
+    ({"decision": 0}, "decided 0; expected: 1"),
     ({"start": [{"job": 1, "cores": None}]}, f"it starts job 1, which is not there{_WAITING}0"),
     (starts(None, None), f"it starts job 0 (number 17), which this answer starts already{_WAITING}none"),
     (
