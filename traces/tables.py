@@ -480,6 +480,7 @@ def _read(path: Path, columns: tuple[str, ...], alone: tuple[str, ...] = ()) -> 
     try:
         wanted = [name for name in alone if name in pq.read_schema(path).names] if alone else None
         frame = pd.read_parquet(path, columns=wanted)
+        pa.default_memory_pool().release_unused()  # a third of what the process has by then
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
     missing = [name for name in columns if name not in frame.columns]
@@ -554,6 +555,7 @@ def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         If there is no such table, it lacks one of the columns, or one does not hold a number in each row.
     """
     import pandas as pd
+    import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
@@ -574,6 +576,8 @@ def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
                         raise InputError(f"{path}: column {name} has a row without a number")
                     column[at : at + len(rows)] = rows.column(name).to_numpy()
                 at += len(rows)
+                del rows
+                pa.default_memory_pool().release_unused()
     except (ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
     return pd.DataFrame(found, copy=False)

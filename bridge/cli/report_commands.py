@@ -57,6 +57,8 @@ def report_command(
     page = make()
     with fresh_file(target, force) as partial:
         page.save(partial)
+    for sentence in page.left_out:
+        say(sentence)
     say(f"page: {target}")
 
 

@@ -18,7 +18,7 @@ from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, Sectio
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.runs.job_names import ids_of
-from bridge.runs.page import parts_of_folder, timeline_of
+from bridge.runs.page import left_out, parts_of_folder, timeline_of
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
 from traces.base.time import format_ns
@@ -158,7 +158,7 @@ def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
             return []
         about = f"What every core did in {Path(folder).name}; click on a job to learn why it started then."
         part = Timeline(columns, f"timeline-{side}-data")
-        sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about))
+        sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
     return sections
 
 

@@ -74,6 +74,11 @@ class Page:
         ]
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
 
+    @property
+    def left_out(self) -> list[str]:
+        """What sections of the page lack: a sentence each, without repetitions."""
+        return list(dict.fromkeys(one.left_out for one in self.sections if one.left_out))
+
     def _header(self) -> str:
         over = element("p", text(f"twolevel · {self.kind}")) + element("div", data_theme_switch=True)
         lead = "".join(element("p", text(one), class_="lead") for one in self.lead)

@@ -51,16 +51,19 @@ class Section:
     parts : sequence of Part
     about : str
         A sentence below the heading; empty: none.
+    left_out : str
+        What the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written.
     """
 
     name: str
     title: str
     parts: Sequence[Part]
     about: str = ""
+    left_out: str = ""
 
     def html(self) -> str:
         """Its markup."""
-        about = element("p", text(self.about), class_="about") if self.about else ""
+        about = "".join(element("p", text(one), class_="about") for one in (self.about, self.left_out) if one)
         head = element("h2", text(self.title), id=f"{self.name}-title")
         content = "".join(part.html() for part in self.parts)
         return element("section", head, about, content, id=self.name, aria_labelledby=f"{self.name}-title")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from traces.figures.drawing.canvas import Figure
     from traces.figures.run.gantt import Intervals
 
-__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures"]
+__all__ = ["RUN_FIGURES", "RunFigure", "RunView", "draw_run_figures", "figure_table"]
 
 
 class RunView(NamedTuple):
@@ -154,7 +154,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
     "gantt": RunFigure("tasks", _gantt, ("job_id", "core", "start_ns", "end_ns")),
     "chunks": RunFigure("tasks", _chunks, ("job_id", "task", "chunk", "start_ns")),
-    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop", "start_ns")),
+    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
     "power": RunFigure("power", _power),
     "decisions": RunFigure("decisions", _decisions),
 }
@@ -240,7 +240,7 @@ def draw_run_figures(
         domains = read_power_domains(folder / "power_domains.parquet")
         view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")), domains=domains)
     if view.jobs is not None and all(
-        _chosen(_frame(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
+        _chosen(figure_table(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
     ):
         raise InputError(f"--jobs: {folder} has no such job")
     written: list[Path] = []
@@ -251,7 +251,7 @@ def draw_run_figures(
             continue
         try:
             columns = kind.columns if view.jobs is None else tuple({*kind.columns, "job_id"})
-            figure = kind.draw(_frame(tables[kind.needs], columns), view)
+            figure = kind.draw(figure_table(tables[kind.needs], columns), view)
         except InputError as error:
             if names is not None:
                 raise
@@ -280,7 +280,8 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
     return tables
 
 
-def _frame(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.DataFrame:
+def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return the table of a figure; of a tasks.parquet only these ``columns`` are read, or all if there are none."""
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 

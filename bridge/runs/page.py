@@ -24,13 +24,13 @@ from bridge.report.parts import (
 )
 from bridge.runs.again import command_again
 from bridge.runs.directory import read_record
-from bridge.runs.figures import RUN_FIGURES, RunView
+from bridge.runs.figures import RUN_FIGURES, RunView, figure_table
 from bridge.runs.gantt import hosts, run_title
 from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import BEGIN, read_jobs, read_power, read_power_domains
+from traces.tables import BEGIN, read_jobs, read_power, read_power_domains, table_rows
 from traces.timeline import TimelineTables, timeline_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,17 @@ if TYPE_CHECKING:
 
     from bridge.runs.result import Result
 
-__all__ = ["MAIN_METRICS", "RunParts", "page_of_run", "parts_of_folder", "parts_of_result", "run_page", "timeline_of"]
+__all__ = [
+    "MAIN_METRICS",
+    "MOST_TASKS",
+    "RunParts",
+    "left_out",
+    "page_of_run",
+    "parts_of_folder",
+    "parts_of_result",
+    "run_page",
+    "timeline_of",
+]
 
 #: The metrics that stand on top.
 MAIN_METRICS = (
@@ -52,7 +62,7 @@ _SHOWN = (
     *("bounded_slowdown", "imbalance", "tasks", "energy_j"),
 )
 
-#: The figures of a run, and what is said below each. Those of tasks are drawn of at most so many.
+#: The figures of a run, and what is said below each.
 _FIGURES = {
     "utilisation": "Cores in use and jobs that wait, over time",
     "waits": "How long jobs waited, and their bounded slowdowns",
@@ -62,7 +72,9 @@ _FIGURES = {
     "chunks": "Sizes of chunks",
     "lengths": "Lengths of tasks",
 }
-_MOST_TASKS = 200_000
+
+#: A page has rows of single tasks up to this many, which take about 20 MB of it.
+MOST_TASKS = 1_000_000
 
 
 class RunParts(NamedTuple):
@@ -77,7 +89,11 @@ class RunParts(NamedTuple):
         First core of each host, and one beyond the last.
     host_names : list of str
     tasks, releases, widths, power, domains : DataFrame or None
-        The other tables of the run, as far as there are any.
+        The other tables of the run, as far as there are any. No ``tasks`` if there are more than :data:`MOST_TASKS`.
+    many_tasks : DataFrame, Path or None
+        The table of tasks, or its file, if there are more: only figures are made from it.
+    n_many : int
+        Its rows.
     log : LogFacts
         What its log says beside them.
     """
@@ -92,6 +108,8 @@ class RunParts(NamedTuple):
     power: pd.DataFrame | None = None
     domains: pd.DataFrame | None = None
     log: LogFacts = LogFacts()
+    many_tasks: pd.DataFrame | Path | None = None
+    n_many: int = 0
 
 
 def run_page(folder: Path) -> Page:
@@ -111,19 +129,23 @@ def parts_of_folder(folder: Path) -> RunParts:
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     first_core, host_names = hosts(folder)
-    power = folder / "power.parquet"
+    power, tasks = folder / "power.parquet", folder / TASKS.file
     jobs = read_jobs(folder / "jobs.parquet")
+    n_tasks = table_rows(tasks) if tasks.is_file() else 0
+    many = n_tasks > MOST_TASKS
     return RunParts(
         record,
         jobs,
         first_core,
         host_names,
-        TASKS.read_if_there(folder),
+        None if many else TASKS.read_if_there(folder),
         RELEASES.read_if_there(folder),
         WIDTHS.read_if_there(folder),
         read_power(power) if power.is_file() else None,
         read_power_domains(folder / "power_domains.parquet"),
         facts_of_record(record, jobs, int(first_core[-1])),
+        tasks if many else None,
+        n_tasks if many else 0,
     )
 
 
@@ -135,17 +157,21 @@ def parts_of_result(result: Result) -> RunParts:
     workload = scenario.workload
     account = {"source": str(workload.source), "lines": workload.n_lines, "rejects": dict(workload.rejects)}
     record = run_record(scenario, {}, account | {"jobs": len(workload)}, result.metrics)
+    n_tasks = 0 if ledger.tasks is None else len(ledger.tasks)
+    many = n_tasks > MOST_TASKS
     return RunParts(
         record,
         result.jobs,
         ledger.machine.first_core,
         list(ledger.machine.host_names),
-        None if ledger.tasks is None else result.tasks,
+        None if ledger.tasks is None or many else result.tasks,
         None if ledger.releases is None else result.releases,
         None if ledger.widths is None else result.widths,
         None if result.power is None else result.power_over_time,
         None if result.power is None or not result.power.plan.domains else result.power_of_domains,
         facts_of_log(workload, result.jobs),
+        result.tasks if many else None,
+        n_tasks if many else 0,
     )
 
 
@@ -162,8 +188,11 @@ def page_of_run(
     colour = next(
         (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
     )
+    images = _figures(parts)  # first: figures of many tasks take the most memory
     made = [
-        Section("timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE),
+        Section(
+            "timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
+        ),
         Section(
             "statistics",
             "Statistics",
@@ -171,7 +200,7 @@ def page_of_run(
             "Any two columns of the jobs against each other; a point is a job.",
         ),
     ]
-    if images := _figures(parts):
+    if images:
         made.append(Section("figures", "Figures", [Figures(images)]))
     made += sections
     made += [
@@ -184,6 +213,16 @@ def page_of_run(
 
 _ABOUT_TIMELINE = "What every core did, and when: drag, or turn the wheel; click on a job to learn why it started then."
 _ABOUT_JOBS = "Headings sort; the filter takes words and conditions, as wait>1h cores>=64 state=killed."
+
+
+def left_out(parts: RunParts) -> str:
+    """Say what the timeline lacks, and how to see a part of it; empty if it has all."""
+    if not parts.n_many:
+        return ""
+    return (
+        f"The timeline shows jobs without their tasks: {parts.n_many:,} tasks, and a page has at most {MOST_TASKS:,}. For the "
+        "tasks of a part: twolevel gantt DIR --jobs 1-100, or twolevel trace cut DIR --window 2h..3h."
+    )
 
 
 def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> TimelineTables:
@@ -259,17 +298,18 @@ def _says_anything(value: Any) -> bool:
 
 def _figures(parts: RunParts) -> list[tuple[str, str]]:
     until_ns = int(parts.jobs["end_ns"].max()) if len(parts.jobs) else None
-    tables = (parts.releases, parts.widths)
-    view = RunView(parts.first_core, parts.host_names, None, None, "", *tables, until_ns, parts.domains)
-    few = parts.tasks is not None and len(parts.tasks) <= _MOST_TASKS
-    frames = {"jobs": parts.jobs, "power": parts.power, "tasks": parts.tasks if few else None}
+    changes = (parts.releases, parts.widths)
+    view = RunView(parts.first_core, parts.host_names, None, None, "", *changes, until_ns, parts.domains)
+    tasks = parts.many_tasks if parts.tasks is None else parts.tasks
+    tables = {"jobs": parts.jobs, "power": parts.power, "tasks": tasks}
     found = []
     for name, words in _FIGURES.items():
-        frame = frames[RUN_FIGURES[name].needs]
-        if frame is None:
+        kind = RUN_FIGURES[name]
+        table = tables[kind.needs]
+        if table is None:
             continue
         try:
-            found.append((figure_address(RUN_FIGURES[name].draw(frame, view)), words))
+            found.append((figure_address(kind.draw(figure_table(table, kind.columns), view)), words))
         except InputError:
             continue  # there is nothing of it to draw, as no imbalance where there was no application level
     return found

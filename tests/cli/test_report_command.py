@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from command_line import everything_in, twolevel
 
+from bridge.runs import page
 from bridge.runs.again import command_again
 from bridge.studies.journal import JOURNAL, Journal, at_work
 from bridge.studies.under_way import follow
+from traces.tables import table_rows
 
 KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"}
 
@@ -62,6 +64,34 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
     )
     assert twolevel(*again, "--force").code == 0
     assert Path("both.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [(("tasks",), 1), (("tasks", "run"), 1), (("tasks", "tasks"), 2)],
+)
+def test_a_page_of_many_tasks_says_that_it_lacks_them(
+    here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
+) -> None:
+    ran = twolevel(
+        *("run", "sample", "--select", "first:12", "--no-trace", "--als", "gss", "--tasks", "--out", here / "tasks")
+    )
+    assert ran.code == 0, ran.err
+    n_tasks = table_rows(here / "tasks" / "tasks.parquet")
+    folders = [here / word if word == "tasks" else results / word for word in words]
+    monkeypatch.setattr(page, "MOST_TASKS", n_tasks)
+    ran = twolevel("report", *folders, "-o", "whole.html")
+    assert (ran.code, ran.err.splitlines()[-1]) == (0, "page: whole.html")
+    assert "without their tasks" not in ran.err + Path("whole.html").read_text(encoding="utf-8")
+    monkeypatch.setattr(page, "MOST_TASKS", n_tasks - 1)
+    ran = twolevel("report", *folders, "-o", "part.html")
+    said = f"The timeline shows jobs without their tasks: {n_tasks:,} tasks, and a page has at most {n_tasks - 1:,}."
+    assert [line for line in ran.err.splitlines() if line.startswith(said)] == ran.err.splitlines()[-2:-1]
+    text = Path("part.html").read_text(encoding="utf-8")
+    assert text.count(said) == shown
+    if len(words) == 1:  # the figures of tasks are still there
+        assert "Sizes of chunks" in text
+        assert "Lengths of tasks" in text
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,12 @@ skipped. Each command has its own process, as users start it; each test asserts 
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,9 @@ import pandas as pd
 import pytest
 from real_logs import SHARED
 
+from bridge.runs.page import MOST_TASKS
 from traces.exporters.otf2.definitions import GROUP_MEMBERS
+from traces.tables import table_rows
 
 CURIE = SHARED / "traces" / "CEA-Curie-2011-2.1-cln.swf.gz"
 
@@ -131,9 +136,49 @@ def recorded(folder: Path, log: Log) -> Path:
     return folder / "recorded"
 
 
-def test_every_task_of_a_run_is_in_its_trace(folder: Path, log: Log) -> None:
-    words = ("--bls", "fcfs", "--als", "gss", "--variation", 0.25, "--seed", 1, "--out", "run")
+@pytest.fixture(scope="module")
+def applied(folder: Path, log: Log) -> Path:
+    """A run whose jobs are applications, with its trace and its table of tasks."""
+    words = ("--bls", "fcfs", "--als", "gss", "--variation", 0.25, "--seed", 1, "--tasks", "--out", "run")
     perform(folder, "run", log.path, *words)
+    return folder / "run"
+
+
+def carried(page: str, name: str) -> tuple[set[str], int]:
+    """The columns of what a page carries under a name, and how many characters of the page that is."""
+    found = re.search(rf'<script[^>]* id="{name}"[^>]*>([^<]*)<', page)
+    assert found is not None, name
+    data = zlib.decompress(base64.b64decode(found[1]))
+    header = json.loads(data[12 : 12 + int.from_bytes(data[8:12], "little")])
+    return {one["name"] for one in header["columns"]}, len(found[1])
+
+
+def test_a_page_of_many_tasks_has_no_rows_of_tasks(folder: Path, log: Log, applied: Path) -> None:
+    n_tasks = table_rows(applied / "tasks.parquet")
+    assert n_tasks > MOST_TASKS
+    ended = perform(folder, "report", applied, "-o", "tasks.html")
+    assert f"The timeline shows jobs without their tasks: {n_tasks:,} tasks" in ended.err
+    page = (folder / "tasks.html").read_text(encoding="utf-8")
+    assert f"{n_tasks:,} tasks, and a page has at most {MOST_TASKS:,}" in page
+    columns, size = carried(page, "timeline-data")
+    assert {"hold_job", "wait"} <= columns
+    assert not {name for name in columns if name.startswith(("task_", "core_tasks"))}
+    # A job's bar takes a few dozen bytes; its row of the table some 30 columns.
+    assert size < 64 * log.narrow
+    assert len(page) < 256 * log.narrow
+    assert ended.peak_bytes <= 1 << 30
+    for words in ("Sizes of chunks", "Lengths of tasks"):
+        assert f"<figcaption>{words}</figcaption>" in page
+
+
+@pytest.mark.parametrize("figure", ["gantt", "heat", "chunks", "lengths", "held"])
+def test_a_figure_of_many_tasks_is_drawn_within_a_gigabyte(folder: Path, applied: Path, figure: str) -> None:
+    ended = perform(folder, "figures", applied, "--only", figure, "--format", "png", "--out", "figures")
+    assert (folder / "figures" / f"{figure}.png").stat().st_size < 1 << 20
+    assert ended.peak_bytes <= 1 << 30
+
+
+def test_every_task_of_a_run_is_in_its_trace(folder: Path, log: Log, applied: Path) -> None:
     record, jobs = record_of(folder / "run"), pd.read_parquet(folder / "run" / "jobs.parquet")
     assert (record["workload"]["lines"], len(jobs)) == (log.lines, log.narrow)
     assert jobs["tasks"].sum() >= jobs["cores"].sum()

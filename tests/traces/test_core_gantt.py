@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from run_frames import S, tasks_of
 
 from traces.base.errors import InputError
+from traces.figures.run import gantt_blocks
 from traces.figures.run.gantt import core_gantt_figure, gantt_figure
 from traces.figures.run.gantt_blocks import job_blocks
 
@@ -85,9 +87,16 @@ def test_white_lines_are_around_blocks() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), min_size=1, max_size=30, unique_by=lambda one: one[1])
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), min_size=1, max_size=30, unique_by=lambda one: one[1]),
+    st.sampled_from([1, 3, 100]),
 )
-def test_blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]]) -> None:
+def test_blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]], at_a_time: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gantt_blocks, "_SORTED", at_a_time)
+        _blocks_are_the_runs_of_a_jobs_rows(drawn)
+
+
+def _blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]]) -> None:
     job, row = np.array(drawn).T
     start, end = row * S, (row + 1) * S
     blocks = job_blocks(job, row, start, end, job % 3)
@@ -105,6 +114,18 @@ def test_blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]]) -> Non
         assert blocks.colour[k] == blocks.job_id[k] % 3
         area = (blocks.high[k] - blocks.low[k]) * (blocks.end_ns[k] - blocks.start_ns[k])
         assert blocks.filled[k] == pytest.approx((blocks.high[k] - blocks.low[k]) * S / area)
+
+
+def test_jobs_too_small_for_an_edge_are_left_out_of_blocks_and_change_nothing() -> None:
+    # Of 4,000 jobs that take a second on a core, none has an edge or a number; the others keep theirs, and their places.
+    small = tasks_of([(100 + k, 0, 0, 22 + k % 10, k // 10, k // 10 + 1, 1.0) for k in range(4000)])
+    some = tasks_of([(7, k, 0, k, 0, 400, 1.0) for k in range(22)])
+    both = core_gantt_figure(pd.concat([some, small], ignore_index=True), **HOSTS)
+    alone = core_gantt_figure(pd.concat([some, small[:1]], ignore_index=True), **HOSTS)
+    assert numbers(both) == numbers(alone) == {"7": numbers(both)["7"]}
+    drawn = [[one.get_segments() for one in figure.axes[0].collections[2:5]] for figure in (both, alone)]
+    assert str(drawn[0]) == str(drawn[1])
+    assert len(drawn[0][0]) == 1
 
 
 def test_numbers_of_cores_have_room_however_many_hosts_there_are() -> None:

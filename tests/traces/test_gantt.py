@@ -120,8 +120,10 @@ def test_more_jobs_than_colours_have_no_legend() -> None:
     assert all((colours[k] != colours[k + 1]).any() for k in range(n - 1))
 
 
-def test_very_many_bars_are_drawn_as_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", [1, 2, 1_000_000])
+def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "SINGLE_BARS", 4)
+    monkeypatch.setattr(bars, "_BLOCK", block)
     axes = gantt_figure(*COLUMNS, **HOSTS).axes[0]
     picture = axes.images[0].get_array()
     assert axes.images[0].get_extent() == [0, 10, 6, 0]
@@ -151,7 +153,10 @@ def test_a_picture_keeps_the_area_of_its_bars(drawn: list[tuple[int, int, int]])
             bars.append((row, lo, hi))
     row, lo, hi = np.array(bars or [(0, 0, 0)]).T
     black = np.zeros((1, 3))
-    picture = painted(row, lo / 60, hi / 60, np.zeros(len(row), np.int64), black, 7, 13, 4)
+    bars_drawn = (row, lo / 60, hi / 60, np.zeros(len(row), np.int64))
+    picture = painted(
+        [tuple(column[part] for column in bars_drawn) for part in (slice(3), slice(3, None))], black, 7, 13, 4
+    )
     assert picture.shape == (4, 13, 3)
     covered = (1 - picture[:, :, 0]).sum() * 2 / 13
     assert covered == pytest.approx(((hi - lo) / 60).sum())

@@ -13,7 +13,7 @@ from traces.figures.application.loop import CHUNK_COLOURS
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import rectangles
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.frames import arrays, counted_values
+from traces.figures.drawing.frames import arrays, value_counts
 from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, short, title_figure
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
     ran = start_ns >= 0
     if not ran.all():
         job, task, chunk = job[ran], task[ran], chunk[ran]
-    numbers, _, counts = counted_values(job)
+    numbers, counts = value_counts(job)
     if len(numbers) == 0:
         raise InputError("nothing to draw: no task ran")
     number = int(numbers[np.argmax(counts)]) if job_id is None else job_id

@@ -24,6 +24,9 @@ _LONG = 12.0
 
 _MOST_BARS = 80
 
+# Tasks whose lengths are divided at a time.
+_BLOCK = 1_000_000
+
 
 class _Lengths(NamedTuple):
     values: Array
@@ -47,7 +50,8 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     Parameters
     ----------
     tasks : DataFrame
-        One row per task, with the columns ``job_id``, ``length_gflop`` and ``start_ns`` of tasks.parquet.
+        One row per task, with the columns ``job_id`` and ``length_gflop`` of tasks.parquet. With ``start_ns``, too, tasks that
+        never ran, whose start is -1, are left out; tasks.parquet has none.
     job_id : int, optional
         The job; None is all.
     title : str
@@ -62,7 +66,9 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     values = found.values
     logarithmic = bool(values.max() > _LONG * found.mean and values.min() > 0)
     edges = _edges(values, logarithmic)
-    heights, edges = np.histogram(values, bins=edges)
+    # Of equal widths numpy needs no sorting, and counts the same.
+    equal: Any = {"bins": edges} if logarithmic else {"bins": len(edges) - 1, "range": (edges[0], edges[-1])}
+    heights, edges = np.histogram(values, **equal)
     with canvas.styled():
         figure = canvas.new_figure(6.6, 3.3)
         axes = figure.add_subplot()
@@ -93,8 +99,10 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
 
 
 def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
-    job, length, start_ns = arrays(tasks, ("job_id", "length_gflop", "start_ns"), "tasks")
-    ran = (start_ns >= 0) & np.isfinite(length)
+    job, length = arrays(tasks, ("job_id", "length_gflop"), "tasks")
+    ran = np.isfinite(length)
+    if "start_ns" in tasks:
+        ran &= tasks["start_ns"].to_numpy() >= 0
     return (job, length) if ran.all() else (job[ran], length[ran])
 
 
@@ -117,9 +125,15 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     some = usable[index]
     if not some.any():
         raise InputError("nothing to draw: no job had more than one task; give job_id")
-    ratio = length[some] / mean[index[some]]
+    parts = [slice(lo, lo + _BLOCK) for lo in range(0, len(length), _BLOCK)]  # there may be millions
+    ratio = np.empty(int(np.count_nonzero(some)))
+    at = 0
+    for part in parts:
+        here = length[part][some[part]] / mean[index[part][some[part]]]
+        ratio[at : at + len(here)] = here
+        at += len(here)
     freedom = int((count[usable] - 1).sum())
-    sigma = float(np.sqrt(np.square(ratio - 1.0).sum() / freedom))
+    sigma = float(np.sqrt(sum(float(np.square(ratio[part] - 1.0).sum()) for part in parts) / freedom))
     said = f"{len(ratio):,} tasks of {counted(int(usable.sum()), 'job')}"
     alone = int((~usable).sum())
     if alone:

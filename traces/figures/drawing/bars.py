@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from traces.compiled import Array
 from traces.figures.drawing.canvas import Axes, PolyCollection
 from traces.figures.drawing.coverage import painted
 
-__all__ = ["draw_bars", "rectangles"]
+__all__ = ["draw_bars", "draw_covered", "rectangles"]
 
 #: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
 SINGLE_BARS = 50_000
@@ -20,6 +21,9 @@ _MOST_MARKS = 5_000
 
 _COLUMNS = 2000
 _MAX_ROWS = 2000
+
+# Bars of which a picture computes the places at a time.
+_BLOCK = 1_000_000
 
 
 def rectangles(axes: Axes, x0: Array, x1: Array, y0: Array, y1: Array, **look: Any) -> None:
@@ -64,14 +68,44 @@ def draw_bars(
     **look
         Of the collection.
     """
-    left, right = limits
     if len(row) > SINGLE_BARS:
-        begin, end = (x0 - left) / (right - left), (x1 - left) / (right - left)
-        picture = painted(row, begin, end, colour, palette, n_rows, _COLUMNS, _MAX_ROWS)
-        axes.imshow(picture, extent=(left, right, n_rows, 0), aspect="auto")
+        draw_covered(axes, row, x0, x1, colour, palette, n_rows=n_rows, limits=limits)
         return
     y0, y1 = row + margin, row + 1.0 - margin
     rectangles(axes, x0, x1, y0, y1, facecolors=palette[colour], edgecolors="none", **look)
     if wide is not None:
         some = x1 - x0 >= wide
         axes.vlines(x1[some], y0[some], y1[some], colors="white", linewidths=0.45, rasterized=len(row) > _MOST_MARKS)
+
+
+def draw_covered(
+    axes: Axes,
+    row: Array,
+    start: Array,
+    end: Array,
+    colour: Array,
+    palette: Array,
+    *,
+    n_rows: int,
+    limits: tuple[float, float],
+    at: Callable[[Array], Array] = np.asarray,
+) -> None:
+    """Draw bars as an image of what they cover; memory and file size do not depend on how many they are.
+
+    Parameters
+    ----------
+    axes, row, colour, palette, n_rows, limits
+        As in :func:`draw_bars`.
+    start, end : ndarray, shape (n,)
+        Where they begin and end.
+    at : callable
+        Takes some of these numbers, and gives their places on the axis.
+    """
+    left, right = limits
+    parts = (slice(lo, lo + _BLOCK) for lo in range(0, len(row), _BLOCK))
+    blocks = (
+        (row[part], (at(start[part]) - left) / (right - left), (at(end[part]) - left) / (right - left), colour[part])
+        for part in parts
+    )
+    picture = painted(blocks, palette, n_rows, _COLUMNS, _MAX_ROWS)
+    axes.imshow(picture, extent=(left, right, n_rows, 0), aspect="auto")

@@ -3,6 +3,8 @@ by one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from traces.compiled import Array, compiled, own
@@ -41,18 +43,15 @@ def _paint(
 
 
 def painted(
-    row: Array, start: Array, end: Array, colour: Array, colours: Array, n_rows: int, n_columns: int, max_rows: int
+    blocks: Iterable[tuple[Array, Array, Array, Array]], colours: Array, n_rows: int, n_columns: int, max_rows: int
 ) -> Array:
     """The picture of bars on white.
 
     Parameters
     ----------
-    row : ndarray of int64, shape (n,)
-        Row of each bar, from 0 to ``n_rows`` - 1.
-    start, end : ndarray of float64, shape (n,)
-        Where it begins and ends, as fractions of the width.
-    colour : ndarray of int64, shape (n,)
-        Index into ``colours``.
+    blocks : iterable of (row, start, end, colour)
+        Some bars after others, so that few are held at a time. Each is four arrays of one length: the row of each bar (int,
+        0 to ``n_rows`` - 1), its start and its end as fractions of the width, and its index into ``colours``.
     colours : ndarray of float64, shape (c, 3)
         Red, green and blue, each from 0 to 1.
     n_rows, n_columns : int
@@ -69,9 +68,9 @@ def painted(
     height = -(-n_rows // rows_per_cell)
     ink = np.zeros((height, n_columns, 3))
     covered = np.zeros((height, n_columns))
-    begin, stop = own(start * n_columns, np.float64), own(end * n_columns, np.float64)
-    _paint(
-        own(row, np.int64), begin, stop, own(colour, np.int64), own(colours, np.float64), rows_per_cell, ink, covered
-    )
+    inks = own(colours, np.float64)
+    for row, start, end, colour in blocks:
+        begin, stop = own(start * n_columns, np.float64), own(end * n_columns, np.float64)
+        _paint(own(row, np.int64), begin, stop, own(colour, np.int64), inks, rows_per_cell, ink, covered)
     # Rounding may cover a full cell by a hair more than all of it.
     return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)

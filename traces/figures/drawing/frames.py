@@ -13,7 +13,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arrays", "counted_values", "final_rows", "runs"]
+__all__ = ["arrays", "counted_values", "final_rows", "runs", "value_counts"]
 
 
 def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
@@ -42,11 +42,25 @@ def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
 def counted_values(numbers: Array) -> tuple[Array, Array, Array]:
     """Return ``np.unique(numbers, return_inverse=True, return_counts=True)``, in less time and memory if equal numbers mostly
     follow each other, as the jobs of a table of tasks do."""
-    heads = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)) if len(numbers) else np.zeros(0, np.int64)
-    length = np.diff(heads, append=len(numbers))
+    values, place, length = _stretches(numbers)
+    return values, np.repeat(place.astype(np.int32), length), _counts(values, place, length)
+
+
+def value_counts(numbers: Array) -> tuple[Array, Array]:
+    """Return ``np.unique(numbers, return_counts=True)``, in less time and memory if equal numbers mostly follow each other."""
+    values, place, length = _stretches(numbers)
+    return values, _counts(values, place, length)
+
+
+def _stretches(numbers: Array) -> tuple[Array, Array, Array]:
+    # Different numbers; and of each stretch of equal numbers, which of them it is, and its length.
+    heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])
     values, place = np.unique(numbers[heads], return_inverse=True)
-    counts = np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
-    return values, np.repeat(place.astype(np.int32), length), counts
+    return values, place, np.diff(heads, append=len(numbers))
+
+
+def _counts(values: Array, place: Array, length: Array) -> Array:
+    return np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
 
 
 def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:

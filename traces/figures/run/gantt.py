@@ -7,20 +7,19 @@ next one waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing import canvas
-from traces.figures.drawing.bars import draw_bars
+from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.host_marks import mark_hosts
 from traces.figures.drawing.panels import counted, legend_above, remark, short
 from traces.figures.drawing.time_axis import time_axis
-from traces.figures.run.gantt_blocks import edge_blocks, job_blocks, name_blocks
+from traces.figures.run.gantt_blocks import edge_blocks, job_blocks, large_jobs, name_blocks
 from traces.intervals import check_ends
 
 if TYPE_CHECKING:
@@ -93,6 +92,8 @@ def select_bars(
         chosen &= within(job_id, jobs)
     if cores is not None:
         chosen &= within(core, cores)
+    if chosen.all():  # no copy of what may be millions
+        return job_id, core, start_ns, end_ns
     return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
 
 
@@ -122,9 +123,9 @@ def core_gantt_figure(
         If a column is missing, or there is nothing to show.
     """
     columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
-    bars = select_bars(*columns, jobs=jobs, cores=cores)
-    others = jobs is not None and len(bars[0]) < len(select_bars(*columns, cores=cores)[0])
-    return gantt_figure(*bars, first_core=first_core, host_names=host_names, title=title, cores=cores, others=others)
+    chosen = select_bars(*columns, jobs=jobs, cores=cores)
+    others = jobs is not None and len(chosen[0]) < len(select_bars(*columns, cores=cores)[0])
+    return gantt_figure(*chosen, first_core=first_core, host_names=host_names, title=title, cores=cores, others=others)
 
 
 def gantt_figure(
@@ -178,8 +179,10 @@ def gantt_figure(
     )
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
-    row = np.searchsorted(rows, core)
-    colour, legend = _colours(job_id, start_ns)
+    row = core if len(rows) == first_core[-1] else np.searchsorted(rows, core)
+    numbers, job, count = counted_values(job_id)
+    job_colour, legend = _colours(numbers, job, start_ns)
+    colour = job_colour[job]
     axis = time_axis(int(start_ns.min()), int(end_ns.max()))
     left, right = axis.limits
 
@@ -191,18 +194,23 @@ def gantt_figure(
         width_pt, height_pt = 72 * (_WIDTH_IN - 1.0), 72 * (height_in - 1.2)  # about, of the axes
         margin = 0.06 if height_pt / len(rows) >= _MARGIN_PT else 0.0
         wide = _END_PT * (right - left) / width_pt
-        x0, x1 = axis.at(start_ns), axis.at(end_ns)
-        draw_bars(axes, row, x0, x1, colour, palette, n_rows=len(rows), limits=axis.limits, margin=margin, wide=wide)
+        scale: Any = {"n_rows": len(rows), "limits": axis.limits}
+        if len(row) > bars.SINGLE_BARS:
+            bars.draw_covered(axes, row, start_ns, end_ns, colour, palette, **scale, at=axis.at)
+        else:
+            x0, x1 = axis.at(start_ns), axis.at(end_ns)
+            bars.draw_bars(axes, row, x0, x1, colour, palette, **scale, margin=margin, wide=wide)
         axes.set_xlim(left, right)
         axes.set_ylim(len(rows), 0)
         axes.set_xlabel(axis.label)
         point = (axis.span_ns / width_pt, len(rows) / height_pt)
-        blocks = job_blocks(job_id, row, start_ns, end_ns, colour)
+        some = np.flatnonzero(large_jobs(job, count, start_ns, end_ns, point)[job])
+        blocks = job_blocks(job_id[some], row[some], start_ns[some], end_ns[some], colour[some])
         edge_blocks(axes, blocks, axis, point)
-        name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
+        if len(numbers) > 1:  # one job alone has no number
+            name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
         mark_hosts(axes, rows, first_core, host_names)
-        n_jobs = len(np.unique(job_id))
-        said = f"{len(job_id):,} bars of {counted(n_jobs, 'job')} on {len(rows):,} cores"
+        said = f"{len(job_id):,} bars of {counted(len(numbers), 'job')} on {len(rows):,} cores"
         said += "; white: idle or other jobs" if others else "; white: idle"
         if legend:
             handles = [canvas.Patch(facecolor=palette[k], label=f"job {number}") for number, k in legend]
@@ -214,15 +222,15 @@ def gantt_figure(
     return figure
 
 
-def _colours(job_id: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:
-    """Colour of each bar, and (job number, colour) of the legend if there are few enough jobs for one.
+def _colours(numbers: Array, job: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:
+    """Colour of each job (int8), and (job number, colour) of the legend if there are few enough jobs for one.
 
-    Jobs take the colours in the order in which they start, so that neighbours in time differ.
+    ``numbers`` are the jobs' numbers, ``job`` the place of each bar's job among them. Jobs take the colours in the order in
+    which they start, so that neighbours in time differ.
     """
-    numbers, index = np.unique(job_id, return_inverse=True)
     begun = np.full(len(numbers), np.iinfo(np.int64).max)
-    np.minimum.at(begun, index, start_ns)
-    rank = np.empty(len(numbers), np.int64)
+    np.minimum.at(begun, job, start_ns)
+    rank = np.empty(len(numbers), np.int8)
     rank[np.lexsort((numbers, begun))] = np.arange(len(numbers)) % LEGEND_JOBS
     legend = list(zip(numbers.tolist(), rank.tolist(), strict=True)) if len(numbers) <= LEGEND_JOBS else []
-    return rank[index], legend
+    return rank, legend

@@ -10,13 +10,15 @@ from traces.compiled import Array
 from traces.figures.drawing.canvas import Axes
 from traces.figures.drawing.time_axis import TimeAxis
 
-__all__ = ["Blocks", "edge_blocks", "job_blocks", "name_blocks"]
+__all__ = ["Blocks", "edge_blocks", "job_blocks", "large_jobs", "name_blocks"]
 
 _FONT_PT = 6.5
 # A digit's width and a line's height, in sizes of the font; and the room around a number.
 _DIGIT, _LINE, _AROUND_PT = 0.64, 0.8, 3.0
 # Only around blocks larger than this, in points, is there an edge that leaves something of them.
 _EDGE_PT = 2.5
+# Bars that are sorted at a time.
+_SORTED = 1_000_000
 
 
 class Blocks(NamedTuple):
@@ -45,11 +47,36 @@ class Blocks(NamedTuple):
     filled: Array
 
 
+def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: tuple[float, float]) -> Array:
+    """Which jobs may have a block of which an edge or a number is drawn: bool, one per job.
+
+    Parameters
+    ----------
+    job : ndarray of int, shape (n,)
+        The place of each bar's job, from 0.
+    count : ndarray of int64, shape (jobs,)
+        Bars of each job: its blocks have no more rows.
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        Time of each bar.
+    point : (float, float)
+        A point's size: ns, rows.
+    """
+    begin, stop = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), np.iinfo(np.int64).min)
+    np.minimum.at(begin, job, start_ns)
+    np.maximum.at(stop, job, end_ns)
+    return np.asarray((stop - begin >= _EDGE_PT * point[0]) & (count >= _EDGE_PT * point[1]))
+
+
 def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour: Array) -> Blocks:
     """The blocks that bars make, by job, then by row; the columns are the bars', ``row`` counts the rows of the chart."""
-    order = np.lexsort((row, job_id))
-    job, at, colour = job_id[order], row[order].astype(np.int64), colour[order]
-    start, end = start_ns[order].astype(np.int64), end_ns[order].astype(np.int64)
+    if not len(row):
+        none = np.zeros(0, np.int64)
+        return Blocks(none, none, none, none, none, none, np.zeros(0))
+    parts = [slice(lo, lo + _SORTED) for lo in range(0, len(row), _SORTED)]
+    columns = [_by_row(job_id[part], row[part], start_ns[part], end_ns[part], colour[part]) for part in parts]
+    job, at, start, end, colour, busy = (
+        columns[0] if len(columns) == 1 else _merged(*(np.concatenate(one) for one in zip(*columns, strict=True)))
+    )
     fresh_job = np.append(True, job[1:] != job[:-1])
     fresh = fresh_job | np.append(True, np.diff(at) > 1)
     first_of_job, first = np.flatnonzero(fresh_job), np.flatnonzero(fresh)
@@ -57,9 +84,28 @@ def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour
     begin = np.minimum.reduceat(start, first_of_job)[of_job]
     stop = np.maximum.reduceat(end, first_of_job)[of_job]
     low, high = at[first], at[np.append(first[1:], len(at)) - 1] + 1
-    busy = np.add.reduceat((end - start).astype(np.float64), first)
     area = (high - low) * np.maximum(stop - begin, 1).astype(np.float64)
-    return Blocks(job[first], low, high, begin, stop, colour[first], busy / area)
+    return Blocks(job[first], low, high, begin, stop, colour[first], np.add.reduceat(busy, first) / area)
+
+
+def _by_row(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour: Array) -> tuple[Array, ...]:
+    # One per job and row, by these: job, row, first start, last end, colour, and the time that bars cover.
+    start, end = start_ns.astype(np.int64), end_ns.astype(np.int64)
+    return _merged(job_id, row.astype(np.int64), start, end, colour, (end - start).astype(np.float64))
+
+
+def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, busy: Array) -> tuple[Array, ...]:
+    order = np.lexsort((row, job))
+    job, row = job[order], row[order]
+    first = np.flatnonzero(np.append(True, (job[1:] != job[:-1]) | (row[1:] != row[:-1])))
+    return (
+        job[first],
+        row[first],
+        np.minimum.reduceat(start[order], first),
+        np.maximum.reduceat(end[order], first),
+        colour[order][first],
+        np.add.reduceat(busy[order], first),
+    )
 
 
 def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:
@@ -79,11 +125,8 @@ def name_blocks(
 ) -> None:
     """Each job's number at the begin of the largest of its blocks, where it fits and where most of the block is the job's.
 
-    ``palette`` are the colours, ``lines`` the rows at which lines between hosts are, which are kept free. One job alone has no
-    number.
+    ``palette`` are the colours, ``lines`` the rows at which lines between hosts are, which are kept free.
     """
-    if len(blocks.job_id) == 0 or (blocks.job_id == blocks.job_id[0]).all():
-        return
     largest: dict[int, int] = {}
     for k, (job, size) in enumerate(zip(blocks.job_id.tolist(), (blocks.high - blocks.low).tolist(), strict=True)):
         before = largest.get(job)
