@@ -335,6 +335,8 @@ def test_metrics_and_tables_that_are_wanted_later_are_made_later(tmp_path: Path)
     path.write_text(text.replace("['makespan_ns', 'chunks']", "['mean_wait_ns', 'chunks']"))
     assert ran(path, tmp_path / "out").kept == 0
     assert pd.read_parquet(tmp_path / "out" / RESULTS)["mean_wait_ns"].notna().all()
+    path.write_text(text.replace("metrics = ['makespan_ns', 'chunks']", ""))
+    assert ran(path, tmp_path / "out").kept == 0
     path.write_text(text.replace("metrics = ['makespan_ns', 'chunks']", "keep = ['jobs']"))
     assert ran(path, tmp_path / "out").kept == 0
     assert pd.read_parquet(tmp_path / "out" / RESULTS)["p99_wait_ns"].notna().all()
