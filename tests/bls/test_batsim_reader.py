@@ -40,6 +40,10 @@ PROFILES: dict[str, Any] = {
 }
 
 
+BAD_IDS: tuple[Any, ...] = (None, True, 1.5, [], "")
+BAD_PROFILES: tuple[Any, ...] = (None, 1.5, [], "list", "bad", "never", "endless", "typeless")
+
+
 def job(number: Any, profile: Any = "short", **changes: Any) -> dict[str, Any]:
     return {"id": number, "subtime": 10, "walltime": 100, "res": 4, "profile": profile} | changes
 
@@ -100,8 +104,8 @@ def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) 
         *(job(2, subtime=bad) for bad in (-1, "0", None, True, 10**19, float("inf"), float("nan"))),
         *(job(2, res=bad) for bad in (-1, 1.5, "4", True, 2**63)),
         *(job(2, walltime=bad) for bad in (0, -2, "1", True, False)),
-        *(job(bad) for bad in (None, True, 1.5, [], "")),
-        *(job(2, bad) for bad in (None, 1.5, [], "list", "bad", "never", "endless", "typeless")),
+        *(job(bad) for bad in BAD_IDS),
+        *(job(2, bad) for bad in BAD_PROFILES),
         *("job", None, 5, [], {}),
         *(job(2, unknown) for unknown in ("nowhere", "torn", "ptask", "ring", "gnir")),
         *(job(2, "none", res=0), job(2, "new", res=0), job(1, "new"), job(2, "seen")),
