@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -232,23 +233,78 @@ def selections(draw: st.DrawFn) -> str:
     return f"select:{','.join(names)}{every}"
 
 
-@st.composite
-def resizes(draw: st.DrawFn, n_cores: int, last: int = 150) -> tuple[Resize[float], ...]:
+def some_resizes(chance: Random, n_cores: int, last: int) -> tuple[Resize[float], ...]:
     """One to four decisions: cores that come, some with numbers of others, and cores that are to leave."""
-    found = []
-    labels = iter(range(100, 200))
-    for at in sorted(draw(st.sets(st.integers(0, last), min_size=1, max_size=4))):
+    labels, found = iter(range(100, 200)), []
+    for at in sorted({chance.randint(0, last) for _ in range(chance.randint(1, 4))}):
         come = {
-            draw(st.sampled_from((next(labels), next(labels), draw(st.integers(0, n_cores - 1)))))
-            for _ in range(draw(st.sampled_from((0, 1, 1, 2))))
+            chance.randrange(n_cores) if chance.random() < 0.3 else next(labels)
+            for _ in range(chance.choice((0, 1, 1, 2)))
         }
         given = [
-            (one, draw(st.sampled_from((0.5, 1.0, 1.0, 2.0, 0.0))), draw(st.sampled_from((0, 3))))
-            for one in sorted(come)
+            (one, chance.choice((0.5, 1.0, 1.0, 1.0, 2.0, 2.0, 0.0)), chance.choice((0, 3))) for one in sorted(come)
         ]
-        taken = draw(st.frozensets(st.integers(0, n_cores + 1), max_size=2))
-        found.append(Resize(at, tuple(given), taken, draw(st.sampled_from((0, 0, 7)))))
+        taken = frozenset(chance.randint(0, n_cores + 1) for _ in range(chance.choice((0, 1, 1, 2))))
+        found.append(Resize(at, tuple(given), taken, chance.choice((0, 0, 7))))
     return tuple(found)
+
+
+def some_changes(chance: Random, n_cores: int, last: int) -> tuple[Change, ...]:
+    """Some changes of speed, one of a core at an instant, losses among them."""
+    if chance.random() < 0.5:
+        return ()
+    found = [(chance.randint(0, last), chance.randrange(n_cores)) for _ in range(chance.randint(1, 4))]
+    return tuple((at, core, chance.choice((0.0, 0.5, 1.0))) for at, core in sorted(set(found)))
+
+
+def crowded(seed: int, *, choosing: bool = False) -> Scenario:
+    """An application to which much happens: its speeds are scaled, or it has other widths.
+
+    Hypothesis prefers small examples, in which faults of several features together do not show.
+    """
+    chance = Random(seed)
+    n_cores = chance.randint(1, 5)
+    names = [*sorted(TECHNIQUES), "ss", "static", "gss"]
+
+    def phase() -> str | None:
+        if chance.random() < 0.25:
+            return None
+        if not choosing or chance.random() < 0.2:
+            return chance.choice(names)
+        every = chance.choice(("", "", ",every=1ns", ",every=10ns", ",every=40ns"))
+        return f"select:{','.join(chance.sample(sorted(TECHNIQUES), chance.randint(2, 4)))}{every}"
+
+    phases = [phase() for _ in range(chance.randint(1, 3))]
+    parts = [1 if one is None else chance.randint(1, 14) for _ in range(chance.randint(1, 2)) for one in phases]
+    happens: dict[str, Any] = {}
+    if seed % 3 == 0:
+        some = frozenset(chance.sample(range(n_cores), chance.randint(1, n_cores)))
+        moments = sorted(
+            {10 * chance.randint(0, 15) + chance.choice((0, 0, 1, 5)) for _ in range(chance.randint(1, 5))}
+        )
+        factors = (0.5, 0.75, 1.0, 2.0, 0.3, 1 / 3)
+        happens["scales"] = tuple((at, chance.choice((None, None, some)), chance.choice(factors)) for at in moments)
+    else:
+        happens["resizes"] = some_resizes(chance, n_cores, 150)
+        if chance.random() < 0.5:
+            happens["wishes"] = tuple(chance.choice((0, 1, 2, n_cores, 6)) for _ in phases)
+    if chance.random() < 0.3:
+        happens["hints"] = ((chance.randint(0, 120), frozenset({chance.randrange(n_cores)})),)
+    return Scenario(
+        [chance.choice((1, 1, 2, 3)) * 1e-8 * chance.choice((0.7, 1.0)) for _ in range(sum(parts))],
+        [chance.choice((0.5, 1.0, 1.0, 2.0)) for _ in range(n_cores)],
+        phases,
+        parts,
+        chance.choice((0, 1000)),
+        chance.choice((0, 2)),
+        [chance.choice((0, 4)) for _ in range(n_cores)] if chance.random() < 0.4 else None,
+        chance.random() < 0.3,
+        some_changes(chance, n_cores, 150),
+        chance.randint(30, 200) if chance.random() < 0.2 else None,
+        seed,
+        releases=chance.random() < 0.5,
+        **happens,
+    )
 
 
 @st.composite
@@ -258,8 +314,6 @@ def scenarios(
     names: st.SearchStrategy[str] = st.sampled_from(NAMES),  # noqa: B008 - it is no mutable thing
     lost: bool = True,
     told: bool = False,
-    scaled: bool = False,
-    resized: bool = False,
     max_tasks: int = 20,
 ) -> Scenario:
     """Up to six cores; ``lost``: some may be late, lost and return; ``told``: with releases and hints of other jobs' needs."""
@@ -281,21 +335,11 @@ def scenarios(
     instants = st.integers(0, 150)
     cores = st.integers(0, n_cores - 1)
     changes = draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if draw(st.booleans()) else []
-    of_start = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost and not (scaled or resized) else speeds
+    of_start = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else speeds
     happens: dict[str, Any] = {"releases": told and draw(st.booleans())}
     if told:
         at = sorted(draw(st.sets(st.integers(0, 120), max_size=4)))
         happens["hints"] = tuple((one, draw(st.frozensets(cores))) for one in at)
-    if scaled:
-        at = sorted(draw(st.sets(st.integers(0, 155), min_size=1, max_size=5)))
-        some, factors = st.none() | st.frozensets(cores, min_size=1), (0.5, 0.75, 1.0, 2.0, 0.3, 1 / 3)
-        happens["scales"] = tuple((one, draw(some), draw(st.sampled_from(factors))) for one in at)
-    if scaled or resized:  # of two changes of a core at one instant there the last is the only one
-        changes = [(at, core, speed) for (at, core), speed in {one[:2]: one[2] for one in changes}.items()]
-    if resized:
-        happens["resizes"] = draw(resizes(n_cores))
-        wish = st.sampled_from((0, 1, 2, n_cores, 6))
-        happens["wishes"] = tuple(draw(st.lists(wish, min_size=len(phases), max_size=len(phases)) | st.just([])))
     return Scenario(
         works,
         draw(st.lists(of_start, min_size=n_cores, max_size=n_cores)),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from random import Random
 from typing import ClassVar
 
 import numpy as np
-from applications import NAMES, Hint, Scale, driven, lengths, released, resizes
+from applications import NAMES, Hint, Scale, driven, lengths, released, some_changes, some_resizes
 from hypothesis import strategies as st
 from reference.application import AllLost, Resize, TasksLeft
 from reference.graph_records import edges_of, graph_ran, planned, planning_anew
@@ -196,12 +197,12 @@ class GraphScenario:
         return run
 
 
-def without_chunk_numbers(run: GraphRun) -> GraphRun:
-    """The same where every task is a chunk: a core's are numbered as they begin, others in between."""
+def without_chunk_numbers(run: GraphRun, *, ordered: bool = True) -> GraphRun:
+    """The same where every task is a chunk: a core's are numbered as they begin, if it stays, others in between."""
     tasks = [task for task in run.tasks if task is not None]
-    assert len({task.chunk for task in tasks}) == len(tasks)
+    assert not ordered or len({task.chunk for task in tasks}) == len(tasks)
     in_order = sorted(tasks, key=lambda task: (task.core, task.chunk))
-    assert all(one.start < other.start for one, other in pairwise(in_order) if one.core == other.core)
+    assert not ordered or all(one.start < other.start for one, other in pairwise(in_order) if one.core == other.core)
     return replace(run, tasks=[None if task is None else replace(task, chunk=0) for task in run.tasks])
 
 
@@ -233,17 +234,13 @@ def graph_scenarios(
     schedulers: st.SearchStrategy[str] = st.sampled_from((*NAMES, *PLANNERS, "hosts", "cores")),  # noqa: B008
     lost: bool = True,
     changing: bool = True,
-    resized: bool = False,
     max_tasks: int = 14,
 ) -> GraphScenario:
-    """Up to six cores on up to four hosts; ``lost``: whether some may be late, lost and return.
-
-    ``resized``: other cores come and go; then there is one host.
-    """
+    """Up to six cores on up to four hosts; ``lost``: whether some may be late, lost and return."""
     n_cores, n_tasks = draw(st.integers(1, 6)), draw(st.integers(1, max_tasks))
     scheduler = draw(schedulers)
     hosts = st.integers(0, HOSTS - 1)
-    core_host = [0] * n_cores if resized else draw(st.lists(hosts, min_size=n_cores, max_size=n_cores))
+    core_host = draw(st.lists(hosts, min_size=n_cores, max_size=n_cores))
     mapped: tuple[int, ...] = ()
     if scheduler in ("hosts", "cores"):
         places = st.sampled_from(sorted(set(core_host))) if scheduler == "hosts" else st.integers(0, n_cores - 1)
@@ -253,9 +250,7 @@ def graph_scenarios(
     changes = (
         draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if changing and draw(st.booleans()) else []
     )
-    if resized:  # of two changes of a core at one instant there the last is the only one
-        changes = [(at, core, speed) for (at, core), speed in {one[:2]: one[2] for one in changes}.items()]
-    at_first = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost and not resized else st.sampled_from((1.0, 2.0, 0.5, 3.0))
+    at_first = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else st.sampled_from((1.0, 2.0, 0.5, 3.0))
     by_rank = scheduler not in PLANNERS and draw(st.booleans())
     return GraphScenario(
         draw(st.lists(lengths, min_size=n_tasks, max_size=n_tasks)),
@@ -265,7 +260,7 @@ def graph_scenarios(
         scheduler,
         mapped,
         by_rank,
-        Platform() if resized else draw(platforms()),
+        draw(platforms()),
         draw(st.sampled_from((0, 17, 10**9))),
         draw(st.sampled_from((0, 0, 1, 8))),
         draw(st.none() | st.lists(st.sampled_from((0, 1, 5, 30)), min_size=n_cores, max_size=n_cores)),
@@ -273,5 +268,29 @@ def graph_scenarios(
         tuple(sorted(changes, key=lambda change: change[0])),
         draw(st.none() | st.none() | instants) if changing else None,
         draw(st.integers(0, 3)),
-        resizes=draw(resizes(n_cores, 30 * n_tasks // n_cores + 20)) if resized else (),
+    )
+
+
+def crowded_graph(seed: int, names: Sequence[str] = (*NAMES, *PLANNERS, *PLANNERS)) -> GraphScenario:
+    """A graph on one host, without a network, while other cores come and go."""
+    chance = Random(seed)
+    n_cores, n_tasks = chance.randint(1, 5), chance.randint(1, 16)
+    pairs = [(a, b) for a in range(n_tasks) for b in range(a + 1, n_tasks)]
+    some = chance.sample(pairs, min(len(pairs), chance.choice((0, n_tasks // 2, n_tasks, 2 * n_tasks))))
+    last, scheduler = 30 * n_tasks // n_cores + 20, chance.choice(names)
+    return GraphScenario(
+        [chance.choice((1, 1, 2, 3)) * 1e-8 * chance.choice((0.7, 1.0)) for _ in range(n_tasks)],
+        sorted((a, b, chance.choice((0.0, 3.0))) for a, b in some),
+        [chance.choice((0.5, 1.0, 2.0)) for _ in range(n_cores)],
+        [0] * n_cores,
+        scheduler,
+        by_rank=scheduler not in PLANNERS and chance.random() < 0.3,
+        start=chance.choice((0, 1000)),
+        overhead=chance.choice((0, 2)),
+        latency=[chance.choice((0, 4)) for _ in range(n_cores)] if chance.random() < 0.4 else None,
+        master=chance.random() < 0.3,
+        changes=some_changes(chance, n_cores, last),
+        stop=chance.randint(30, last + 20) if chance.random() < 0.2 else None,
+        seed=seed,
+        resizes=some_resizes(chance, n_cores, last),
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
-from applications import NAMES, Scenario, driven, pauses, ran, scenarios, selections
+from applications import NAMES, Scenario, crowded, driven, pauses, ran, scenarios, selections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.application import run
@@ -49,19 +50,19 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
         scenarios(names=selections(), lost=False, max_tasks=14),
         scenarios(names=BOTH, max_tasks=14),
         scenarios(names=BOTH, told=True),
-        scenarios(names=BOTH, scaled=True, told=True),
-        scenarios(resized=True, told=True),
-        scenarios(names=BOTH, resized=True, told=True, max_tasks=14),
     ],
-    ids=[
-        *("costs, speeds and stops", "lost cores", "choosing", "all of it"),
-        *("hints and releases", "scaled speeds", "other widths", "other widths and choosing"),
-    ],
+    ids=["costs, speeds and stops", "lost cores", "choosing", "all of it", "hints and releases"],
 )
 @settings(max_examples=800)
 @given(data=st.data(), instants=pauses)
 def test_all_that_can_happen(strategy: st.SearchStrategy[Scenario], data: st.DataObject, instants: list[int]) -> None:
     check(data.draw(strategy), instants)
+
+
+@pytest.mark.parametrize(("choosing", "seeds"), [(False, 300), (True, 100)])
+def test_scaled_speeds_and_other_widths(choosing: bool, seeds: int) -> None:
+    for seed in range(seeds):
+        check(crowded(seed, choosing=choosing), [Random(seed).randint(0, 200) for _ in range(seed % 3)])
 
 
 @settings(max_examples=400)

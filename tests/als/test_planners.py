@@ -86,7 +86,7 @@ def test_they_plan_larger_graphs_as_the_reference_does(name: str, seed: int) -> 
 
 def edges_of(text: str) -> Edges:
     """From "0>1:18", a producer, a consumer and the bytes."""
-    return {tuple(map(int, pair.split(">"))): float(size) for pair, _, size in (e.partition(":") for e in text.split())}  # type: ignore[misc]
+    return {tuple(map(int, pair.split(">"))): float(size) for pair, _, size in (e.partition(":") for e in text.split())}
 
 
 def times_of(text: str) -> list[list[float]]:
