@@ -19,7 +19,7 @@ from bls import sample_path
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.input.study_file import load_study
-from bridge.studies.journal import JOURNAL, Journal
+from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.repeat import repeat_study
 from bridge.studies.results import COSTS, RESULTS
 from bridge.studies.run_study import Report, run_study
@@ -395,6 +395,16 @@ def test_too_little_room_is_said_before_anything_is_run(tmp_path: Path, monkeypa
     with pytest.raises(NoRoomError, match="needs about"):
         ran(write_study(tmp_path), tmp_path / "out")
     assert finished(tmp_path / "out") == 0
+
+
+def test_a_line_that_was_cut_off_as_it_was_written_is_removed(tmp_path: Path) -> None:
+    for seed in range(3):
+        with Journal(tmp_path) as journal:
+            journal.add(Entry("cell", seed, {"chunks": 5}, False, "", 1, 0.0, 0.0, "here"))
+        with (tmp_path / JOURNAL).open("ab") as file:
+            file.write(b'{"k":"cell","s":')
+    with Journal(tmp_path) as journal:
+        assert list(journal.finished) == [("cell", 0), ("cell", 1), ("cell", 2)]
 
 
 @pytest.fixture
