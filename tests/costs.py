@@ -68,7 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _folder(name: str) -> str:
-    return Path(name.partition("::")[0]).parent.name
+    return Path(name.removeprefix("tests/")).parts[0]
 
 
 def _by_folder(costs: dict[str, float]) -> dict[str, float]:

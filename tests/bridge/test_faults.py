@@ -44,6 +44,7 @@ from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import launchers, workforce
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.launchers import Launcher
+from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
 from traces.base.errors import PeerError
 
@@ -122,6 +123,10 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Order], object]
 }
 
 
+#: So many that no job meets more than its process may fail, whoever shares the processes that are killed.
+KILLS = RETRIES
+
+
 @pytest.mark.parametrize("kind", CHANGED)
 def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are killed as one is given a job that loses its cores, or was told something: that happens again as before."""
@@ -130,7 +135,7 @@ def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest
 
     def wanted(order: Order) -> bool:
         row = order.start.job
-        if len(struck) == 10 or not changed(order) or struck.count(row) == 2 or row in struck[-1:]:
+        if len(struck) == KILLS or not changed(order) or struck.count(row) == 2 or row in struck[-1:]:
             return False
         struck.append(row)
         return True
@@ -146,7 +151,7 @@ def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest
         if getattr(reference.ledger, table) is not None:
             assert getattr(result, table).equals(getattr(reference, table))
             assert len(getattr(result, table)) > 20
-    assert result.coupling["retries"] >= len(met) == 10
+    assert result.coupling["retries"] >= len(met) == KILLS
 
 
 @pytest.mark.parametrize("coupling", JOBS)

@@ -345,7 +345,7 @@ def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
         (120, 20, 5),
         (5544, 1, 1),
         (20_000, 79, 23),
-        (20_000, 9, 60),
+        (20_000, 79, 60),
     ],
 )
 def test_it_fits_every_screen(hosts: int, width: int, height: int) -> None:

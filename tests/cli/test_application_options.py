@@ -197,8 +197,17 @@ def test_a_job_that_a_host_cut_is_counted_once(here: Path) -> None:
 
 def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
     (here / "mine.py").write_text("class Mine:\n    def chunk(self, ask): return 1\n")
-    names = ["ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,mine.py:Mine)", "mine.py:Mine", "wf"]
-    words = ("--bls", "fcfs", "--als", ",".join(names), "--variation", "0.25", "--tasks-per-core", 4)
+    names = ["ss", "fsc:h=1e-6,sigma=0.2", "select:gss,mine.py:Mine", "mine.py:Mine", "wf"]
+    words = (
+        "--bls",
+        "fcfs",
+        "--als",
+        ",".join(names).replace(names[2], "select:(gss, mine.py:Mine)"),
+        "--variation",
+        "0.25",
+        "--tasks-per-core",
+        4,
+    )
     ran = run(*words, "--lengths", "gamma", "--workers", 1, "--out", "g", command="grid")
     assert [line.split()[2] for line in ran.out.splitlines() if line.startswith("fcfs × ")] == names
     table = pd.read_parquet("g/results.parquet")

@@ -12,6 +12,7 @@ from pages import ROOT, blocks, section, table
 
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
+from tools.pictures import PICTURES
 
 PAGE = ROOT / "docs" / "reference/figures.md"
 
@@ -36,13 +37,9 @@ def test_the_functions_are_there_with_the_parameters_that_are_said() -> None:
 
 def test_each_picture_is_made_by_the_tool_and_small() -> None:
     shown = re.findall(r"\]\(../images/([\w-]+\.png)\)", PAGE.read_text(encoding="utf-8"))
-    made = re.findall(r'"(run-[\w-]+\.png)":', (ROOT / "tools" / "run_pictures.py").read_text(encoding="utf-8"))
-    assert sorted(made) == sorted(name for name in shown if name.startswith("run-"))
-    of_studies = re.findall(
-        r'"(study-[\w-]+\.png)":', (ROOT / "tools" / "study_pictures.py").read_text(encoding="utf-8")
-    )
-    assert sorted(of_studies) == sorted(name for name in shown if name.startswith("study-"))
-    for name in (*made, *of_studies):
+    made = [name for made in PICTURES for name in made.pictures if re.match(r"(run|study)-.*\.png", name)]
+    assert sorted(made) == sorted(name for name in shown if name.startswith(("run-", "study-")))
+    for name in made:
         assert (ROOT / "docs" / "images" / name).stat().st_size < 150_000, name
 
 

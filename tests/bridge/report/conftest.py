@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, sync_playwright
 from results_made import Made, make_results
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests of a process; each opens pages of its own."""
+    """One browser for the tests of a file; each opens pages of its own. While it is there no other event loop can run."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         yield browser
