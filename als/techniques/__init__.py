@@ -114,14 +114,11 @@ def spelled(name: str) -> str:
 
     Examples
     --------
-    >>> spelled("dynamic, 4"), spelled("fsc:sigma=20, h=1e-3"), spelled("select:(gss, fac)")
-    ('ss:chunk=4', 'fsc:h=1e-3,sigma=20', 'select:gss,fac')
+    >>> spelled("dynamic, 4"), spelled("fsc:sigma=20, h=1e-3"), spelled("select:(gss, fac), every=60s")
+    ('ss:chunk=4', 'fsc:h=1e-3,sigma=20', 'select:gss,fac,every=60s')
     """
     if name.strip().startswith(PREFIX):
-        text = name.strip().removeprefix(PREFIX).strip()
-        if text.startswith("(") and text.endswith(")"):
-            text = text[1:-1]
-        text, every = _every(text)
+        text, every = _candidates(name.strip())
         names = [spelled(one) for one in rejoin_chunks(split_names(text))]
         return PREFIX + ",".join([*names, *([] if every is None else [f"every={every.strip()}"])])
     try:
@@ -129,7 +126,7 @@ def spelled(name: str) -> str:
     except InputError:
         return name
     pairs = [[word.strip() for word in one.split("=", 1)] for one in text.split(",")]
-    if not text or any(len(pair) < 2 for pair in pairs):
+    if not text or "(" in text or any(len(pair) < 2 for pair in pairs):
         return f"{plain}:{text}" if text else plain
     return f"{plain}:{','.join(map('='.join, sorted(pairs)))}"
 
@@ -190,18 +187,21 @@ def _tried(technique: Technique) -> Technique:
     return technique
 
 
-def _every(text: str) -> tuple[str, str | None]:
-    # The candidates, and the selection's own parameter, which is the last: it is not the last candidate's.
-    before, comma, last = text.rpartition(",")
-    key, equals, value = last.partition("=")
-    return (before, value) if comma and equals and key.strip() == "every" else (text, None)
+def _candidates(name: str) -> tuple[str, str | None]:
+    # Those of a selection, and its own parameter, which is the last, within parentheses or behind them.
+    text, every = name.removeprefix(PREFIX).strip(), None
+    for _ in range(2):
+        if text.startswith("(") and text.endswith(")"):
+            text = text[1:-1]
+        before, comma, last = text.rpartition(",")
+        key, equals, value = last.partition("=")
+        if every is None and comma and equals and key.strip() == "every":
+            text, every = before.strip(), value
+    return text, every
 
 
 def _selection(name: str, where: str) -> Selection:
-    text = name.removeprefix(PREFIX).strip()
-    if text.startswith("(") and text.endswith(")"):
-        text = text[1:-1]
-    text, every = _every(text)
+    text, every = _candidates(name)
     every_ns = parse_duration_ns(every, f"{where}: {name}: every") if every is not None else 0
     candidates, written = [], rejoin_chunks(split_names(text))
     for candidate in written:

@@ -185,7 +185,7 @@ def replay_command(
     shared = ScenarioOptions(
         **_values(jobs), **_values(around), **{key: value for key, value in _values(level).items() if key not in _OTHER}
     )
-    check_used([vars(shared) | {"bls": "slurm"}])
+    check_used([vars(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
     log = given_workload(workload, jobs.seed, cancelled=jobs.cancelled)
     machine = _machine(log, shared, chosen, replayed=recorded)
     options = replay_options(shared.options("fcfs", level.als, level.variation))

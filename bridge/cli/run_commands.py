@@ -350,7 +350,7 @@ def run_command(
         raise InputError(f"{BLS_TIMEOUT.name}: needs {BLS_COMMAND.name}, of which it is said")
     decides = scheduler_of(scheduler, how.socket)
     options = shared.options(decides, level.als, level.variation, keep_decisions=tables.decisions)
-    check_used([vars(shared) | {"bls": options.bls}])
+    check_used([vars(shared) | {"bls": options.bls, "als_command": how.als_command}])
     peers = peers_of(how, hosts)
     how.check_used(scheduler=scheduler.bls_command is not None)
     replayed = level.als == RECORDED

@@ -220,8 +220,8 @@ def left_out(parts: RunParts) -> str:
     if not parts.n_many:
         return ""
     return (
-        f"The timeline shows jobs without their tasks: {parts.n_many:,} tasks, and a page has at most {MOST_TASKS:,}. For the "
-        "tasks of a part: twolevel gantt DIR --jobs 1-100, or twolevel trace cut DIR --window 2h..3h."
+        f"The timeline shows jobs without their tasks: there are {parts.n_many:,}, and a page shows up to {MOST_TASKS:,}. "
+        "To see some: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --window 2h..3h --out part."
     )
 
 
@@ -308,8 +308,9 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
         table = tables[kind.needs]
         if table is None:
             continue
+        columns = figure_table(table, kind.columns)
         try:
-            found.append((figure_address(kind.draw(figure_table(table, kind.columns), view)), words))
+            found.append((figure_address(kind.draw(columns, view)), words))
         except InputError:
             continue  # there is nothing of it to draw, as no imbalance where there was no application level
     return found

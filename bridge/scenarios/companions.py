@@ -20,7 +20,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Companion:
-    """An option, and what a run must have besides.
+    """An option that needs another one.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Companion:
 
 
 def _loses(run: Values) -> bool:
-    # A policy from outside may cut jobs; hosts fail, leave for a maintenance, or have a speed of 0 from some instant on.
+    # A policy or applications from outside may cut jobs; hosts fail, leave for a maintenance, or have a speed of 0 at last.
     bls = run["bls"]
     ours = isinstance(bls, str) and bls.partition(":")[0] in (*POLICIES, *WRITTEN)
-    return not ours or any(run.get(name) for name in ("failures", "windows", "speeds"))
+    return not ours or any(run.get(name) for name in ("failures", "windows", "speeds", "als_command"))
 
 
 def _names(runs: list[Values]) -> str:
@@ -52,7 +52,7 @@ def _needs(text: str) -> Callable[[list[Values]], str]:
     return lambda _: f"needs {text}"
 
 
-_LOSS = _needs(f"{FAILURES.name}; without it, {WINDOWS.name} or --speeds no job loses its cores")
+_LOSS = _needs(f"{FAILURES.name}; no job loses its cores without that, {WINDOWS.name}, --speeds or --als-command")
 
 COMPANIONS = (
     Companion(
@@ -64,9 +64,8 @@ COMPANIONS = (
     Companion(MAX_ATTEMPTS, _loses, _LOSS),
     Companion(
         RESIZE_COST,
-        lambda run: (
-            run["malleable"] is None or run["resize"] not in ("none", "mold")
-        ),  # another line is about no --malleable
+        # Scenario refuses it without --malleable.
+        lambda run: run["malleable"] is None or run["resize"] not in ("none", "mold"),
         _needs(f"a {RESIZE.name} that changes the width of running jobs; allowed: all but none, mold"),
     ),
 )
@@ -91,5 +90,7 @@ def check_used(runs: Iterable[Values]) -> None:
         given = [run for run in of_runs if run.get(name, one.option.default) not in (None, one.option.default)]
         if given and not any(map(one.used, given)):
             value = given[0][name]
-            shown = f"{value:g}" if isinstance(value, float) else str(value)
-            raise InputError(f"{one.option.name} {shown}: {one.instead(given)}")
+            shown = f" {value:g}" if isinstance(value, float) else f" {value}"
+            if one.option.unit == "ns":
+                shown = ""  # it was given with a unit of its own
+            raise InputError(f"{one.option.name}{shown}: {one.instead(given)}")

@@ -218,7 +218,7 @@ def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
     }
     assert 'lengths = "gamma"' in json.loads(Path("g/study.json").read_text())["study"]
     assert "chosen" not in table.columns
-    assert "chosen" in pd.read_parquet("g/cells/fcfs-select:(gss,Mine)-0.25/seed-0/jobs.parquet").columns
+    assert "chosen" in pd.read_parquet("g/cells/fcfs-select:gss,Mine-0.25/seed-0/jobs.parquet").columns
 
 
 def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:

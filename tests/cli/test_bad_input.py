@@ -504,6 +504,11 @@ def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> No
         refused(here, (*command, "--bls", bls, "--slack", "3"), said)
 
 
+def test_applications_of_another_program_may_lose_cores(here: Path) -> None:
+    ran = twolevel(*RUN, "--als", "ss", "--als-command", "false", "--on-failure", "lose", "--out", "r")
+    assert "--on-failure" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "needs"),
     [
@@ -516,7 +521,8 @@ def test_a_slack_needs_a_policy_that_reads_deadlines(here: Path, bls: str) -> No
 def test_what_changes_nothing_without_another_option(here: Path, words: str, needs: str) -> None:
     *_, option, value = words.split()
     for command in (RUN, (*GRID, "--bls", "fcfs", "--als", "ss")):
-        refused(here, (*command, *words.split()), f"{option} {value}: needs {needs}")
+        shown = option if option == "--resize-cost" else f"{option} {value}"
+        refused(here, (*command, *words.split()), f"{shown}: needs {needs}")
     used = "--resize expand" if option == "--resize-cost" else "--failures mtbf:900d,mttr:1s"
     ran = twolevel(*RUN, "--select", "first:3", *words.split(), *used.split())
     assert ran.code == 0, ran

@@ -53,9 +53,11 @@ _MOST_BYTES = 22
 
 
 def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str]:
-    """The comments that name jobs, ``; Job: NUMBER NAME``, as the format names queues and partitions: of those of some jobs
-    that have a name, each in one line (:func:`traces.base.printable.escaped`)."""
-    return (f"; Job: {number} {escaped(ids[number])}" for number in numbers if number in ids)
+    """Return a comment ``; Job: NUMBER NAME`` for each of some jobs that has a name, as the format names queues.
+
+    Names are written in one line (:func:`traces.base.printable.escaped`).
+    """
+    return (f"; Job: {number} {escaped(ids[number])}" for number in numbers if ids.get(number))
 
 
 def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Iterator[bytes]:
