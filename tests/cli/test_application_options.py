@@ -214,7 +214,7 @@ def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
     assert table["als"].tolist() == names
     assert table.makespan_ns[0] == table.makespan_ns[3]
     assert set(os.listdir("g/cells")) == {
-        f"fcfs-{name}-0.25" for name in ("ss", "fsc:h=1e-6,sigma=0.2", "select:(gss,Mine)", "Mine", "wf")
+        f"fcfs-{name}-0.25" for name in ("ss", "fsc:h=1e-6,sigma=0.2", "select:gss,Mine", "Mine", "wf")
     }
     assert 'lengths = "gamma"' in json.loads(Path("g/study.json").read_text())["study"]
     assert "chosen" not in table.columns
