@@ -42,8 +42,8 @@ demo: $(VENV)/installed
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
-# Tests start hundreds of processes: what they import is parsed once.
-check test release soak: export PYTHONDONTWRITEBYTECODE :=
+# Tests and cases start hundreds of processes, whose modules are parsed once.
+check test release soak faults bench: export PYTHONDONTWRITEBYTECODE :=
 
 check: $(VENV)/installed-dev system-packages
 	+@$(MAKE) --no-print-directory --jobs 2 --output-sync static kernels

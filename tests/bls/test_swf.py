@@ -477,18 +477,22 @@ def test_blocks_are_the_whole(runs: list[int], block_bytes: int, tmp_path_factor
         assert sum(part.rejects[reason] for part in parts) == count
 
 
+@pytest.mark.parametrize("block_bytes", [4, 1000])
 @pytest.mark.parametrize(
-    ("second", "words"),
+    ("comment", "second", "words"),
     [
-        ("2 5", "line 3: job 2 is submitted before a job of an earlier line"),
-        ("1 9", "line 3: job 1 has no higher number than a job of an earlier line"),
+        ("", "2 5", "line 3: job 2 is submitted before a job of an earlier line"),
+        ("", "1 9", "line 3: job 1 has no higher number than a job of an earlier line"),
+        (" Job: 2 late", "2 9", r"line 2: '; Job: 2 late' names a job after the first job; .*: before all jobs"),
     ],
 )
-def test_blocks_of_a_log_that_is_not_in_order_are_refused(tmp_path: Path, second: str, words: str) -> None:
+def test_blocks_of_a_log_that_is_not_in_order_are_refused(
+    tmp_path: Path, comment: str, second: str, words: str, block_bytes: int
+) -> None:
     rest = "0 1 1 -1 -1 1 9 -1 1 1 1 -1 1 1 -1 -1"
-    (tmp_path / "log.swf").write_text(f"1 7 {rest}\n;\n{second} {rest}\n", encoding="utf-8")
+    (tmp_path / "log.swf").write_text(f"1 7 {rest}\n;{comment}\n{second} {rest}\n", encoding="utf-8")
     with pytest.raises(InputError, match=words):
-        list(swf_blocks(tmp_path / "log.swf"))
+        list(swf_blocks(tmp_path / "log.swf", block_bytes=block_bytes))
 
 
 def test_blocks_of_a_file_without_jobs(tmp_path: Path) -> None:

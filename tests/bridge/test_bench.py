@@ -51,7 +51,7 @@ def test_bounds_of_times_depend_on_the_slowness_of_the_machine(
     must: str, figure: float, unit: str, far_off: bool
 ) -> None:
     assert made(must, figure, 2.0, unit).far_off == far_off
-    assert slowness() >= 1
+    assert min(slowness(group) for group in ("start", "batch")) >= 1
 
 
 @pytest.mark.parametrize(("runs", "expected"), [(0, [False]), (1, [True, False]), (3, [False] * 4)])

@@ -70,10 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
     failed: list[str] = []
     seconds: dict[str, float] = {}
     print(HEAD, end="")
-    before = slowness()
     for name in chosen.case or [name for name in groups if name not in ON_DEMAND]:
+        before = slowness(name)
         seconds[name], found = timed(lambda: _group(name, failed))  # noqa: B023
-        before, slow = (after := slowness()), (before + after) / 2
+        slow = (before + slowness(name)) / 2
         for row in found:
             row.slowness = slow
             print(line(row), end="", flush=True)

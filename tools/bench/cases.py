@@ -28,7 +28,7 @@ _LOOPS = {"ss": 10, "gss": 50, "fac": 50, "awf-c": 5, "af": 5, "fac-mu-sigma": 0
 _TRACES = {"perfetto": 1, "paje": 1, "chrome": 0, "csv": 0}
 
 #: Groups that run only if --case names them: they take a minute, and little of the project changes them.
-ON_DEMAND = ("dispatch", "formats", "timeline")
+ON_DEMAND = ("dispatch", "formats", "simgrid", "timeline")
 
 #: Machine, model, which jobs are modelled; with a bound, CPU ms.
 _DISPATCHES = (

@@ -141,7 +141,7 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
 def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
     names = words([*REGIONS, *(region for name in batch.told for region in TOLD[name].region)])
     keys = [name for name, _, _ in batch.attributes]
-    texts = words([_quoted(text) for text in batch.strings])
+    texts = [_quoted(text) for text in batch.strings]
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     for lo in range(0, len(location), BLOCK):
@@ -167,13 +167,13 @@ def _batch(ledger: Ledger, batch: BatchLevel) -> Iterator[bytes]:
         yield _flow("cause", ids, (_JOBS, lane[cause], at_ns), (_JOBS, lane[job], at_ns), said)
 
 
-def _said(spans: Spans, at: slice, keys: list[str], texts: Words) -> Rows:
+def _said(spans: Spans, at: slice, keys: list[str], texts: list[str]) -> Rows:
     rows = Rows(len(spans.row[at])).put(b',"args":{')
     for place, (reference, kind) in enumerate(zip(spans.attributes.tolist(), spans.types.tolist(), strict=True)):
         values = spans.values[spans.row[at], place]
         one = Rows(rows.n).put(b"%s%s:" % (b"," * (place > 0), json.dumps(keys[reference - 2]).encode()))
         if kind == STRING:
-            one.put(b'"').word(texts, np.maximum(values, 0)).put(b'"')
+            one.put(b'"').text(texts, np.maximum(values, 0)).put(b'"')
             rows.add(one, values >= 0)
         else:
             rows.add(one.number(values))

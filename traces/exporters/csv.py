@@ -102,7 +102,7 @@ def _jobs(batch: BatchLevel) -> Iterator[bytes]:
     lanes = batch.lanes
     location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
     regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
-    strings = words([_quoted(text) for text in batch.strings])
+    strings = [_quoted(text) for text in batch.strings]
     for lo in range(0, len(location), BLOCK):
         at = slice(lo, lo + BLOCK)
         values = lanes.values[lanes.row[at]]
@@ -113,7 +113,7 @@ def _jobs(batch: BatchLevel) -> Iterator[bytes]:
             rows.put(b",").word(texts, values[:, place])
         rows.put(b",").number(lanes.start[at]).put(b",").number(lanes.end[at])
         if batch.job_names:
-            rows.put(b",").word(strings, np.maximum(values[:, 8], 0))
+            rows.put(b",").text(strings, np.maximum(values[:, 8], 0))
         yield rows.put(b"\n").tobytes()
 
 

@@ -79,12 +79,12 @@ from types import MappingProxyType
 import numpy as np
 
 from bls.workloads.columns import BEGIN, COLUMNS, NAME_LENGTH
-from bls.workloads.header import FACT, NAMED_FIELD, header_start_s, without_job_names
+from bls.workloads.header import FACT, NAMED_FIELD, NAMED_JOB, header_start_s, without_job_names
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
 from bls.workloads.readers.line_blocks import BLOCK_BYTES, Column, Readable, line_blocks
 from bls.workloads.rejected import KEPT, Reject, first_rejects
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array, compiled
@@ -171,6 +171,7 @@ class _Notes:
 
     def __init__(self) -> None:
         self.header: list[str] = []
+        self.lines: list[int] = []  # of the comments
         self.rejected: list[Reject] = []
         self.also_preceding: dict[int, tuple[int, ...]] = {}
 
@@ -196,17 +197,17 @@ def _blocks(
     ``counts`` are those of ``_parse``, up to the block's end.
     """
     jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
-    header = notes.header
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
         if jobs.shape[1] < most:
             jobs = np.empty((_ROWS, most), dtype=np.int64)
             noted = np.empty((5, most + len(_REASONS) * _MOST_NOTED), dtype=np.int64)
-        comments = np.empty((2, np.count_nonzero(text == ord(";"))), dtype=np.int64)
+        comments = np.empty((3, np.count_nonzero(text == ord(";"))), dtype=np.int64)
         before = int(counts[_JOB])
         n_comments = _parse(text, cancelled, jobs, comments, noted, counts)
-        spans = comments[:, :n_comments].T.tolist()
-        header += (text[lo:hi].tobytes().decode("utf-8", "replace").rstrip() for lo, hi in spans)
+        spans = comments[:2, :n_comments].T.tolist()
+        notes.header += (text[lo:hi].tobytes().decode("utf-8", "replace").rstrip() for lo, hi in spans)
+        notes.lines += comments[2, :n_comments].tolist()
         notes.add(text, noted[:, : int(counts[_NOTED])], jobs)
         yield jobs[:, : int(counts[_JOB]) - before]
 
@@ -222,9 +223,9 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``; the first block has the header. Each
-    block has the names of all jobs that comments before the first job name. The
-    counts of a block are those of the lines since the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``. The first block has the header:
+    the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since
+    the block before, so that every line is in one of them.
 
     Parameters
     ----------
@@ -236,36 +237,44 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     Raises
     ------
     InputError
-        As :func:`read_swf`; and where a job is submitted before one of an earlier line, or does not have a higher number
-        than all of them: in which order jobs come, and whether a number is there twice, only the whole file says.
+        As :func:`read_swf`; where a job is submitted before one of an earlier line, or does not have a higher number
+        than all of them: in which order jobs come, and whether a number is there twice, only the whole file says;
+        and where a comment after the first job names a job.
     """
     source = os.fspath(path)
     notes, zero = _Notes(), _Beginning()
-    header = notes.header
     counts, seen, last = np.zeros(_COUNTS, dtype=np.int64), np.zeros(_COUNTS, dtype=np.int64), np.full((2, 1), -1)
     first: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     ids: Mapping[int, str] = MappingProxyType({})
     waits: Array | None = None  # for the lines behind it that are no jobs
+    first_line = 0
     begin = -1  # the row of the jobs' begin, if a further field has it
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
         for jobs in _blocks(file, source, False, block_bytes, notes, counts):
             if jobs.shape[1]:
-                zero.of(jobs[1], header)
+                if waits is None:
+                    first_line = int(jobs[5, 0])
+                    header = [
+                        comment for line, comment in zip(notes.lines, notes.header, strict=True) if line < first_line
+                    ]
+                    zero.of(jobs[1], header)
+                    others, named = without_job_names(zero.header(header))
+                    first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)
+                    names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
+                    begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 zero.shift(jobs[1], jobs[_CANCEL])
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
                     yield _block(waits, upto - seen, source, first, begin, remarks, ids)
                     seen, first, remarks = upto, (), ()
-                else:
-                    others, named = without_job_names(zero.header(header))
-                    first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)
-                    names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
-                    begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
-                header.clear()
                 waits = jobs.copy()
+            if waits is not None:
+                _check_names(notes, first_line, ids, source)
+                notes.header.clear()
+                notes.lines.clear()
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
@@ -282,6 +291,15 @@ def _check_order(keys: Array, lines: Array, source: str) -> None:
             f"{source}: line {lines[k]}: job {keys[0, k + 1]} {what} of an earlier line; "
             "allowed where a log is read as the simulation goes: jobs in the order of submits and of numbers"
         )
+
+
+def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source: str) -> None:
+    for line, comment in zip(notes.lines, notes.header, strict=True):
+        if line > first_line and (named := NAMED_JOB.fullmatch(comment)) and int(named[1]) not in ids:
+            raise InputError(
+                f"{source}: line {line}: {shown(comment)} names a job after the first job; "
+                "allowed where a log is read as the simulation goes: before all jobs"
+            )
 
 
 def _block(
@@ -526,8 +544,8 @@ def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: In
     jobs : ndarray of int64, shape (20, at least the number of the block's jobs)
         Filled from the left with the jobs' job_id, submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``,
         then the fields 19 to 21.
-    comments : ndarray of int64, shape (2, at least the number of the block's comment lines)
-        Filled from the left with each comment's first index and the index after its last.
+    comments : ndarray of int64, shape (3, at least the number of the block's comment lines)
+        Filled from the left with each comment's first index, the index after its last, and its line.
     noted : ndarray of int64, shape (5, at least that number and ``_MOST_NOTED`` for each reason)
         Filled from the left with the first rejected lines of each reason, and the jobs with a list in field 17: what
         ``_parse_line`` says of each, its number, the column of its job, and its first index and the index after its last.
@@ -552,6 +570,7 @@ def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: In
             if text[at] == 59:  # ;
                 comments[0, n_comments] = at
                 comments[1, n_comments] = stop
+                comments[2, n_comments] = counts[_LINE]
                 n_comments += 1
             else:
                 code = _parse_line(text, at, stop, cancelled, jobs, column, counts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from traces.base.printable import escaped
 from traces.compiled import Array
-from traces.exporters.shown.rows import Rows, words
+from traces.exporters.shown.rows import Rows
 from traces.ledger import Ledger
 
 __all__ = ["JobNames"]
@@ -46,7 +46,5 @@ class JobNames:
         """Append ``before`` and the name of a job row to each of some rows, where the job has a name."""
         if not self.texts or not len(row):
             return rows
-        known, which = np.unique(row, return_inverse=True)
-        texts = [self.texts[one] for one in known.tolist()]
-        has = np.array([bool(text) for text in texts])[which]
-        return rows.put(before, has).word(words(texts), which)
+        has = np.array([bool(self.texts[one]) for one in row.tolist()])
+        return rows.put(before, has).text(self.texts, row)

@@ -91,6 +91,11 @@ class Rows:
         lengths = known.lengths[which]
         return self.put(known.letters[which], np.arange(known.letters.shape[1]) < lengths[:, None])
 
+    def text(self, known: Sequence[str], which: Array) -> Rows:
+        """Append one of many texts in each row; a table is made of those in these rows, as others may be long."""
+        there, place = np.unique(which, return_inverse=True)
+        return self.word(words([known[one] for one in there.tolist()]), place)
+
     @property
     def lengths(self) -> Array:
         """How many bytes each row has, int64 (n,)."""
