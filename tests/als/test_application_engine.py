@@ -13,11 +13,9 @@ from reference.application import Ran
 
 from als.application import Application
 from als.application_faults import lost_error
-from als.engine import loop as engine
 from als.engine.dag.parts import GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.state import FRUITLESS
-from als.engine.status import ApplicationStatus
 from als.planners import planner
 from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
@@ -134,12 +132,6 @@ def test_what_is_just_within_the_limits() -> None:
         slow.set_speed(1e-12)
 
 
-def test_without_a_stop_the_kernel_runs_to_the_end() -> None:
-    application = Application([1.0] * 5, [1.0] * 2, TECHNIQUES["gss"])
-    assert engine.run_until_stop(application.state, engine.NEVER) == ApplicationStatus.FINISHED
-    assert (application.ran, application.end_ns) == (5, 3 * 10**9)
-
-
 def test_records_call_cores_as_they_are_numbered_and_arguments_stay_as_they_are() -> None:
     lengths, speeds, numbers = np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([70, 9])
     for given_array in (lengths, speeds, numbers):
@@ -208,21 +200,6 @@ def test_what_is_no_technique_is_refused() -> None:
         Technique("plain", lambda *arguments: 1)
 
 
-def test_a_technique_may_send_some_cores_away() -> None:
-    application = Application([1.0, 1.0], [1.0, 1.0, 1.0], Technique("mine", _one_each))
-    assert application.advance()
-    assert application.state.core.tolist() == [0, 1]
-
-
-def test_a_memo_belongs_to_one_job() -> None:
-    first, second = (Application([1.0] * n, [1.0, 1.0], TECHNIQUES["fac"]) for n in (40, 6))
-    first.advance(1)
-    assert second.advance()
-    assert first.advance()
-    assert second.state.chunk.tolist() == [0, 0, 1, 1, 2, 3]
-    assert np.bincount(first.state.chunk).tolist() == [10, 10, 5, 5, 3, 3, 1, 1, 1, 1]
-
-
 @technique_kernel
 def _own_half(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
@@ -285,15 +262,6 @@ def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
     assert not application.advance(1000)
     with pytest.raises(InputError, match="all cores are lost, with 2 tasks left"):
         application.advance()
-
-
-def test_a_loss_and_an_arrival_at_one_instant_may_be_told_one_after_the_other() -> None:
-    application = Application([TEN] * 3, [1.0, 1.0, 0.0], phases=[None, SS], part_tasks=[1, 2])
-    application.set_speed(0.0, 0)
-    application.advance(0)
-    application.set_speed(1.0, 2)
-    assert application.advance()
-    assert application.state.core.tolist() == [2, 1, 2]
 
 
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:

@@ -28,42 +28,11 @@ def measured(
     scheduling: int = 0,
     chunks: int = 1,
 ) -> dict[str, float]:
-    """What the kernel makes of it, by name."""
     values = np.empty(len(LOOP_METRICS))
     speeds = np.ones(len(finish)) if speed is None else np.array(speed)
     columns = (np.array(finish, np.int64), np.array(busy, np.int64), speeds)
     measure(values, start, *columns, work, length_cov, scheduling, chunks)
     return loop_metrics(values)
-
-
-def test_by_hand() -> None:
-    # Cores work for 2, 4 and 6 s from 10 s on: the mean is 4 s, the deviation √(8/3) s.
-    finish = np.array([12, 14, 16], np.int64) * 10**9
-    assert finish_imbalance(finish, 10 * 10**9) == pytest.approx(0.5, rel=1e-15)
-    assert finish_cov(finish, 10 * 10**9) == pytest.approx(math.sqrt(8 / 3) / 4, rel=1e-15)
-
-
-def test_perfect_balance_is_zero_and_nothing_done_is_no_number() -> None:
-    even = np.full(7, 3, np.int64)
-    assert finish_imbalance(even, 0) == 0.0
-    assert finish_cov(even, 0) == 0.0
-    assert math.isnan(finish_imbalance(even, 3))
-    assert math.isnan(finish_cov(even, 3))
-
-
-@settings(max_examples=300)
-@given(
-    start=st.integers(0, 2**60),
-    times=st.lists(st.integers(0, 2**61), min_size=1, max_size=20).filter(any),
-)
-def test_as_exact_arithmetic_has_it(start: int, times: list[int]) -> None:
-    finish = np.array([start + time for time in times], np.int64)
-    mean = Fraction(sum(times), len(times))
-    spread = sum((time - mean) ** 2 for time in times) / len(times)
-    imbalance, cov = finish_imbalance(finish, start), finish_cov(finish, start)
-    assert imbalance >= 0
-    assert imbalance == pytest.approx(float(max(times) / mean - 1), rel=1e-12, abs=1e-14)
-    assert cov == pytest.approx(math.sqrt(spread) / float(mean), rel=1e-12, abs=1e-14)
 
 
 def test_all_metrics_by_hand() -> None:
@@ -99,15 +68,6 @@ def test_all_metrics_by_hand() -> None:
     assert found == pytest.approx(by_hand, rel=1e-14)
 
 
-def test_one_core_that_does_everything_is_the_worst_balance() -> None:
-    found = measured([0, 0, 0, 100, 0], [0, 0, 0, 90, 0], work=90e-9)
-    assert found["percent_imbalance"] == pytest.approx(1.0, rel=1e-15)
-    assert found["imbalance"] == pytest.approx(4.0, rel=1e-15)
-    assert found["load_balance"] == pytest.approx(0.2, rel=1e-15)
-    assert found["sakellariou_lr"] == pytest.approx(0.8, rel=1e-15)
-    assert found["efficiency"] == pytest.approx(90 / 500, rel=1e-15)
-
-
 def test_one_core_is_balanced_and_has_no_sample() -> None:
     found = measured([5], [5], work=5e-9)
     assert math.isnan(found.pop("cov_sample"))
@@ -119,6 +79,8 @@ def test_one_core_is_balanced_and_has_no_sample() -> None:
 
 def test_what_there_is_no_number_for() -> None:
     assert all(math.isnan(value) for value in measured([7, 7], [0, 0], start=7).values())
+    assert math.isnan(finish_imbalance(np.full(7, 3, np.int64), 3))
+    assert math.isnan(finish_cov(np.full(7, 3, np.int64), 3))
     only_scheduling = measured([9, 7], [0, 0], start=7, scheduling=2)
     assert math.isnan(only_scheduling.pop("sakellariou_lr"))
     assert not any(math.isnan(value) for value in only_scheduling.values())
@@ -145,7 +107,10 @@ def test_all_metrics_as_exact_arithmetic_has_them(
     finish = np.array([start + time for time in times], np.int64)
     assert found["cov"] == finish_cov(finish, start)
     assert found["imbalance"] == finish_imbalance(finish, start)
+    spread = sum((time - mean) ** 2 for time in times) / n
+    assert found["cov"] == pytest.approx(math.sqrt(spread) / float(mean), rel=1e-12, abs=1e-14)
     exact = {
+        "imbalance": most / mean - 1,
         "load_balance": mean / most,
         "percent_imbalance": (most - mean) / most * n / (n - 1) if n > 1 else 0,
         "max_minus_mean_ns": most - mean,
@@ -168,15 +133,12 @@ def test_all_metrics_as_exact_arithmetic_has_them(
 
 def test_the_page_defines_every_metric() -> None:
     text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
-    rows = table(text[text.index("| what |") :])
-    assert [(row[1].strip("`"), row[2].replace("fraction", "1")) for row in rows] == list(LOOP_METRICS)
-
-
-def test_the_page_defines_every_metric_of_graphs() -> None:
-    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
-    text = text[text.index("### Graphs") :]
-    rows = table(text[text.index("| what |") :])
-    assert [(row[1].strip("`"), row[2].replace("ratio", "1")) for row in rows] == list(GRAPH_METRICS)
+    for rest, unit, metrics in (
+        (text, "fraction", LOOP_METRICS),
+        (text[text.index("### Graphs") :], "ratio", GRAPH_METRICS),
+    ):
+        rows = table(rest[rest.index("| what |") :])
+        assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
 
 
 def test_the_distribution_over_jobs() -> None:

@@ -60,13 +60,6 @@ def test_edges(text: str, edges: list[str]) -> None:
         assert [f"{one} {other}" for one, other, _ in edges_of(found)] == edges
 
 
-def test_nodes_are_in_the_order_in_which_they_are_named() -> None:
-    found = parsed("digraph {\nc; {b -> d}\n\n a -> c [size=1]\ne [x=y]}")
-    assert {name: node.line for name, node in found.nodes.items()} == {"c": 2, "b": 2, "d": 2, "a": 4, "e": 5}
-    assert [name for name, node in found.nodes.items() if node.statements] == ["c", "e"]
-    assert [edges.line for edges in found.edges] == [2, 4]
-
-
 def test_lines_are_counted_through_strings_and_comments() -> None:
     assert refused('digraph {\n/* \n */ a [x="\n\n", y=<\n>]\n# b\n// c\n=}').startswith("line 9: not DOT: '='")
 

@@ -15,7 +15,6 @@ from reference.application import run
 
 from als.application import Application
 from als.engine.state import NEVER
-from als.techniques import TECHNIQUES
 
 BOTH = st.sampled_from(NAMES) | selections()
 
@@ -166,26 +165,7 @@ def never_used_again(application: Application) -> None:
     assert (at == NEVER).any()
 
 
-@settings(max_examples=200)
-@given(case=scenarios(lost=False))
-def test_where_no_core_is_lost_releases_change_nothing(case: Scenario) -> None:
-    assert replace(case, releases=True).found() == case.found()
-
-
 unchanged = scenarios(lost=False).map(lambda scenario: replace(scenario, changes=(), stop=None))
-
-
-@settings(max_examples=40)
-@given(scenario=unchanged, instants=st.lists(st.integers(0, 250), max_size=6))
-def test_it_does_not_end_before_it_said(scenario: Scenario, instants: list[int]) -> None:
-    application = scenario.application()
-    said = scenario.start
-    for instant in sorted(instants):
-        application.advance(scenario.start + instant)
-        if not application.finished:
-            said = max(said, application.not_before_ns)
-    assert application.advance()
-    assert application.end_ns >= said
 
 
 @settings(max_examples=30)
@@ -198,7 +178,3 @@ def test_another_job_of_the_same_techniques_in_between_changes_nothing(scenario:
         two.advance(scenario.start + instant)
     assert one.advance()
     assert ran(one) == scenario.found()
-
-
-def test_every_technique_is_among_them() -> None:
-    assert set(TECHNIQUES) <= set(NAMES)

@@ -15,7 +15,7 @@ from reference import drawing
 from als.graphs import GraphDraft, GraphModel, graph_kernel, graph_model
 from als.graphs.draw import IMPOSSIBLE, NO_ROOM, draw_graph, drawn_graph
 from als.graphs.table import graph_table, new_drawing_room
-from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, next_word, start_stream, uniform_from_word
+from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
@@ -105,13 +105,6 @@ def test_work_is_weight_times_the_factor_of_the_reference(
     assert graph.bytes.tolist() == pytest.approx([2 * total / n * 10.0] * (n - 1))
 
 
-def test_the_work_does_not_change_the_structure() -> None:
-    even, varied = (drawn_graph(graph_model("layered", variation=cov), 1, 2, 60, 4, 5.0, 1.0) for cov in (0.0, 0.5))
-    assert even.source.tolist() == varied.source.tolist()
-    assert even.target.tolist() == varied.target.tolist()
-    assert even.gflop.std() < 1e-12 < 0.2 < varied.gflop.std() / varied.gflop.mean() < 0.8
-
-
 def test_weights_keep_their_proportion() -> None:
     graph = drawn_graph(graph_model("cholesky:tiles=2,ccr=0.5"), 1, 2, 0, 4, 16.0, 1000.0)
     assert graph.gflop.tolist() == pytest.approx([2, 6, 6, 2])
@@ -123,22 +116,14 @@ def test_weights_keep_their_proportion() -> None:
 EDGES = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
 
 
-def test_a_file_is_scaled_with_its_bytes() -> None:
+def test_a_file_is_scaled_with_its_bytes_or_left_as_it_is_and_its_tasks_vary() -> None:
     graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES), 1, 2, 99, 4, 8.0, 1e9)
     assert graph.gflop.tolist() == [2.0, 0.0, 6.0]
     assert graph.bytes.tolist() == [200.0, 0.0, 14.0]
     assert (graph.source.tolist(), graph.target.tolist()) == ([0, 0, 1], [1, 2, 2])
-
-
-def test_a_file_that_is_not_scaled_is_as_it_is() -> None:
     graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False), 1, 2, 99, 4, 8.0, 1e9)
     assert graph.gflop.tolist() == [1.0, 0.0, 3.0]
     assert graph.bytes.tolist() == [100.0, 0.0, 7.0]
-    idle = drawn_graph(of_file([0.0, 0.0], [(0, 1, 5.0)], scale=False, cov=0.5), 1, 2, 99, 4, 8.0, 1e9)
-    assert (idle.gflop.tolist(), idle.bytes.tolist()) == ([0.0, 0.0], [5.0])
-
-
-def test_a_file_whose_tasks_vary() -> None:
     drawn = factors(drawing.words(1, 2, GRAPH_WORK), 3, 0.5)
     unscaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
     assert unscaled.gflop.tolist() == pytest.approx([drawn[0], 0.0, 3 * drawn[2]])
@@ -195,28 +180,6 @@ def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
     assert hasty.size.tolist() == [2, 1]
 
 
-@graph_kernel
-def grows(draft: GraphDraft) -> int:
-    """As many tasks as a random word says, or so many more; it does not say how many it needs."""
-    n = int(uniform_from_word(next_word(draft.keys, draft.cursor, draft.words)) * 100) + int(draft.params[0])
-    if n > draft.gflop.size:
-        return -1
-    draft.size[0], draft.size[1] = n, 0
-    draft.gflop[:n] = 1.0
-    return 0
-
-
-def test_room_is_made_as_it_is_needed() -> None:
-    n = int(drawing.uniform(next(drawing.words(5, 6, GRAPHS))) * 100) + 50
-    model = GraphModel("grows", grows, np.array([50.0]), lambda tasks, cores: (1, 0))
-    assert drawn_graph(model, 5, 6, 0, 4, 3.0, 1.0).gflop.tolist() == pytest.approx([3.0 / n] * n)
-    low = GraphModel("low", graph_model("layered").make, graph_model("layered").params, lambda tasks, cores: (3, 2))
-    for column, expected in zip(
-        drawn_graph(low, 5, 6, 64, 4, 3.0, 1.0), drawn_graph(graph_model("layered"), 5, 6, 64, 4, 3.0, 1.0), strict=True
-    ):
-        assert column.tolist() == expected.tolist()
-
-
 def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(*arguments: Any) -> Any:
         raise MemoryError
@@ -229,24 +192,6 @@ def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch)
         InputError, match="graph chain: 100000000 tasks and 99999999 edges are more than the memory holds"
     ):
         drawn_graph(model, 1, 2, 5, 1, 1.0, 1.0)
-
-
-@graph_kernel
-def elsewhere(draft: GraphDraft) -> int:
-    """A chain of three with an edge to nowhere, in columns of which the draft has only the good end of one."""
-    draft.size[0], draft.size[1] = 3, 2
-    if draft.gflop.size < 3 or draft.source.size < 2:
-        return NO_ROOM
-    draft.gflop[:3], draft.bytes[:2] = 1.0, 1.0
-    draft.source[0], draft.target[0], draft.source[1], draft.target[1] = 0, 10**9, 0, 1
-    draft.source, draft.target, draft.size = draft.source[1:], draft.target[1:], draft.source[:2]
-    return 0
-
-
-def test_a_graph_is_looked_for_where_it_was_to_be() -> None:
-    model = GraphModel("e", elsewhere, (), lambda tasks, cores: (3, 2))
-    with pytest.raises(PluginError, match="graph e: its rule makes no graph"):
-        drawn_graph(model, 1, 2, 3, 4, 1.0, 1.0)
 
 
 @graph_kernel

@@ -102,7 +102,7 @@ def factorisation(tiles: int, lower_only: bool) -> tuple[list[tuple[str, float]]
 
 
 @pytest.mark.parametrize("name", ["cholesky", "lu"])
-@pytest.mark.parametrize("tiles", range(1, 9))
+@pytest.mark.parametrize("tiles", (1, 2, 3, 5))
 def test_factorisations_have_the_dependences_of_their_tiles(name: str, tiles: int) -> None:
     tasks, expected = factorisation(tiles, name == "cholesky")
     model = graph_model(f"{name}:tiles={tiles}")
@@ -174,25 +174,6 @@ def test_layered_graphs_are_those_of_the_reference(
     stream = drawing.words(seed, job, GRAPHS)
     assert len(graph.gflop) == n
     assert edges(graph) == layered(n, min(depth, n), regularity, jump, density, degree, stream)
-
-
-def layers_of(n: int, found: Edges) -> list[int]:
-    level = [0] * n
-    for one, other in found:  # sorted by producer, and those come before their consumers
-        level[other] = max(level[other], level[one] + 1)
-    return level
-
-
-@pytest.mark.parametrize(
-    ("spec", "depth"), [("layered", 10), ("layered:width=20", 5), ("layered:depth=7", 7), ("layered:width=2.5", 40)]
-)
-def test_layered_graphs_are_as_wide_and_deep_as_they_say(spec: str, depth: int) -> None:
-    graph = drawn(spec, 100)
-    level = layers_of(100, edges(graph))
-    assert max(level) == depth - 1
-    assert level == sorted(level), "every task waits for one of the layer before"
-    sizes = np.bincount(level)
-    assert abs(sizes - 100 / depth).max() <= 0.3 * 100 / depth + 1, "regularity 0.9"
 
 
 def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None:
@@ -343,14 +324,9 @@ def of_three(wrong: int, tasks: int = 5, edges: int = 4) -> GraphModel:
     ],
 )
 def test_what_a_rule_must_not_do_is_said(wrong: int, words: str) -> None:
+    try_out(of_three(0))
     with pytest.raises(PluginError, match=f"graph w: {words}"):
         try_out(of_three(wrong))
-
-
-def test_what_fits_is_taken() -> None:
-    try_out(of_three(0))
-    try_out(of_three(0, 3, 2))
-    try_out(of_three(0, 3, 0))  # room for edges is made again where it is too little
 
 
 @pytest.mark.parametrize(
@@ -440,21 +416,3 @@ def test_the_generator_of_the_page(tmp_path: Path) -> None:
     assert graph.gflop.tolist() == pytest.approx([0.25, 1 / 12] * 3)
     assert edges(graph) == [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)]
     assert len(drawn(f"{tmp_path / 'mine.py'}:MINE", 16).gflop) == 16
-
-
-def test_the_pictures_of_the_page() -> None:
-    assert shape("fork-join:width=3,stages=2")[1] == sorted(
-        [
-            *((0, k) for k in (1, 2, 3)),
-            *((k, 4) for k in (1, 2, 3)),
-            *((4, k) for k in (5, 6, 7)),
-            (5, 8),
-            (6, 8),
-            (7, 8),
-        ]
-    )
-    assert shape("tree:depth=3")[1] == [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)]
-    (block,) = (text for text in blocks(PAGE, "text") if text.startswith("cholesky:tiles=3"))
-    waits = re.findall(r"^ (\d)  \w+\([\d, ]+\) *([\d ]*)$", block, re.MULTILINE)
-    assert [int(task) for task, _ in waits] == list(range(10))
-    assert edges(drawn("cholesky:tiles=3")) == sorted((int(k), int(task)) for task, row in waits for k in row.split())

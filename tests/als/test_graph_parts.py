@@ -181,15 +181,6 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
     assert whole.ran == ran
 
 
-def test_rounds_are_counted_through_all_parts() -> None:
-    """Two time steps of two tasks, one behind the other: of the four rounds, the first ones of the steps are their own."""
-    machine = GraphScenario([1e-9], [], [1.0], [0])
-    chain = Part("ss", True, [1e-9, 1e-9], [(0, 1, 0.0)])
-    both = application(machine, [chain, chain], machine.speeds, 0)
-    assert both.advance()
-    assert int(both.state.graph.numbers[g.REPEATS]) == 2
-
-
 def test_a_core_that_idles_behind_a_graph_may_change_its_speed() -> None:
     """A loop of two long tasks on two cores, a graph, and a serial part, in the middle of which the second core, which has
     nothing to do, changes its speed: what it had in the loop is none of its business any more."""
