@@ -102,7 +102,7 @@ def factorisation(tiles: int, lower_only: bool) -> tuple[list[tuple[str, float]]
 
 
 @pytest.mark.parametrize("name", ["cholesky", "lu"])
-@pytest.mark.parametrize("tiles", (1, 2, 3, 5))
+@pytest.mark.parametrize("tiles", [1, 2, 3, 5])
 def test_factorisations_have_the_dependences_of_their_tiles(name: str, tiles: int) -> None:
     tasks, expected = factorisation(tiles, name == "cholesky")
     model = graph_model(f"{name}:tiles={tiles}")

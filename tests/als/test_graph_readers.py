@@ -58,10 +58,6 @@ def assert_small(graph: TaskGraph) -> None:
     assert graph.host is None
 
 
-def test_every_format_has_its_file_here() -> None:
-    assert set(TEXTS) == set(READERS)
-
-
 @pytest.mark.parametrize("form", READERS)
 def test_the_same_graph_in_every_format(tmp_path: Path, form: str) -> None:
     for ending in (*ENDINGS[form], "txt", "graph"):
@@ -214,24 +210,11 @@ def test_what_is_no_wfformat(tmp_path: Path, text: str | bytes, says: str) -> No
     assert says in refused(tmp_path, text)
 
 
-def test_a_task_that_was_executed_and_is_not_there(tmp_path: Path) -> None:
-    tasks = [{"id": "c"}, {"id": "a"}, {"id": "b"}]
-    del tasks[0]
-    assert "workflow.execution.tasks: there is no task 'c'" in refused(
-        tmp_path, wfformat(*SPECIFICATION, "tasks", tasks)
-    )
-
-
 def test_edges_of_wfformat_are_those_that_either_side_names(tmp_path: Path) -> None:
     only_children = wfformat(*SPECIFICATION, "tasks", 1, "parents", [])
     only_parents = wfformat(*SPECIFICATION, "tasks", 0, "children", [])
     assert_small(read(tmp_path, only_children))
     assert_small(read(tmp_path, only_parents))
-
-
-def test_files_without_an_edge_make_none(tmp_path: Path) -> None:
-    graph = read(tmp_path, DAX.replace('  <child ref="b"><parent ref="a"/></child>\n', ""))
-    assert edges_of(graph) == [("a", "c", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -376,41 +359,6 @@ def test_dot_as_simgrid_writes_it(tmp_path: Path) -> None:
     assert set(edges_of(graph)) == {("0", "1", 10001.4), ("1", "end", 0.0), ("root", "0", 0.0), ("0", "end", 0.0)}
 
 
-def test_defaults_chains_subgraphs_and_ports_of_dot(tmp_path: Path) -> None:
-    graph = read(
-        tmp_path,
-        """/* all of
-        it */ # and more
-        strict digraph "a graph" {
-          node [size="1e9"]; edge [bytes=5];
-          a -> {b "c d":p} -> e:n;
-          subgraph cluster_1 { node [size="2e9", shape=box]; f; "g\\"h" [gflop=7] }
-          i [size="3e9"]; i [label="later"];
-          b -> f [bytes=8];
-        }""",
-    )
-    assert graph.names == ("a", "b", "c d", "e", "f", 'g"h', "i")
-    assert graph.gflop.tolist() == [1, 1, 1, 1, 2, 7, 3]
-    assert set(edges_of(graph)) == {
-        ("a", "b", 5), ("a", "c d", 5), ("b", "e", 5), ("c d", "e", 5), ("b", "f", 8),
-    }  # fmt: skip
-
-
-def test_a_group_within_a_chain_is_taken_once(tmp_path: Path) -> None:
-    graph = read(tmp_path, in_dot("a -> {c [size=1] d [size=1] c -> d} -> b"))
-    assert graph.names == ("a", "b", "c", "d")
-    assert {(one, other) for one, other, _ in edges_of(graph)} == {
-        ("a", "c"), ("a", "d"), ("c", "b"), ("c", "d"), ("d", "b"),
-    }  # fmt: skip
-
-
-def test_hosts_of_dot(tmp_path: Path) -> None:
-    graph = read(tmp_path, "digraph { a [size=1 host=2]; b [size=1 host=0] }")
-    assert graph.host is not None
-    assert graph.host.tolist() == [2, 0]
-    assert graph.core is None
-
-
 def test_cores_of_dot_and_graphml(tmp_path: Path) -> None:
     graph = read(tmp_path, "digraph { a [size=1 host=2 core=0]; b [size=1 host=0, core=7] }")
     assert graph.core is not None
@@ -448,13 +396,6 @@ def test_what_does_not_fit_into_memory_is_one_line(tmp_path: Path, form: str, mo
 def test_too_large_a_graph(tmp_path: Path, form: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"als.graphs.readers.contract.{limit}", 1)
     assert f"more than 1 {what}; allowed: up to 1" in refused(tmp_path, TEXTS[form])
-
-
-def test_too_long_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("als.graphs.readers.MAX_TEXT_BYTES", 2**20)
-    bomb = gzip.compress(b"digraph {" + b" " * 2**24 + b"}")
-    assert len(bomb) < 2**15
-    assert "more than 1048576 bytes of text" in refused(tmp_path, bomb)
 
 
 def test_a_text_longer_than_memory_can_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

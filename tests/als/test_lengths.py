@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -17,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import drawing
 
-from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, PATTERN, SCALED, WORK, lengths
+from als.lengths import COUNT, NEXT_LENGTH, PATTERN, SCALED, lengths
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
-from als.programs.tasks import TaskModel
+from als.programs.tasks import TaskModel, drawn_lengths
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from traces.base.time import duration_ns
-from traces.compiled import Array, as_value, function_table
+from traces.compiled import as_value, function_table
 
 KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)
 COVS = st.sampled_from((0.01, 0.25, 1.0, 3.0, 10.0)) | st.floats(1e-6, 10)
@@ -144,41 +140,6 @@ def test_the_loops_of_a_job_follow_each_other_in_its_stream(
     assert loops(specs, seed, 3, [(n, 2.0)] * len(several)) == expected
 
 
-@pytest.mark.parametrize(("draw", "mode"), [("work", WORK), ("paper", FILL)])
-def test_the_normal_rule_and_its_short_cut_are_the_same(draw: str, mode: int) -> None:
-    short = lengths(f"normal:cov=0.7,draw={draw}")
-    called = replace(short, mode=mode)
-    assert drawn(short, 1, 2, 300, 0.3, 90.0).tolist() == drawn(called, 1, 2, 300, 0.3, 90.0).tolist()
-
-
-def test_loops_without_random_numbers_take_none_from_the_stream() -> None:
-    found = loops(["equal", "increasing", "normal:cov=0.5,draw=paper"], 1, 3, [(3, 2.0), (4, 2.0), (9, 1.0)])
-    assert found[0] == [2.0, 2.0, 2.0]
-    assert found[1] == [0.5, 1.5, 2.5, 3.5]
-    assert found[2] == drawing.filled("normal", drawing.words(1, 3), 1.0, 9.0, cov=0.5)
-
-
-@pytest.mark.parametrize("name", [name for name in LENGTHS if name != "file"])
-@pytest.mark.parametrize("n", [1, 2, 7, 500])
-@pytest.mark.parametrize("draw", ["", ":draw=work", ":draw=paper"])
-def test_every_distribution_makes_loops_as_it_says(name: str, n: int, draw: str) -> None:
-    model = lengths(f"{name}{draw}", variation=0.25)
-    found = drawn(model, 5, 6, n, 3.0, 3.0 * n)
-    assert model.name == name
-    assert (found > 0).all()
-    assert found.tolist() == drawn(model, 5, 6, n, 3.0, 3.0 * n).tolist()
-    assert len(found) <= room(model, n)
-    if draw != ":draw=paper":
-        assert drawn(lengths(name, variation=0.25), 5, 6, n, 3.0, 3.0 * n).tolist() == found.tolist()
-        assert not model.fills
-    if model.fills:
-        assert math.fsum(found[:-1]) * (1 - 1e-12) < 3.0 * n <= math.fsum(found) * (1 + 1e-12)
-        assert found.tolist() != drawn(model, 5, 7, n, 3.0, 3.0 * n).tolist() or name == "bimodal"
-    else:
-        assert len(found) == model.tasks(n) == room(model, n)
-        assert math.isclose(math.fsum(found), 3.0 * n, rel_tol=1e-12)
-
-
 @pytest.mark.parametrize("spec", ["increasing", "decreasing:first=9", "mandelbrot:width=8,height=7", "file"])
 @pytest.mark.parametrize("run_ns", [10**9 + 7, 3 * 10**12 + 1, 86_400 * 10**9 - 1])
 def test_patterns_keep_the_work_to_the_nanosecond(spec: str, run_ns: int, tmp_path: Path) -> None:
@@ -243,61 +204,6 @@ def test_mean_and_spread_are_those_asked_for(spec: str, cov: float) -> None:
     assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.08)
 
 
-def _gamma(shape: float) -> Callable[[Array], Array]:
-    # The distribution function of numpy's own draws, scaled to the mean 1.
-    sample = np.sort(np.random.Generator(np.random.PCG64(1)).gamma(shape, 1 / shape, 400_000))
-    return lambda x: np.searchsorted(sample, x) / len(sample)
-
-
-_cdf = np.vectorize(NormalDist().cdf)
-
-
-@pytest.mark.parametrize(
-    ("spec", "below"),
-    [
-        ("normal:cov=0.25", lambda x: _cdf((x - 1) / 0.25)),
-        ("normal:cov=2", lambda x: 1 - (1 - _cdf((x - 1) / 2)) / _cdf(0.5)),
-        ("uniform:cov=0.5", lambda x: (x - 1 + math.sqrt(0.75)) / math.sqrt(3)),
-        ("exponential", lambda x: 1 - np.exp(-x)),
-        ("gamma:cov=1", lambda x: 1 - np.exp(-x)),
-        ("gamma:cov=0.5", _gamma(4.0)),
-        ("gamma:cov=1.5", _gamma(1 / 2.25)),
-        ("lognormal:cov=1", lambda x: _cdf((np.log(x) + math.log(2) / 2) / math.sqrt(math.log(2)))),
-        ("correlated:cov=0.2,rho=0", lambda x: _cdf((x - 1) / 0.2)),
-    ],
-)
-def test_the_shape_is_that_of_the_distribution(spec: str, below: Callable[[Array], Array]) -> None:
-    # Kolmogorov and Smirnov's distance; chance exceeds 2.2/√n once in 8,000 times.
-    found = np.sort(drawn(lengths(with_draw(spec, "paper")), 4, 2, 20_000, 1.0, 20_000.0))
-    n = len(found)
-    expected = below(found)
-    distance = max((np.arange(1, n + 1) / n - expected).max(), (expected - np.arange(n) / n).max())
-    assert distance < 2.2 / math.sqrt(n)
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
-def test_neighbours_are_alike_as_the_correlation_says(rho: float) -> None:
-    found = drawn(lengths(f"correlated:cov=0.2,rho={rho}"), 8, 1, 60_000, 1.0, 60_000.0)
-    for apart in (1, 2, 5):
-        measured = np.corrcoef(found[:-apart], found[apart:])[0, 1]
-        assert measured == pytest.approx(rho**apart, abs=0.03)
-
-
-def test_a_correlated_loop_begins_anew() -> None:
-    # With ρ near 1 a loop stays where it begins: another loop begins elsewhere, and is not drawn to the first one's end.
-    spec = "correlated:cov=0.1,rho=0.9999,draw=paper"
-    one, two = loops([spec, spec], 11, 1, [(50, 1.0), (50, 1.0)])
-    assert abs(one[-1] - two[0]) > 10 * max(abs(a - b) for a, b in zip(one[1:], one, strict=False)) / 5
-    assert two == list(islice(drawing.draws("correlated", _after(one), 1.0, cov=0.1, rho=0.9999), len(two)))
-
-
-def _after(loop: list[float]) -> Iterator[int]:
-    stream = drawing.words(11, 1)
-    for _ in loop:
-        next(stream)
-    return stream
-
-
 def test_bimodal_lengths_are_two() -> None:
     found = drawn(lengths("bimodal:share=0.25,ratio=9,draw=paper"), 2, 2, 4000, 3.0, 12_000.0)
     assert sorted(set(found.tolist())) == [1.0, 9.0]
@@ -323,14 +229,6 @@ def test_the_picture_is_the_references(width: int, height: int, iterations: int)
     model = lengths(f"mandelbrot:width={width},height={height},iterations={iterations}")
     assert model.pattern.tolist() == [count + 1 for count in drawing.mandelbrot(width, height, iterations)]
     assert model.count == width * height
-
-
-def test_a_small_picture() -> None:
-    # c = -1.375 - 0.625i goes to 0.125 + 1.094i, then to -2.556 - 0.352i, further than 2 after three steps; its neighbour,
-    # -0.125 - 0.625i, stays within; the row below is the mirror image.
-    model = lengths("mandelbrot:width=2,height=2,iterations=50")
-    assert model.pattern.tolist() == [4.0, 51.0, 4.0, 51.0]
-    assert drawn(model, 0, 0, 99, 1.0, 11.0).tolist() == pytest.approx([0.4, 5.1, 0.4, 5.1])
 
 
 def test_the_spread_of_what_was_drawn() -> None:
@@ -369,18 +267,14 @@ def test_more_tasks_than_there_was_room_for() -> None:
     assert math.fsum(found[:-1]) < 500.0 <= math.fsum(found)
 
 
-def test_room_is_enough_where_neighbours_are_alike() -> None:
-    model = lengths("correlated:cov=0.25,rho=0.98,draw=paper")
-    counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(50)]
-    assert max(counts) <= room(model, 1000)
-    assert max(counts) > room(lengths("normal:cov=0.25,draw=paper"), 1000)
-
-
 def test_tasks_of_a_job_by_its_model() -> None:
     found = TaskModel(0.5, 4, 7, "gamma:draw=paper").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.filled("gamma", drawing.words(7, 3), 2.0, 80.0, cov=0.5)
     found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.kept("gamma", drawing.words(7, 3), 2.0, 40, 80.0, 10, 8e9, 1.0, cov=0.5)
     assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0, 1.0).tolist() == [0.5, 1.5, 2.5, 3.5]
+    expected = drawn_lengths(1, 9, 64, 2.0, 0.25, 128.0, n_cores=16, core_ns=8e9, speed_gflops=1.0).tolist()
+    for spec in ("", "normal", "normal:draw=work", "normal:cov=0.25"):
+        assert TaskModel(0.25, 4, 1, spec).lengths(9, 16, 8.0, 1.0).tolist() == expected
     assert lengths("increasing").mode == PATTERN
     assert lengths("increasing:draw=paper").mode == SCALED

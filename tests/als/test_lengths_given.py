@@ -42,7 +42,7 @@ def test_the_option_is_named() -> None:
 
 def test_a_file_of_lengths(tmp_path: Path) -> None:
     path = tmp_path / "loop, of a=b.txt"
-    path.write_text("# FLOP\n2e9\n\n  4000000000 # the second\n\t6e9\r\n", encoding="utf-8")
+    path.write_text("\ufeff# FLOP\n2e9\n\n  4000000000 # the second\n\t6e9\r\n", encoding="utf-8")
     assert read_lengths(path).tolist() == [2e9, 4e9, 6e9]
     assert read_lengths(path, "flop").tolist() == [2.0, 4.0, 6.0]
     scaled = lengths(f"file:{path},unit=flop")
@@ -52,12 +52,6 @@ def test_a_file_of_lengths(tmp_path: Path) -> None:
     as_they_are = lengths(f"file:{path},unit=flop,scale=no")
     assert as_they_are.mode == COUNT
     assert drawn(as_they_are, 0, 0, 100, 1.0, 24.0).tolist() == [2.0, 4.0, 6.0]
-
-
-def test_a_file_without_a_last_line_end_and_with_a_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"\xef\xbb\xbf1.5\n2.5")
-    assert read_lengths(path).tolist() == [1.5, 2.5]
 
 
 def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:

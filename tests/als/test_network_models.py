@@ -27,12 +27,6 @@ from als.network.state import (
 from traces.base.errors import InputError
 
 
-def test_the_models_are_named() -> None:
-    assert list(MODELS) == ["none", "hockney", "cm02", "lv08"]
-    assert all(network_model(name) is model and model.name == name for name, model in MODELS.items())
-    assert [model.kind.name for model in MODELS.values()] == ["NONE", "HOCKNEY", "SHARING", "SHARING"]
-
-
 # What kernels read: kind, crosstraffic, latency factor, bandwidth factor, weight-S, gamma.
 @pytest.mark.parametrize(
     ("spec", "found"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise, permutations
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -94,48 +93,7 @@ def test_minimal_routes_are_simgrid_s_where_these_are_paths() -> None:
 
 
 NUMBERS_OF = st.integers(1, 4)
-TREES = st.lists(st.tuples(NUMBERS_OF, NUMBERS_OF, st.integers(1, 3)), min_size=1, max_size=5)
 SOME = st.randoms(use_true_random=False)
-
-
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(TREES, SOME)
-def test_routes_of_fat_trees_are_paths(levels: list[tuple[int, int, int]], some: Any) -> None:
-    down, up, cables = zip(*levels, strict=True)
-    text = "fat-tree:" + ",".join(
-        f"{key}={'x'.join(map(str, row))}" for key, row in (("down", down), ("up", up), ("cables", cables))
-    )
-    leaves = prod(down)
-    net = network(text, leaves)
-    ends = fat_tree_links(down, up, cables)
-    for _ in range(20):
-        src, dst = some.randrange(leaves), some.randrange(leaves)
-        if src != dst:
-            keys = call_route(net, src, dst)
-            nodes = [ends[key] for key in keys]
-            assert nodes[0][0] == (0, leaf_digits(src, down))
-            assert nodes[-1][1] == (0, leaf_digits(dst, down))
-            assert all(one[1] == other[0] for one, other in pairwise(nodes))
-            # Up and down as far as the highest digit that differs.
-            top = max(k + 1 for k in range(len(down)) if leaf_digits(src, down)[k] != leaf_digits(dst, down)[k])
-            assert len(keys) == 2 * top
-
-
-def leaf_digits(leaf: int, down: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(leaf // prod(down[:k]) % down[k] for k in range(len(down)))
-
-
-def fat_tree_links(down: tuple[int, ...], up: tuple[int, ...], cables: tuple[int, ...]) -> dict[int, Any]:
-    """Of each key the nodes it connects, as (level, digits): the keys in the order of levels, nodes, ports, directions."""
-    links: list[Any] = []
-    for level in range(len(down)):
-        bases = (*up[:level], *down[level:])
-        for node in range(prod(bases)):
-            digits = tuple(node // prod(bases[:k]) % bases[k] for k in range(len(bases)))
-            for port in range(up[level] * cables[level]):
-                above = (level + 1, (*digits[:level], port % up[level], *digits[level + 1 :]))
-                links += [((level, digits), above), (above, (level, digits))]
-    return dict(enumerate(links))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

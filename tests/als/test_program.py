@@ -99,18 +99,6 @@ def test_for_how_many_cores_phases_wish() -> None:
     assert program_of({"als": "ss", "cores": 2}, "x").wishes == (2.0,)
 
 
-def test_a_plain_program_is_one_loop_with_all_of_the_work() -> None:
-    plain = Program.plain("ss", "equal", 4)
-    assert plain == Program((Loop("ss", "equal", 4),))
-    assert plain.shares == (1.0,)
-    assert plain.n_tasks(8) == 32
-
-
-@given(share=shares)
-def test_a_single_phase_has_exactly_all_of_the_work(share: float) -> None:
-    assert Program((Loop("ss", share=share),)).shares == (1.0,)
-
-
 @given(program=programs)
 def test_shares_are_divided_by_their_sum(program: Program) -> None:
     total = sum(Fraction(phase.share) for phase in program.phases)
@@ -143,12 +131,6 @@ def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None
             assert after.lengths == (before.lengths or run.lengths)
             left_out = run.tasks, run.tasks_per_core
         assert (after.tasks, after.tasks_per_core) == (left_out if number == (None, None) else number)
-
-
-def test_the_number_of_tasks() -> None:
-    assert [Loop("ss", **count).n_tasks(6) for count in ({}, {"tasks_per_core": 4}, {"tasks": 7})] == [6, 24, 7]
-    phases = (Serial(0.5), Loop("ss", tasks_per_core=4), Loop("ss", tasks=7))
-    assert Program(phases, steps=10).n_tasks(6) == 10 * (1 + 24 + 7)
 
 
 def test_a_graph_in_a_table() -> None:
@@ -307,9 +289,6 @@ def test_jobs_that_cannot_run_a_program() -> None:
         four.check(cores, job_id, "x")
 
 
-SERIAL = {"kind": "serial", "share": 1}
-
-
 def test_a_mistake_in_a_plain_program_names_the_option() -> None:
     with pytest.raises(InputError, match=r"^--als: unknown application technique"):
         Program.plain("gs")
@@ -323,15 +302,6 @@ def test_a_technique_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(PluginError, match=r"^x\.als: .*broken\.py cannot be loaded: ZeroDivisionError"):
         program_of({"als": f"{tmp_path}/broken.py:X"}, "x")
-
-
-def test_mistakes_in_python() -> None:
-    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
-        Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
-        Serial(0.0)
-    with pytest.raises(InputError, match=r"loop\.als: None; allowed"):
-        Loop(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

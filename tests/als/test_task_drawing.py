@@ -11,8 +11,6 @@ from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel
 from traces.base.errors import InputError
 from traces.base.time import duration_ns
 
-#: A nanosecond to two million seconds.
-
 
 @pytest.mark.parametrize(
     ("work_ns", "variation", "expected"),
