@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,16 +67,6 @@ def test_a_number_that_does_not_fit_is_not_written() -> None:
     assert numbers(core_gantt_figure(TASKS, **HOSTS, jobs=[(7, 8)])) == {}  # one job alone
 
 
-def test_a_block_that_is_mostly_others_has_no_number_and_no_edge() -> None:
-    # A job that was tried twice: others ran on its cores between.
-    twice = tasks_of([(1, 0, 0, 0, 0, 1, 1.0), (1, 1, 0, 0, 30, 31, 1.0), (2, 0, 0, 0, 2, 29, 1.0)])
-    machine = {"first_core": np.array([0, 2]), "host_names": ["h"]}
-    figure = core_gantt_figure(twice, **machine)
-    assert set(numbers(figure)) == {"2"}
-    begins = figure.axes[0].collections[2].get_segments()
-    assert [segment[0][0] for segment in begins] == [2]
-
-
 def test_white_lines_are_around_blocks() -> None:
     edges = core_gantt_figure(TASKS, **HOSTS).axes[0].collections[2:5]
     begins, tops, bottoms = ([tuple(map(tuple, segment)) for segment in one.get_segments()] for one in edges)
@@ -114,24 +103,6 @@ def _blocks_are_the_runs_of_a_jobs_rows(drawn: list[tuple[int, int]]) -> None:
         assert blocks.colour[k] == blocks.job_id[k] % 3
         area = (blocks.high[k] - blocks.low[k]) * (blocks.end_ns[k] - blocks.start_ns[k])
         assert blocks.filled[k] == pytest.approx((blocks.high[k] - blocks.low[k]) * S / area)
-
-
-def test_jobs_too_small_for_an_edge_are_left_out_of_blocks_and_change_nothing() -> None:
-    # Of 4,000 jobs that take a second on a core, none has an edge or a number; the others keep theirs, and their places.
-    small = tasks_of([(100 + k, 0, 0, 22 + k % 10, k // 10, k // 10 + 1, 1.0) for k in range(4000)])
-    some = tasks_of([(7, k, 0, k, 0, 400, 1.0) for k in range(22)])
-    both = core_gantt_figure(pd.concat([some, small], ignore_index=True), **HOSTS)
-    alone = core_gantt_figure(pd.concat([some, small[:1]], ignore_index=True), **HOSTS)
-    assert numbers(both) == numbers(alone) == {"7": numbers(both)["7"]}
-    drawn = [[one.get_segments() for one in figure.axes[0].collections[2:5]] for figure in (both, alone)]
-    assert str(drawn[0]) == str(drawn[1])
-    assert len(drawn[0][0]) == 1
-
-
-def test_numbers_of_cores_have_room_however_many_hosts_there_are() -> None:
-    many = {"first_core": np.arange(0, 501), "host_names": [f"h{k}" for k in range(500)]}
-    axes = core_gantt_figure(tasks_of([(1, 0, 0, 3, 0, 1, 1.0)]), **many).axes[0]
-    assert 16 <= len(axes.get_yticks()) <= 32
 
 
 def test_what_cannot_be_drawn_is_said() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,6 @@ from matplotlib.colors import to_hex
 from traces.base.errors import InputError
 from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
 from traces.figures.compare.start_delays import start_delays_figure
-from traces.figures.drawing.canvas import save
 
 HOUR = 3600 * 10**9
 
@@ -79,20 +76,6 @@ def test_start_delays() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("deltas", "named"), [([0, 0], []), ([0, 1], ["job 11: +60 min 00 s"]), ([-1, 0], ["job 10: −60 min 00 s"])]
-)
-def test_only_jobs_that_moved_are_named(deltas: list[float], named: list[str]) -> None:
-    (axes,) = start_delays_figure(starts(deltas)).axes
-    assert [text.get_text() for text in axes.texts][:-1] == named
-
-
-def test_many_marks_are_a_picture() -> None:
-    for n, rasterized in ((2000, False), (2001, True)):
-        (axes,) = start_delays_figure(starts([1.0] * n)).axes
-        assert axes.get_lines()[1].get_rasterized() == rasterized
-
-
 def test_both_runs_of_a_chain() -> None:
     upper, lower = delay_chain_figure(CHAIN, late="B").axes
     assert [text.get_text() for text in upper.get_yticklabels()] == ["job 1", "job 2", "job 3"]
@@ -125,11 +108,6 @@ def test_both_runs_of_a_chain() -> None:
     assert uncut[0].get_title(loc="right") == "one run of each, no estimate"
 
 
-def test_no_arrow_leads_to_a_job_that_waited_for_another() -> None:
-    upper, lower = delay_chain_figure(chained((2, 0, 5, 6, 0, 1, 2), (1, 0, 0, 1, 0, 0, 1)), late="B").axes
-    assert (len(arrows(upper)), len(arrows(lower))) == (0, 1)
-
-
 def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
     n = MOST_JOBS + 3
     frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
@@ -139,17 +117,6 @@ def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
     assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
     assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
     assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
-
-
-def test_files_are_the_same_again(tmp_path: Path) -> None:
-    for name, draw in (
-        ("delays", lambda: start_delays_figure(starts([1, -1]))),
-        ("chain", lambda: delay_chain_figure(CHAIN, late="B", title="T")),
-    ):
-        for form in ("svg", "png"):
-            first = save(draw(), tmp_path / f"{name}.{form}").read_bytes()
-            assert save(draw(), tmp_path / f"{name}-2.{form}").read_bytes() == first
-            assert len(first) > 1000
 
 
 def test_nothing_to_draw() -> None:

@@ -30,10 +30,3 @@ def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatc
     save_all(figure, paths[:1])
     assert len(found) == 2
     assert figure.axes[0].get_position().y1 < low
-
-
-def test_all_formats_have_the_layout_of_one(tmp_path: Path) -> None:
-    alone, together = figure_with_title("x"), figure_with_title("x")
-    save_all(alone, [tmp_path / "alone.png"])
-    save_all(together, [tmp_path / "together.svg", tmp_path / "together.png"])
-    assert (tmp_path / "alone.png").read_bytes() == (tmp_path / "together.png").read_bytes()

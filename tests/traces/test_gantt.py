@@ -58,47 +58,6 @@ def test_colours_are_the_jobs_and_the_legend_names_them() -> None:
     assert [patch.get_facecolor()[:3] for patch in legend.get_patches()] == [first, second]
 
 
-def test_only_the_chosen_cores_get_rows() -> None:
-    figure = gantt_figure(*COLUMNS, **HOSTS, cores=[(2, 3), (5, 6)])
-    assert [box[1] for box in rectangles(figure)] == pytest.approx([0.06, 1.06])
-    axes = figure.axes[0]
-    assert axes.get_ylim() == (2, 0)
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["2", "5"]
-    assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
-
-
-def test_a_window_late_in_a_run_is_told_from_its_beginning() -> None:
-    job, core, start, end = COLUMNS
-    figure = gantt_figure(job, core, start + 7200 * S, end + 7200 * S, **HOSTS)
-    assert figure.axes[0].get_xlabel() == "time since 2 h 00 min of the workload [s]"
-    assert figure.axes[0].get_xlim() == (0, 10)
-
-
-@pytest.mark.parametrize(("first", "left"), [(0, 0), (2, 0), (3, 3)])
-def test_the_axis_begins_with_the_workload_if_that_is_near(first: int, left: int) -> None:
-    figure = gantt_figure(np.array([1]), np.array([0]), np.array([first * S]), np.array([9 * S]), **HOSTS)
-    assert figure.axes[0].get_xlim() == (left, 9)
-
-
-def test_bars_that_are_too_narrow_get_no_end_line() -> None:
-    figure = gantt_figure(
-        np.array([1, 1, 1]), np.array([0, 0, 0]), np.array([0, 1, 5 * S]), np.array([1, 2, 9 * S]), **HOSTS
-    )
-    ends = figure.axes[0].collections[1].get_segments()
-    assert [segment[0][0] for segment in ends] == [9.0]
-
-
-def test_select_bars() -> None:
-    def chosen(**which: object) -> list[int]:
-        return select_bars(*COLUMNS, **which)[1].tolist()  # type: ignore[arg-type]
-
-    assert chosen() == [0, 1, 2, 0, 5]
-    assert chosen(jobs=[(1543, 1544)]) == [2, 5]
-    assert chosen(cores=[(0, 1), (2, 3)]) == [0, 2, 0]
-    assert chosen(jobs=[(1542, 1543)], cores=[(1, 9)]) == [1]
-    assert chosen(jobs=[]) == []
-
-
 @pytest.mark.parametrize("single_bars", [2, 10])
 def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one by one nor as what it covers."""

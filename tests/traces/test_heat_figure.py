@@ -63,23 +63,6 @@ def test_jobs_show_where_cores_are_held() -> None:
     assert figure.axes[1].get_ylabel() == "held by a job [share of the time]"
 
 
-def test_the_scale_is_the_same_whatever_is_shown() -> None:
-    figure = heat_figure(TASKS, **HOSTS, cores=[(0, 2)], columns=1)
-    np.testing.assert_allclose(share(figure), [[5 / 12.5], [1]])
-    assert figure.axes[0].images[0].get_clim() == (0, 1)
-    assert heat_figure(TASKS, **HOSTS, cores=[(0, 1), (5, 6)], columns=1).axes[0].images[0].get_clim() == (0, 1)
-
-
-def test_only_the_chosen_cores_get_rows() -> None:
-    figure = heat_figure(TASKS, **HOSTS, cores=[(1, 2), (4, 5)], columns=4)
-    np.testing.assert_allclose(share(figure), [[1, 1, 0.5, 0], [0, 1, 1, 1]], atol=1e-12)
-
-
-def test_the_darker_the_busier_on_grey_paper_too() -> None:
-    colours = heat_figure(TASKS, **HOSTS).axes[0].images[0].get_cmap()(np.linspace(0, 1, 50))
-    assert (np.diff(colours[:, :3] @ (0.299, 0.587, 0.114)) < 0).all()
-
-
 BARS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30), st.integers(1, 15)), min_size=1, max_size=10)
 
 

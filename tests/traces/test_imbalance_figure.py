@@ -11,7 +11,7 @@ from run_frames import jobs_of
 
 from traces.base.errors import InputError
 from traces.figures.drawing.boxes import Box
-from traces.figures.run.job_imbalance import POINTS, imbalance_jobs_figure, width_classes
+from traces.figures.run.job_imbalance import imbalance_jobs_figure, width_classes
 
 
 def jobs(pairs: list[tuple[int, float]]) -> pd.DataFrame:
@@ -48,15 +48,6 @@ def test_boxes_and_points_by_hand() -> None:
     assert axes.get_title(loc="right") == "9 jobs, mean 0.344, largest 0.9 (not drawn)"
 
 
-def test_so_few_jobs_are_points() -> None:
-    assert POINTS == 4
-    (axes,) = imbalance_jobs_figure(jobs([(4, value) for value in FIVE[:4]])).axes
-    assert len(axes.lines) == 1
-    assert list(axes.lines[0].get_ydata()) == FIVE[:4]
-    (axes,) = imbalance_jobs_figure(jobs([(4, value) for value in FIVE])).axes
-    assert list(axes.lines[0].get_ydata()) == [pytest.approx(0.3)]
-
-
 def several(n: int) -> pd.DataFrame:
     return pd.concat([JOBS.assign(run=f"run {k}", imbalance=JOBS["imbalance"] * (k + 1)) for k in range(n)])
 
@@ -80,14 +71,6 @@ def test_more_than_eight_runs_have_a_panel_each() -> None:
     named = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
     assert named == [f"run {k}" for k in range(9)]
     assert figure.legends == []
-
-
-def test_numbers_of_jobs_that_differ_between_runs_are_a_range() -> None:
-    two = pd.concat([JOBS.assign(run="a"), JOBS[2:5].assign(run="b")])
-    figure = imbalance_jobs_figure(two)
-    assert labels(figure.axes[0])[:2] == ["1\n0–2 jobs", "5–8\n3–6 jobs"]
-    # A run of points alone is in the legend, too.
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
 
 
 def test_what_cannot_be_drawn_is_said() -> None:

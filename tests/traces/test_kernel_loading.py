@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 # In a process of its own: where this fails, LLVM ends the process.
 _PROGRAM = """
 import ctypes, mmap, random, sys
@@ -47,7 +45,6 @@ print("all loaded")
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_between_arrays_of_gigabytes(seed: int) -> None:
-    run = subprocess.run([sys.executable, "-c", _PROGRAM, str(seed)], capture_output=True, text=True, check=False)
+def test_between_arrays_of_gigabytes() -> None:
+    run = subprocess.run([sys.executable, "-c", _PROGRAM, "1"], capture_output=True, text=True, check=False)
     assert run.stdout == "all loaded\n", run.stderr[-2000:]

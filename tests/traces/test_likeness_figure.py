@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from traces.base.errors import InputError
-from traces.figures.drawing.canvas import save
 from traces.figures.workload.likeness import PANELS, likeness_figure
 
 
@@ -44,20 +42,6 @@ def test_bars_are_the_source_and_points_the_generated() -> None:
     assert work.get_xticklabels()[0].get_text() == "$10^{2}$"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["log", "like it"]
-
-
-def test_rows_may_come_in_any_order() -> None:
-    (line,) = likeness_figure(table()[::-1]).axes[2].get_lines()
-    assert np.asarray(line.get_xdata()).tolist() == list(range(1, 13))
-
-
-def test_files(tmp_path: Path) -> None:
-    for name in ("l.png", "l.svg", "l.pdf"):
-        assert save(likeness_figure(table(), title="T"), tmp_path / name).stat().st_size > 1000
-    first = (tmp_path / "l.svg").read_bytes()
-    assert save(likeness_figure(table(), title="T"), tmp_path / "l.svg").read_bytes() == first
-    with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-        save(likeness_figure(table()), tmp_path / "l.txt")
 
 
 def test_what_cannot_be_drawn() -> None:

@@ -20,8 +20,8 @@ from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.library import binding, reading
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
-#: More than the longest log of the Parallel Workloads Archive that is simulated as a whole.
-JOBS = 300_000
+#: More than 16 bits count, and than files can be open at once.
+JOBS = 70_000
 
 CORES = 64
 

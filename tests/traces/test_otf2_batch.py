@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from ledgers import Job, ledger, ledgers, machine, never_started
 from test_otf2 import SMALL
 
-from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.library import reading
@@ -119,14 +118,6 @@ def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_pa
         }
 
 
-def test_otf2_print_reads_why_an_attempt_was_cut(tmp_path: Path) -> None:
-    of = replace(ledger(machine(2, 1), SMALL), cut_because={0: "all its cores were lost, core 1 last"})
-    ran = subprocess.run(["otf2-print", str(write_otf2(of, tmp_path))], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    found = re.findall(r'\("cut because" <12>; STRING; "([^"]*)" <\d+>\)', ran.stdout)
-    assert found == ["all its cores were lost, core 1 last"]
-
-
 #: Busy cores change at 0, 10, 14 and 20; one task spans all of it, others begin and end within and at the changes.
 COMPUTES = [
     Job(1, 0, 0, 20, [(0, 1)], [(0, 0, 0, 20)]),
@@ -165,7 +156,6 @@ LIMIT, LEVEL = np.array([-1, 8_000, -1]), np.array([0, 1, 0])
 @pytest.mark.parametrize(
     ("further", "members", "values"),
     [
-        ({}, ["power"], [[4000], [9500], [4000]]),
         ({"limit_mw": LIMIT}, ["power", "limit"], [[4000, 12_000], [9500, 8000], [4000, 12_000]]),
         (
             {"limit_mw": LIMIT, "level": LEVEL},
@@ -204,8 +194,3 @@ def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
     check_batch(of, path)
     held = [span[:3] for lane in read_batch(path)[0]["jobs"].values() for span in lane if span[0] == "held"]
     assert sorted(held) == [("held", 3, 8), ("held", 4, 4)]
-
-
-def test_a_job_that_came_before_time_0_is_refused_even_if_it_never_started(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="job 3 is submitted at -5 ns"):
-        write_otf2(ledger(machine(1), [never_started(3, -5)]), tmp_path / "t")

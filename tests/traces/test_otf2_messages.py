@@ -164,22 +164,6 @@ def test_a_message_may_fall_into_another_task_and_overtake(tmp_path: Path) -> No
     assert check_nesting(path) == 6 + 3  # and the job's submit, queued, running
 
 
-def test_what_takes_no_time_and_what_comes_within_a_task(tmp_path: Path) -> None:
-    """Task 1 lasts no time, and what it makes is sent behind it; core 1 receives, then sends, while it computes."""
-    tasks = [(1, 0, 0, 1), (0, 1, 5, 5), (1, 2, 2, 9), (2, 3, 9, 10), (0, 4, 6, 9), (1, 5, 9, 9)]
-    transfers = [(0, 3, 1.0, 6, 7), (1, 3, 2.0, 5, 8), (1, 5, 3.0, 5, 5)]
-    of = ledger(machine(3), [Job(1, 0, 0, 10, [(0, 3)], tasks, transfers=transfers)], with_transfers=True)
-    found, _ = events_of(write_otf2(of, tmp_path))
-    sends = [(5, "Send", (2, 1, 2)), (5, "Send", (1, 2, 3))]
-    assert found[0][:4] == [(5, "Enter", "job 1"), (5, "Leave", "job 1"), *sends]
-    assert found[1][2:6] == [
-        (2, "Enter", "job 1"),
-        (5, "Recv", (0, 2, 3)),
-        (6, "Send", (2, 0, 1)),
-        (9, "Leave", "job 1"),
-    ]
-
-
 def test_definitions(tmp_path: Path) -> None:
     with reading(write_otf2(sound(), tmp_path)) as trace:
         (comm,) = trace.definitions.comms

@@ -9,18 +9,6 @@ from traces.ledger import Ledger
 from traces.series import load_series
 
 
-def test_a_small_case_by_hand() -> None:
-    jobs = [
-        Job(1, 0, 0, 10, [(0, 2)]),  # starts at once: never in the queue
-        Job(2, 0, 10, 15, [(0, 3)]),  # waits for the first, and starts when it ends
-        Job(3, 4, 15, 15, [(0, 1)]),  # lasts no time
-    ]
-    found = load_series(ledger(machine(4), jobs))
-    assert found.instant_ns.tolist() == [0, 4, 10, 15]
-    assert found.queue_length.tolist() == [1, 2, 1, 0]
-    assert found.busy_cores.tolist() == [2, 2, 3, 0]
-
-
 def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
     jobs = [
         never_started(1, 2),  # as if it were not there
@@ -33,10 +21,6 @@ def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
     assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
     assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
     assert len(load_series(ledger(machine(4), jobs[:1]))) == 0
-
-
-def test_no_jobs() -> None:
-    assert len(load_series(ledger(machine(1), []))) == 0
 
 
 @settings(max_examples=200, deadline=None)

@@ -36,13 +36,6 @@ def test_equal_keys_keep_their_order(keys: list[float]) -> None:
     assert places.tolist() == sorted(range(n), key=lambda k: keys[k])
 
 
-def test_runs_that_are_in_order_and_such_as_are_not() -> None:
-    for keys in (np.arange(100.0), -np.arange(100.0), np.tile(np.arange(40.0), 5), np.zeros(70)):
-        places, space = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-        _order(keys, places, space, len(keys))
-        assert places.tolist() == np.argsort(keys, kind="stable").tolist()
-
-
 def test_the_last_run_may_be_of_one() -> None:
     for n in (0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65):
         keys = -np.arange(float(n))

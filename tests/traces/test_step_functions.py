@@ -22,15 +22,6 @@ def counted(rows: list[tuple[int, int, int]], upto: int) -> list[int]:
     return [sum(w for b, n, w in rows if b <= t < b + n) for t in range(upto)]
 
 
-def test_by_hand() -> None:
-    begin, end, weight = np.array([2, 4, 6]), np.array([6, 4, 9]), np.array([3, 8, 3])
-    found = steps(begin, end, weight)
-    assert found.instant_ns.tolist() == [2, 9]  # one ends as another begins, and one takes no time
-    assert found.value.tolist() == [3, 0]
-    assert mean(found, 0, 10) == pytest.approx(2.1)
-    assert mean(found, 5, 5) == 0
-
-
 @given(ROWS)
 def test_the_values_are_those_that_are_counted(rows: list[tuple[int, int, int]]) -> None:
     found = steps(*columns(rows))

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from run_frames import tasks_of
 
 from traces.base.errors import InputError
@@ -44,28 +42,10 @@ def test_chunks_of_the_job_with_the_most_tasks() -> None:
     assert axes.get_ylim()[0] == 0
 
 
-def test_chunks_of_a_named_job() -> None:
-    figure = chunks_figure(TASKS, job_id=2)
-    assert sizes(figure) == [(0, 2, 2)]
-    assert figure.axes[0].get_title(loc="left") == "job 2"
-    assert figure.axes[0].get_title(loc="right") == "1 chunk of 2 tasks; at most 2"
-    assert chunks_figure(TASKS[TASKS.job_id == 2]).axes[0].get_title(loc="left") == "job 2"
-
-
-def test_of_jobs_of_as_many_tasks_the_first_number_is_drawn() -> None:
-    same = tasks_of([(number, task, 0, 0, 0, 1, 1.0) for number in (5, 3, 4) for task in (0, 1)])
-    assert chunks_figure(same).axes[0].get_title(loc="left").startswith("job 3, ")
-
-
 def test_of_several_attempts_the_last_is_drawn() -> None:
     first = [(1, task, task // 2, 0, task, task + 1, 1.0) for task in range(4)]
     last = [(1, task, task // 3, 0, 10 + task, 11 + task, 1.0) for task in range(6)]
     assert sizes(chunks_figure(tasks_of(first + last))) == [(0, 3, 3), (3, 3, 3)]
-
-
-def test_tasks_of_a_chunk_may_be_apart() -> None:
-    mixed = tasks_of([(1, task, chunk, 0, 0, 1, 1.0) for task, chunk in enumerate([1, 0, 1, 0, 1])])
-    assert sizes(chunks_figure(mixed)) == [(0, 2, 2), (2, 3, 3)]
 
 
 def test_no_chunks_is_said() -> None:
@@ -114,18 +94,6 @@ def test_lengths_of_all_jobs_are_relative_to_their_jobs() -> None:
     assert figure.axes[0].get_title(loc="right") == "8 tasks of 2 jobs; 1 job of one task left out"
 
 
-def test_the_spread_of_jobs_is_not_that_of_their_tasks() -> None:
-    """Jobs a thousand times as long as others, of tasks that vary by a quarter, with few tasks each."""
-    generator = np.random.Generator(np.random.Philox(5))
-    rows = [
-        (job, task, 0, 0, 0, 1, 1000.0 ** (job % 2) * length)
-        for job in range(2000)
-        for task, length in enumerate(generator.normal(1, 0.25, 3).clip(0.01))
-    ]
-    figure = task_lengths_figure(tasks_of(rows))
-    assert marks(figure)[1] - 1 == pytest.approx(0.25, rel=0.05)
-
-
 def test_very_different_lengths_have_a_logarithmic_axis() -> None:
     lengths = [1.0] * 99 + [1000.0]
     figure = task_lengths_figure(tasks_of([(1, k, 0, 0, 0, 1, length) for k, length in enumerate(lengths)]), job_id=1)
@@ -136,23 +104,6 @@ def test_very_different_lengths_have_a_logarithmic_axis() -> None:
     np.testing.assert_allclose(edges[1:] / edges[:-1], (edges[1] / edges[0]))
     assert len(figure.legends[0].get_texts()) == 2
     assert marks(figure) == [pytest.approx(np.mean(lengths)), pytest.approx(np.mean(lengths) + np.std(lengths))]
-
-
-@settings(max_examples=30)
-@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=40))
-def test_every_task_is_in_a_bar(lengths: list[float]) -> None:
-    rows = [(1, k, 0, 0, 0, 1, length) for k, length in enumerate(lengths)]
-    heights, edges = histogram(task_lengths_figure(tasks_of(rows), job_id=1))
-    assert heights.sum() == len(lengths)
-    assert edges[0] <= min(lengths) <= max(lengths) <= edges[-1]
-    assert (np.diff(edges) > 0).all()
-
-
-def test_equal_lengths_are_one_bar() -> None:
-    figure = task_lengths_figure(tasks_of([(1, k, 0, 0, 0, 1, 4.0) for k in range(7)]))
-    heights, edges = histogram(figure)
-    assert (heights.tolist(), edges.tolist()) == ([7], [pytest.approx(0.95), pytest.approx(1.05)])
-    assert marks(figure) == [1, 1, 1]
 
 
 def test_no_lengths_is_said() -> None:

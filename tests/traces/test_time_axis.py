@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,12 +80,3 @@ def test_marks_say_what_they_are() -> None:
         "1 µs",
     ]
     assert len(duration_marks(1, 1e18)) <= 8
-
-
-@pytest.mark.parametrize(
-    ("low_s", "high_s"), [(600.0, 86_400.0), (1000.0, 90_000.0), (1.0, 100.0), (0.001, 1e8), (7.0, 8.0)]
-)
-def test_marks_of_a_logarithmic_axis_are_a_tenth_of_it_apart(low_s: float, high_s: float) -> None:
-    marks = [ns for ns, _ in duration_marks(low_s * 1e9, high_s * 1e9)]
-    assert len(marks) <= 8
-    assert np.all(np.diff(np.log(marks)) >= 0.1 * np.log(high_s / low_s) - 1e-9) or len(marks) <= 2

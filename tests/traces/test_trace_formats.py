@@ -257,7 +257,7 @@ def test_a_ledger_of_nothing(tmp_path: Path) -> None:
         check(name, ledger(machine(1), []))
 
 
-@pytest.mark.parametrize("length", [1, 200, 16_300, 16_384, 40_000])
+@pytest.mark.parametrize("length", [1, 16_384, 40_000])
 def test_names_of_any_length(length: int, tmp_path: Path) -> None:
     of = run_of_few()
     names = ("h" * length, *of.machine.host_names[1:])

@@ -46,13 +46,6 @@ def test_the_curves_by_hand() -> None:
     assert middles == [pytest.approx(0.5), pytest.approx(0.7), pytest.approx(1.7)]
 
 
-def test_the_means_are_of_the_span_from_the_first_submit() -> None:
-    late = jobs_of([{"submit": 10, "start": 20, "end": 30, "cores": 4}])
-    busy, waiting, _ = utilisation_figure(late, cores=4).axes
-    assert busy.lines[0].get_ydata()[0] == pytest.approx(0.5)
-    assert waiting.lines[0].get_ydata()[0] == pytest.approx(0.5)
-
-
 ATTEMPTS = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=9
 )
@@ -87,12 +80,6 @@ def test_a_band_goes_from_the_least_to_the_most(monkeypatch: pytest.MonkeyPatch)
     band = busy.patches[1].get_data()
     assert (band.baseline.tolist(), band.values.tolist()) == ([0.5, 0.375], [0.625, 0.625])
     assert "line: mean of each 5 s, band: least to most" in busy.get_title(loc="right")
-
-
-def test_a_queue_that_never_was_is_empty() -> None:
-    at_once = jobs_of([{"submit": 0, "start": 0, "end": 5, "cores": 1}])
-    _, waiting, _ = utilisation_figure(at_once, cores=1).axes
-    assert (len(waiting.patches), waiting.get_ylim()) == (0, (0, 1))
 
 
 def test_what_cannot_be_drawn_is_said() -> None:

@@ -48,11 +48,6 @@ def test_the_curves_by_hand() -> None:
     assert right.get_title(loc="right") == "median 1.5"
 
 
-def test_a_short_job_counts_as_one_of_ten_seconds() -> None:
-    _, right = waits_figure(jobs_of([{"submit": 0, "start": 15, "end": 20, "cores": 1}])).axes
-    assert curves(right)[0][0][0] == 2
-
-
 def test_zero_has_a_place_of_its_own() -> None:
     left, right = waits_figure(JOBS).axes
     names = [text.get_text() for text in left.get_xticklabels()]
@@ -66,24 +61,6 @@ def test_zero_has_a_place_of_its_own() -> None:
     markers = [line.get_marker() for line in left.lines[:1]]
     assert markers == ["o"]
     assert left.lines[0].get_markevery() == [2]  # of the two that did not wait: where the curve begins
-
-
-def test_where_everybody_waited_there_is_no_zero() -> None:
-    left, _ = waits_figure(JOBS[2:4]).axes
-    ((x, y),) = curves(left)
-    assert (x[:2], y[:2]) == ([10 * S, 10 * S], [0, 0.5])
-    assert "0" not in [text.get_text() for text in left.get_xticklabels()]
-    assert left.lines[0].get_marker() == ""
-    assert left.get_xlabel() == "wait (logarithmic)"
-
-
-def test_where_nobody_waited_all_is_at_zero() -> None:
-    left, right = waits_figure(JOBS[:2]).axes
-    ((x, y),) = curves(left)
-    assert y == [0, 0.5, 1, 1]
-    assert x[0] == x[1] == x[2] == left.get_xticks()[0]
-    assert curves(right)[0][1] == [0, 0.5, 1, 1]
-    assert right.get_title(loc="right") == "median 1"  # also of the job that ran for 1 s
 
 
 def labelled(n: int) -> pd.DataFrame:
@@ -128,10 +105,3 @@ def test_what_cannot_be_drawn_is_said() -> None:
         waits_figure(JOBS[4:])
     with pytest.raises(InputError, match=r"^the table of jobs has no column why; needed: start_ns, state, why$"):
         waits_figure(JOBS.drop(columns="why"))
-
-
-def test_a_run_of_which_no_job_ran_is_no_line() -> None:
-    two = pd.concat([JOBS.assign(run="all"), JOBS[6:].assign(run="none")])
-    figure = waits_figure(two)
-    assert len(curves(figure.axes[0])) == 1
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all (4 jobs)"]

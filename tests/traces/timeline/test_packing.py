@@ -174,12 +174,6 @@ def test_a_folder_of_results(tmp_path: Path) -> None:
         folder_tables(tmp_path, {"machine": {}})
 
 
-def test_nothing_at_all() -> None:
-    made = tables()
-    _, columns = unpacked(timeline_text(replace(made, jobs=made.jobs[:0], tasks=None, releases=None)))
-    assert columns["job_id"] == []
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
