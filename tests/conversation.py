@@ -169,7 +169,6 @@ def network(**fields: Any) -> Network:
 
 
 def graph(edges: int = 2, **fields: Any) -> Start:
-    """A start of one graph, with records."""
     given_fields = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network()}
     return start(**{**given_fields, "records": True, **fields})
 
@@ -213,7 +212,6 @@ class Pair:
         return self.application if sender_of(message) is Role.BRIDGE else self.bridge
 
     def say(self, *messages: Message) -> None:
-        """Send each message and have it arrive."""
         for message in messages:
             data = self.ends[sender_of(message)].send(message)
             receiver = self.receiver_of(message)

@@ -33,7 +33,6 @@ LV08 = {
 
 @cache
 def simgrid() -> Installation:
-    """The SimGrid of this machine, which ``make`` installs."""
     return find_simgrid()
 
 
@@ -108,7 +107,6 @@ class Answered:
 
 
 def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answered | Failed:
-    """What a simulator answers, judged by the sessions of both ends."""
     pair, suspended = Pair("recipe"), []
     said: list[Message] = []
     for message in (order, *resumes):

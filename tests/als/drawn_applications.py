@@ -66,7 +66,6 @@ OUTCOMES: dict[str, Callable[[Any], Any]] = {
 
 
 def cases() -> list[Any]:
-    """Each case of each file, as a parameter."""
     return [
         pytest.param(case | {"by": by}, id=f"{path.stem}: {case['name']}{f', {by}' if len(several) > 1 else ''}")
         for path in sorted(FOLDER.glob("*.toml"))
@@ -77,7 +76,6 @@ def cases() -> list[Any]:
 
 
 def scenario(case: Mapping[str, Any]) -> Scenario | GraphScenario:
-    """What the case describes."""
     given = {key: value for key, value in case.items() if key not in {"name", "why", *OUTCOMES}}
     tasks = [1e-9 * ns for ns in _numbers(given.pop("tasks"))]
     cores, by = _numbers(given.pop("cores")), given.pop("by")

@@ -194,7 +194,6 @@ def test_as_many_chunks_as_cores_are_chunks_and_fewer_are_blocks() -> None:
 
 
 def taken(loop: Loop, core: int) -> list[int]:
-    """The first tasks of all chunks that a core gets which asks alone."""
     found = []
     while loop.left and loop.ask(core):
         found.append(int(loop.facts[FIRST]))

@@ -21,7 +21,6 @@ VECTORS = [
 
 
 def sizes(text: str) -> list[int]:
-    """The sizes in turn."""
     return [
         int(size) for part in text.split() for size, _, times in [part.partition("x")] for _ in range(int(times or 1))
     ]

@@ -51,8 +51,7 @@ def sizes_of(graph: DotGraph) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "edges"),
-    tomllib.loads((Path(__file__).parent / "dot_edges.toml").read_text(encoding="utf-8"))["edges"],
+    ("text", "edges"), tomllib.loads((Path(__file__).parent / "dot_edges.toml").read_text(encoding="utf-8"))["edges"]
 )
 def test_edges(text: str, edges: list[str]) -> None:
     for head in ("digraph", "strict digraph G", 'DiGraph "a graph"', "STRICT digraph <b> ", "digraph 1"):
@@ -208,10 +207,7 @@ def test_a_graph_is_read_as_it_was_written(drawn: tuple[str, dict[str, str], lis
 WORDS_OF_DOT = (
     r"""a 1 .5 "b" <c> -> -- { } [ ] = ; , : + " < > \ node edge graph subgraph digraph strict size /* */ // # é"""
 )
-FRAGMENTS = (
-    *WORDS_OF_DOT.split(" "),
-    *("\n", " ", "\x00"),
-)
+FRAGMENTS = (*WORDS_OF_DOT.split(" "), *("\n", " ", "\x00"))
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=25), st.sampled_from(("digraph {", "digraph { a -> ", "")))

@@ -76,13 +76,11 @@ def named(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 def written(name: str, parameters: dict[str, Any]) -> str:
-    """As on the command line."""
     behind = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
     return f"{name}:{behind}" if behind else name
 
 
 def uniforms(seed: int) -> Iterator[float]:
-    """What ``chunk_sequence`` draws."""
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0], np.uint64)))
     while True:
         yield generator.random()

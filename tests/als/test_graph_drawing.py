@@ -26,7 +26,6 @@ def never(draft: GraphDraft) -> int:
 
 
 def of_file(gflop: list[float], edges: list[tuple[int, int, float]], **given_ones: Any) -> GraphModel:
-    """A model of such a file."""
     graph: Any = SimpleNamespace(
         gflop=np.array(gflop),
         source=np.array([edge[0] for edge in edges], np.int64),
@@ -70,7 +69,6 @@ class Streams:
         first: int = 0,
         last: int | None = None,
     ) -> int:
-        """One graph into the arrays, from ``first`` on."""
         of, edges = graph_table([model]), self.edges
         if last is not None:
             shorter = {name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")}
@@ -78,7 +76,6 @@ class Streams:
         return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate)
 
     def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
-        """What was drawn last."""
         n, n_edges = self.size.tolist()
         columns: list[Array] = [self.gflop[first : first + n]]
         columns += [
@@ -135,8 +132,7 @@ def test_a_file_is_scaled_with_its_bytes_or_left_as_it_is_and_its_tasks_vary() -
 
 
 @pytest.mark.parametrize(
-    "model",
-    [of_file([0.0, 0.0], []), of_file([1e-300, 0.0], [(0, 1, 1e300)]), of_file([1e308, 1e308], [(0, 1, 1.0)])],
+    "model", [of_file([0.0, 0.0], []), of_file([1e-300, 0.0], [(0, 1, 1e300)]), of_file([1e308, 1e308], [(0, 1, 1.0)])]
 )
 def test_a_file_that_cannot_be_scaled(model: GraphModel) -> None:
     with (

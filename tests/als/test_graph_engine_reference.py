@@ -42,7 +42,6 @@ def check(scenario: GraphScenario, instants: list[int]) -> None:
 
 
 def counts(run: GraphRun) -> GraphRun:
-    """Without what is recorded of tasks and transfers."""
     return replace(run, tasks=[], sent=[], arrived=[])
 
 

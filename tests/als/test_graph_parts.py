@@ -36,7 +36,6 @@ class Part:
     mapped: tuple[int, ...] = ()
 
     def kind(self, machine: GraphScenario) -> GraphPart | Technique | None:
-        """As an application takes it."""
         if self.graph:
             assert self.scheduler is not None
             rank = machine.by_rank and self.scheduler not in PLANNERS
@@ -145,7 +144,6 @@ def test_a_part_is_as_if_alone_from_where_it_begins(
 
 
 def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop: int | None) -> None:
-    """Task for task and transfer for transfer."""
     state, speeds, start = whole.state, list(machine.speeds), machine.start
     task = edge = chunks = ran = busy = waited = 0
     over = False

@@ -44,7 +44,6 @@ def distributions(draw: st.DrawFn) -> Drawn:
 
 
 def with_draw(spec: str, draw: str) -> str:
-    """A distribution with a draw, as it is written."""
     return f"{spec}{',' if ':' in spec else ':'}draw={draw}"
 
 

@@ -32,7 +32,6 @@ sharing = platforms().filter(lambda platform: platform.model not in ("none", "ho
 
 
 def times(platform: Platform, flows: list[tuple[int, int, float, int]]) -> list[float]:
-    """Of the engine."""
     columns = [list(column) for column in zip(*flows, strict=True)] or [[], [], [], []]
     return transfer_times(platform.state(), *columns).tolist()
 

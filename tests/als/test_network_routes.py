@@ -118,7 +118,6 @@ def test_routes_of_dragonflies_are_paths(groups: int, chassis: int, routers: int
 
 
 def dragonfly_links(groups: int, chassis: int, routers: int, nodes: int) -> dict[int, Any]:
-    """Of each key that a route may have (from, to, kind)."""
     of_group = chassis * routers
     all_routers = groups * of_group
     links: dict[int, Any] = {}

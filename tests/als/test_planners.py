@@ -76,7 +76,6 @@ def edges_of(text: str) -> Edges:
 
 
 def times_of(text: str) -> list[list[float]]:
-    """Of each task its times on each core."""
     return [[float(time) for time in row.split()] for row in text.split("|")]
 
 

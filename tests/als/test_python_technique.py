@@ -27,8 +27,6 @@ class Guided:
 
 @pytest.fixture
 def asks() -> Callable[..., int]:
-    """Asks a technique once, as an engine would."""
-
     def asked(rule: Technique, memo: Any, remaining: int = 17, request: int = 0, core: int = 0) -> int:
         params = np.array(rule.params)
         return rule.asked(20, 2, core, request, remaining, np.zeros(FACTS), np.ones(2), params, memo)

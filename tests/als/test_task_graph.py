@@ -57,10 +57,7 @@ def random_graphs(draw: st.DrawFn) -> TaskGraph:
     edges = sorted({(a, b) if place[a] < place[b] else (b, a) for a, b in pairs if a != b}, key=lambda edge: edge[1])
     amounts = st.integers(0, 9)  # few, so that ranks are often equal
     return graph_of(
-        [draw(amounts) for _ in range(n)],
-        [a for a, _ in edges],
-        [b for _, b in edges],
-        [draw(amounts) for _ in edges],
+        [draw(amounts) for _ in range(n)], [a for a, _ in edges], [b for _, b in edges], [draw(amounts) for _ in edges]
     )
 
 

@@ -55,10 +55,7 @@ def raises(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, 
         (Technique("a", forgets_its_memo, memo_per_core=1), "outside memo, which has room for 2 there"),
         (Technique("a", forgets_its_memo, memo_size=5, only_cores=5), "outside memo, which has room for 5"),
         (Technique("later", later, memo_size=1), "outside memo, which has room for 1"),
-        (
-            Technique("back", goes_back),
-            "technique back: its rule writes outside speed, which has room for 2 there$",
-        ),
+        (Technique("back", goes_back), "technique back: its rule writes outside speed, which has room for 2 there$"),
         (Technique("r", raises), "technique r: its rule raises ValueError too few; allowed: an answer"),
         (
             Technique("r", lambda n_tasks, n_cores, core, request, remaining, memo: 1),

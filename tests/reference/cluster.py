@@ -69,15 +69,12 @@ class Running:
 
     @property
     def left(self) -> frozenset[int]:
-        """The cores that it still holds."""
         return self.cores - self.gone
 
     def due(self) -> dict[int, int]:
-        """When it will release which cores."""
         return {core: at for core, at in self.until.items() if at < self.end and core not in self.gone}
 
     def next_wish(self) -> tuple[int, int] | None:
-        """When it will wish next, and for how many cores."""
         if self.wide is None:
             return None
         return next(((at, n) for at, n in self.wide.wishes[self.wide.made :] if at < self.end), None)
@@ -126,10 +123,7 @@ def run(
     ``evolve``, as ``wishes_of`` says of those whose width may change. With ``hints`` it is asked, too, whenever such a job is
     told who waits.
 
-    Raises
-    ------
-    NeverFinishes
-        A job waits for what never comes.
+    Raises NeverFinishes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
     cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
@@ -432,7 +426,6 @@ class _Cluster:
             self.plan[row] = kept
 
     def room_in_limits(self, row: int) -> list[int]:
-        """How many cores the limits of its partition leave to a job."""
         limits = self.machine.partitions[self.jobs[row].partition]
         beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
         mine = [one for one in beside if self.jobs[one].user == self.jobs[row].user]
@@ -472,7 +465,6 @@ class _Cluster:
                 self.running[row] = replace(now, gone=job.gone)
 
     def asked(self, row: int) -> frozenset[int]:
-        """The cores that a running job was asked for, and still holds."""
         job = self.running[row]
         return frozenset() if job.wide is None else job.wide.asked & job.left
 
@@ -493,7 +485,6 @@ class _Cluster:
                 self.give(row, self.widths[row][1])
 
     def free(self, row: int) -> list[int]:
-        """The free cores that a job can use."""
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
         return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
 
@@ -667,14 +658,12 @@ class _Cluster:
         )
 
     def working(self, row: int) -> int:
-        """How many of the cores that a running job asked for it still has."""
         job = self.running[row]
         if job.wide is not None:
             return len(job.left)
         return len(set(sorted(job.cores)[: self.jobs[row].cores]) & job.left)
 
     def as_planned(self, row: int) -> Job:
-        """The job as it would be if it had asked for what is planned with."""
         return replace(self.jobs[row], estimate=self.planned[row], any_from=self.patience.get(row))
 
     def expected(self, row: int) -> int:
@@ -705,7 +694,6 @@ class _Cluster:
         ]
 
     def holds(self) -> list[room.Hold]:
-        """The same, and the slots of waiting jobs."""
         return self.held() + [
             room.Hold(self.jobs[row], slot.begin, slot.begin + self.planned[row], self.jobs[row].cores, slot.cores)
             for row, slot in self.plan.items()
@@ -803,7 +791,6 @@ class _Cluster:
         return found
 
     def released(self, until: dict[int, int], cores: frozenset[int]) -> dict[int, int]:
-        """Until when a job holds each core that it releases."""
         if not self.by_host:
             return until
         for number in range(len(self.machine.hosts)):

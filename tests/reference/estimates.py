@@ -16,7 +16,6 @@ class Memory:
     ended: list[tuple[Job, int]] = field(default_factory=list)
 
     def planned(self, job: Job) -> int:
-        """What a job that arrives now is planned with."""
         if job.window is not None:
             return job.estimate  # of a reservation: the window was made for what it asks for
         if self.rules.predictor is not None:
@@ -27,7 +26,6 @@ class Memory:
         return min(job.planned, job.estimate) if self.rules.kill else job.planned
 
     def predicted(self, job: Job) -> int | None:
-        """By those who are most like it."""
         predictor = self.rules.predictor
         assert predictor is not None
         for level in predictor.levels:

@@ -18,13 +18,7 @@ from traces.figures.run.gantt import gantt_figure, select_bars
 S = 10**9
 #: job, core, start, end
 BARS = np.array(
-    [
-        [1542, 0, 0, 4 * S],
-        [1542, 1, 0, 10 * S],
-        [1543, 2, 2 * S, 9 * S],
-        [1542, 0, 4 * S, 7 * S],
-        [1543, 5, 0, 3 * S],
-    ]
+    [[1542, 0, 0, 4 * S], [1542, 1, 0, 10 * S], [1543, 2, 2 * S, 9 * S], [1542, 0, 4 * S, 7 * S], [1543, 5, 0, 3 * S]]
 )
 COLUMNS = tuple(BARS.T)
 HOSTS = {"first_core": np.array([0, 4, 6]), "host_names": ["host 0", "host 1"]}
@@ -89,13 +83,7 @@ def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: py
     height, width, _ = picture.shape
     assert height == 6
     first, second, white = rgb(PALETTE[0]), rgb(PALETTE[1]), (1, 1, 1)
-    for core, second_of_run, colour in [
-        (0, 1, first),
-        (0, 8, white),
-        (2, 1, white),
-        (2, 5, second),
-        (3, 5, white),
-    ]:
+    for core, second_of_run, colour in [(0, 1, first), (0, 8, white), (2, 1, white), (2, 5, second), (3, 5, white)]:
         np.testing.assert_allclose(picture[core, second_of_run * width // 10 + 1], colour, err_msg=str(core))
 
 

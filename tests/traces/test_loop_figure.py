@@ -17,7 +17,6 @@ from traces.figures.drawing import bars
 
 
 def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:
-    """Chunks of (core, size, request, begin, end)."""
     return LoopChunks(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
 
 

@@ -61,7 +61,6 @@ def of_many_jobs(n: int = JOBS) -> Ledger:
 
 @contextmanager
 def few_files(n: int = 8) -> Iterator[None]:
-    """No more than ``n`` further files can be open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + n, hard))
     try:
@@ -71,7 +70,6 @@ def few_files(n: int = 8) -> Iterator[None]:
 
 
 def begun(text: bytes, *words: str) -> int:
-    """How many lines of a text begin with one of these words."""
     return sum(text.count(f"\n{word}".encode()) for word in words)
 
 

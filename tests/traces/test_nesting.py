@@ -60,10 +60,7 @@ def test_a_job_of_no_length_before_another_at_one_instant_is_sound() -> None:
         (lambda: with_job(1, held=[(1, 5)]), r"job 22 holds cores \[1, 5\); the machine has cores 0 to 3"),
         (lambda: with_columns({"held_cores": np.array([2, 3])}), "job 22 holds 2 cores; it says 3"),
         (lambda: with_columns({"cores": np.array([2, 3])}), "job 22 holds 2 cores; it asks for 3"),
-        (
-            lambda: with_columns({"tasks": np.array([3, 4])}),
-            "job 22 has 2 rows of tasks that ran; it computed 4 tasks",
-        ),
+        (lambda: with_columns({"tasks": np.array([3, 4])}), "job 22 has 2 rows of tasks that ran; it computed 4 tasks"),
         (lambda: with_columns({"allocation_first": np.array([0, 2, 1])}), "jobs.allocation: the bounds"),
         (lambda: with_columns(None, {"first": np.array([0, 3, 4])}), "tasks: the bounds"),
         (

@@ -45,7 +45,6 @@ def fresh() -> Iterator[Path]:
 
 
 def expected_bars(of: Ledger) -> list[Bar]:
-    """By plain loops over the records."""
     bars: list[Bar] = []
     for row, number in enumerate(of.jobs.job_id.tolist()):
         first, stop = (0, 0) if of.tasks is None else map(int, of.tasks.first[row : row + 2])
@@ -265,11 +264,7 @@ def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
 def test_every_writer_takes_every_ledger(name: str, tmp_path: Path) -> None:
     """The contract: a path inside the directory, which need not exist, and nothing beside it."""
     for k, of in enumerate(
-        [
-            ledger(machine(2, 1), SMALL),
-            ledger(machine(2, 1), SMALL, with_tasks=False),
-            ledger(machine(1), []),
-        ]
+        [ledger(machine(2, 1), SMALL), ledger(machine(2, 1), SMALL, with_tasks=False), ledger(machine(1), [])]
     ):
         directory = tmp_path / f"{k}" / "deep"
         path = exporter(name)(of, directory)

@@ -50,7 +50,6 @@ def events_of(path: Path) -> tuple[dict[int, list[Event]], list[int]]:
 
 
 def expected_messages(of: Ledger) -> dict[int, list[Event]]:
-    """What each core sends and receives, by plain loops over the records."""
     found: dict[int, list[Event]] = defaultdict(list)
     assert of.tasks is not None
     assert of.transfers is not None

@@ -15,7 +15,6 @@ from traces.base.packed_columns import packed_bytes, packed_text
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """What ``tools/page/src/columns.ts`` makes of it."""
     assert data[:8] == b"2LCOLS01"
     length = int.from_bytes(data[8:12], "little")
     header = json.loads(data[12 : 12 + length])

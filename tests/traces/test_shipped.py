@@ -52,7 +52,6 @@ print(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist())
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a library of a few units."""
     made = tmp_path_factory.mktemp("machine_code")
     build = f"from tools.build_wheel import *; from pathlib import Path; build_library({_MODULES}, Path({os.fspath(made)!r}))"
     subprocess.run([sys.executable, "-c", build], env=_environment(), capture_output=True, check=True)
@@ -67,7 +66,6 @@ def _environment() -> dict[str, str]:
 
 @pytest.fixture
 def copy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it, where this process looks for one."""
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)

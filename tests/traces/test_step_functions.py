@@ -18,7 +18,6 @@ def columns(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, n
 
 
 def counted(rows: list[tuple[int, int, int]], upto: int) -> list[int]:
-    """The value from each whole instant to the next."""
     return [sum(w for b, n, w in rows if b <= t < b + n) for t in range(upto)]
 
 

@@ -27,7 +27,6 @@ TASKS = tasks_of(
 
 
 def sizes(figure: Any) -> list[tuple[float, float, float]]:
-    """Left end, width and height of the bars."""
     corners = [path.vertices[:4] for path in figure.axes[0].collections[0].get_paths()]
     return [(one[:, 0].min(), np.ptp(one[:, 0]), one[:, 1].max()) for one in corners]
 
@@ -63,7 +62,6 @@ def histogram(figure: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def marks(figure: Any) -> list[float]:
-    """Where the mean and the mean ± σ are."""
     return [line.get_xdata()[0] for line in figure.axes[0].lines]
 
 

@@ -27,7 +27,6 @@ class Line(NamedTuple):
 
 
 def lines(path: Path, events: dict[str, tuple[str, ...]]) -> list[Line]:
-    """The lines of a file, by the documented format."""
     head, *rest = path.read_text(encoding="ascii").splitlines()
     assert head.startswith("# twolevel text trace 1: ")
     found = []

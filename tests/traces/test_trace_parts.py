@@ -156,14 +156,7 @@ def small() -> Ledger:
     power = PowerRecords(np.array([0, 10, 20, 40]), np.array([5, 7, 9, 1]), 100, np.array([-1, 50, -1, -1]))
     technique = np.array([0, 1, 0, 1], np.int32)
     released = ReleaseRecords(*(np.array(column) for column in ([0], [1], [15])))
-    return replace(
-        of,
-        passes=passes,
-        power=power,
-        releases=released,
-        techniques=("a", "b"),
-        technique=technique,
-    )
+    return replace(of, passes=passes, power=power, releases=released, techniques=("a", "b"), technique=technique)
 
 
 def test_a_window_of_all_that_there_is() -> None:
@@ -215,10 +208,7 @@ def test_nothing_in_a_part() -> None:
 
 def wide() -> Ledger:
     """Two jobs on four cores of two of three hosts, on a machine of more cores than a viewer opens."""
-    rows = [
-        Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]),
-        Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)]),
-    ]
+    rows = [Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]), Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)])]
     return ledger(machine(2, MOST_CORES, 9), rows)
 
 

@@ -40,7 +40,6 @@ def sound() -> Ledger:
 
 
 def naive_waits(of: Ledger) -> list[tuple[int, int, int, int, int]]:
-    """(core, from, to, job row, task), by the definition."""
     found = []
     assert of.tasks is not None
     assert of.transfers is not None
@@ -100,11 +99,7 @@ def test_no_network_no_table(tmp_path: Path) -> None:
 
 def test_waits_by_hand() -> None:
     rows = list(zip(*(column.tolist() for column in waits(sound())), strict=True))
-    assert rows == [
-        (0, 3, 16, 20),
-        (0, 4, 24, 30),
-        (2, 1, 61, 62),
-    ]
+    assert rows == [(0, 3, 16, 20), (0, 4, 24, 30), (2, 1, 61, 62)]
     assert [len(column) for column in waits(ledger(machine(2, 2), [GRAPH]))] == [0, 0, 0, 0]
 
 

@@ -145,12 +145,7 @@ def test_classes_are_shown_in_part() -> None:
 
 
 @pytest.mark.parametrize(
-    "jobs",
-    [
-        [(1, 5, 10, 2, 20)],
-        [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)],
-    ],
-    ids=["one job", "a century"],
+    "jobs", [[(1, 5, 10, 2, 20)], [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]], ids=["one job", "a century"]
 )
 def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
     header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()

@@ -103,12 +103,10 @@ def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, 
 
 
 def counted(name: str, value: float) -> int:
-    """What a counter says, in the units of ``naive_counters``."""
     return round(1000 * value) if name == "computing cores" else round(value)
 
 
 def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
-    """(job, cause, instant), core by core and pair by pair."""
     jobs, found = of.jobs, set()
     cores = [{core for lo, hi in jobs.allocation(row) for core in range(lo, hi)} for row in range(len(jobs))]
     for row in np.flatnonzero(jobs.started & (jobs.eligible_ns < jobs.start_ns)).tolist():
@@ -200,7 +198,6 @@ def read_perfetto(path: Path) -> Shown:
 
 
 def read_chrome(path: Path) -> Shown:
-    """Through a reader of JSON."""
     shown = Shown([], [], defaultdict(list), [], [], [])
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     places = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
