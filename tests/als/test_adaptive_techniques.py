@@ -82,6 +82,16 @@ def test_awf_weighs_late_steps_more() -> None:
     assert 125 < third.size < 200
 
 
+def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
+    """Chunks of few tasks seem slow where each chunk costs 10 s."""
+    for without, with_cost in (("awf-b", "awf-d"), ("awf-c", "awf-e"), ("af", "maf")):
+        free = [said(drive(technique(name), 300, UNEQUAL)) for name in (without, with_cost)]
+        assert free[0] == free[1]
+        costly = [said(drive(technique(name), 300, UNEQUAL, overhead_ns=10 * S)) for name in (without, with_cost)]
+        assert costly[0] != costly[1]
+    assert technique("awf:time=total").params != technique("awf").params
+
+
 @pytest.mark.parametrize("name", ["awf-b", "awf-c"])
 def test_cores_that_are_not_there_are_not_waited_for(name: str) -> None:
     """Of four cores, the last is not there; the weights of the others sum to three, and a late one begins with 1."""

@@ -7,29 +7,18 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from ledgers import Job, ledger, ledgers, machine
-from trace_readers import naive_counters
+from ledgers import Job, ledger, machine
 
 from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
-from traces.checks.ledger import check_ledger
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
-from traces.ledger import STATES, WHY, Ledger
-
-#: A bar: core, job number, task and chunk (None for a whole job), start and end.
-Bar = tuple[int, int, int | None, int | None, int, int]
 
 SMALL = [
     Job(7, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
@@ -38,115 +27,31 @@ SMALL = [
 ]
 
 
-@contextmanager
-def fresh() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
-def expected_bars(of: Ledger) -> list[Bar]:
-    bars: list[Bar] = []
-    for row, number in enumerate(of.jobs.job_id.tolist()):
-        first, stop = (0, 0) if of.tasks is None else map(int, of.tasks.first[row : row + 2])
-        for task in range(stop - first):
-            at = first + task
-            assert of.tasks is not None
-            start, end = int(of.tasks.start_ns[at]), int(of.tasks.end_ns[at])
-            if start == -1:
-                continue
-            bars.append((int(of.tasks.core[at]), number, task, int(of.tasks.chunk[at]), start, end))
-        if first == stop:
-            for lo, hi in of.jobs.allocation(row):
-                start, end = int(of.jobs.start_ns[row]), int(of.jobs.end_ns[row])
-                bars += [(core, number, None, None, start, end) for core in range(lo, hi)]
-    return bars
-
-
-def read_back(path: Path) -> tuple[list[Bar], list[tuple[int, list[int]]], Any]:
-    """Bars of cores and samples of the scheduler as the binding's reader sees them, and the definitions."""
-    bars: list[Bar] = []
-    samples: list[tuple[int, list[int]]] = []
-    entered: dict[int, Any] = {}
-    with reading(path) as trace:
-        locations = list(trace.definitions.locations)
-        scheduler = next(place for place, one in enumerate(locations) if one.name == "batch scheduler")
-        core_of = {location: core for core, location in enumerate(locations)}
-        for location, event in trace.events:
-            kind = type(event).__name__
-            if core_of[location] > scheduler:  # of tests/traces/test_otf2_batch.py
-                continue
-            if kind == "Metric":
-                assert location is locations[scheduler]
-                samples.append((event.time, list(event.values)))
-            elif kind == "Enter":
-                entered[core_of[location]] = event
-            else:
-                assert kind == "Leave"
-                enter = entered.pop(core_of[location])
-                assert enter.region is event.region
-                assert event.attributes is None
-                told = {key.name: value for key, value in (enter.attributes or {}).items()}
-                number = int(event.region.name.removeprefix("job "))
-                bars.append((core_of[location], number, told.get("task"), told.get("chunk"), enter.time, event.time))
-        assert entered == {}
-        jobs = [region for region in trace.definitions.regions if region.name.startswith("job ")]
-        definitions = {
-            "clock": trace.definitions.clock_properties,
-            "groups": [group.name for group in trace.definitions.location_groups],
-            "locations": [(one.name, one.group.name, str(one.type), one.number_of_events) for one in locations],
-            "regions": [region.name for region in jobs],
-            "ways": [region.description for region in jobs],
-            "tree": [
-                (node.name, None if node.parent is None else node.parent.name)
-                for node in trace.definitions.system_tree_nodes
-            ],
-        }
-    return bars, samples, definitions
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
-    check_ledger(of)
-    with fresh() as directory:
-        path = write_otf2(of, directory / "trace")
-        assert path == directory / "trace" / "traces.otf2"
-        bars, samples, definitions = read_back(path)
-        check_nesting(path)
-    key = repr
-    assert sorted(bars, key=key) == sorted(expected_bars(of), key=key)
-    counters = naive_counters(of).values()  # each at the same instants
-    assert samples == [(row[0][0], [value for _, value in row]) for row in zip(*counters, strict=True)]
-    assert definitions["regions"] == [f"job {number}" for number in of.jobs.job_id.tolist()]
-    jobs = of.jobs
-    assert definitions["ways"] == [
-        f"attempt {attempt}, {WHY[why]}, {STATES[state]}"
-        for attempt, why, state in zip(jobs.attempt.tolist(), jobs.why.tolist(), jobs.state.tolist(), strict=True)
-    ]
-    counts = [0] * of.machine.n_cores
-    for bar in bars:
-        counts[bar[0]] += 2
-    assert [one[3] for one in definitions["locations"][: len(counts) + 1]] == [*counts, len(samples)]
-
-
 def test_definitions(tmp_path: Path) -> None:
-    _, _, found = read_back(write_otf2(ledger(machine(2, 1), SMALL), tmp_path))
-    assert found["tree"] == [("cluster", None), ("host 0", "cluster"), ("host 1", "cluster")]
-    assert found["groups"] == ["host 0", "host 1", "batch scheduler", "jobs"]
-    assert found["locations"] == [
-        ("host 0 core 0", "host 0", "LocationType.CPU_THREAD", 6),
-        ("host 0 core 1", "host 0", "LocationType.CPU_THREAD", 4),
-        ("host 1 core 0", "host 1", "LocationType.CPU_THREAD", 6),
-        ("batch scheduler", "batch scheduler", "LocationType.METRIC", 6),
-        ("submits", "batch scheduler", "LocationType.CPU_THREAD", 6),
-        ("host 0 counters", "host 0", "LocationType.METRIC", 3),
-        ("host 1 counters", "host 1", "LocationType.METRIC", 2),
-        ("lane 0", "jobs", "LocationType.CPU_THREAD", 4),
-        ("lane 1", "jobs", "LocationType.CPU_THREAD", 4),
-        ("lane 2", "jobs", "LocationType.CPU_THREAD", 4),
-    ]
-    clock = found["clock"]
-    assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 20)
+    again = Job(9, 4, 20, 30, [(0, 1)], attempt=1, why="reserved", state="killed", eligible=20)
+    jobs = [*SMALL[:2], replace(SMALL[2], state="requeued"), again]
+    with reading(write_otf2(ledger(machine(2, 1), jobs), tmp_path)) as trace:
+        found = trace.definitions
+        tree = [(node.name, None if node.parent is None else node.parent.name) for node in found.system_tree_nodes]
+        assert tree == [("cluster", None), ("host 0", "cluster"), ("host 1", "cluster")]
+        assert [group.name for group in found.location_groups] == ["host 0", "host 1", "batch scheduler", "jobs"]
+        thread, metric = "LocationType.CPU_THREAD", "LocationType.METRIC"
+        assert [(one.name, one.group.name, str(one.type)) for one in found.locations] == [
+            *((f"host 0 core {core}", "host 0", thread) for core in (0, 1)),
+            ("host 1 core 0", "host 1", thread),
+            ("batch scheduler", "batch scheduler", metric),
+            ("submits", "batch scheduler", thread),
+            *((f"host {host} counters", f"host {host}", metric) for host in (0, 1)),
+            *((f"lane {lane}", "jobs", thread) for lane in range(3)),
+        ]
+        assert [(one.name, one.description) for one in found.regions if one.name.startswith("job ")] == [
+            ("job 7", "attempt 0, head, completed"),
+            ("job 1542", "attempt 0, head, completed"),
+            ("job 9", "attempt 0, head, requeued"),
+            ("job 9", "attempt 1, reserved, killed"),
+        ]
+        clock = found.clock_properties
+        assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 30)
 
 
 def test_otf2_print_reads_it(tmp_path: Path) -> None:
@@ -199,9 +104,10 @@ def test_more_than_one_chunk_a_file(tmp_path: Path) -> None:
     path = write_otf2(ledger(machine(1), jobs), tmp_path)
     assert (tmp_path / "traces" / "0.evt").stat().st_size > binding.CHUNK_SIZE_MIN.value
     assert (tmp_path / "traces.def").stat().st_size > binding.CHUNK_SIZE_MIN.value
-    bars, _, found = read_back(path)
-    assert bars == [(0, k, 0, 0, k, k + 1) for k in range(n)]
-    assert len(found["regions"]) == n
+    with reading(path) as trace:
+        seen = [(event.time, event.region.name) for at, event in trace.events if at.name == "host 0 core 0"]
+        assert sum(one.name.startswith("job ") for one in trace.definitions.regions) == n
+    assert seen == [(at, f"job {k}") for k in range(n) for at in (k, k + 1)]
 
 
 def test_a_trace_that_exists_is_not_written_over(tmp_path: Path) -> None:

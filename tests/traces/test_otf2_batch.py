@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -13,22 +12,14 @@ import numpy as np
 import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
-from hypothesis import HealthCheck, given, settings
-from ledgers import Job, ledger, ledgers, machine, never_started
+from ledgers import Job, ledger, machine, never_started
 from test_otf2 import SMALL
 
 from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.library import reading
 from traces.exporters.shown.detail import with_detail
-from traces.ledger import Ledger, PowerRecords, WidthRecords
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        check_batch(of, write_otf2(of, Path(name) / "trace"))
+from traces.ledger import PowerRecords, WidthRecords
 
 
 def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:

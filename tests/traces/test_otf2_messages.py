@@ -6,18 +6,16 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import otf2
 import pytest
-from hypothesis import HealthCheck, given, settings
-from ledgers import Job, ledger, machine, messaging_ledgers, transfer_records
-from test_transfers import GRAPH, naive_waits, sound
+from ledgers import Job, ledger, machine, transfer_records
+from test_otf2 import files_of
+from test_transfers import GRAPH, sound
 
-from traces.checks.ledger import InvariantError, check_ledger
+from traces.checks.ledger import InvariantError
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
@@ -47,68 +45,6 @@ def events_of(path: Path) -> tuple[dict[int, list[Event]], list[int]]:
             else:
                 assert kind == "Metric"
         return found, [location.number_of_events for location in locations]
-
-
-def expected_messages(of: Ledger) -> dict[int, list[Event]]:
-    found: dict[int, list[Event]] = defaultdict(list)
-    assert of.tasks is not None
-    assert of.transfers is not None
-    for job in range(len(of.jobs)):
-        first_task = int(of.tasks.first[job])
-        for row in range(int(of.transfers.first[job]), int(of.transfers.first[job + 1])):
-            a, b = (
-                int(of.tasks.core[first_task + column[row]]) for column in (of.transfers.source, of.transfers.target)
-            )
-            size = round(float(of.transfers.bytes[row]))  # half to even
-            found[a].append((int(of.transfers.sent_ns[row]), "Send", (b, row, size)))
-            found[b].append((int(of.transfers.arrived_ns[row]), "Recv", (a, row, size)))
-    return found
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(of=messaging_ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
-    assert of.tasks is not None
-    assert of.transfers is not None
-    check_ledger(of)
-    expected = expected_messages(of)
-    with tempfile.TemporaryDirectory() as name:
-        path = write_otf2(of, Path(name) / "trace")
-        found, counts = events_of(path)
-        check_nesting(path)
-    waits = naive_waits(of)
-    entered = sum(event[1] == "Enter" for core in range(of.machine.n_cores) for event in found[core])
-    assert entered == np.count_nonzero(of.tasks.core >= 0) + len(waits) + whole_jobs(of)
-    for core in range(of.machine.n_cores):
-        events = found[core]
-        assert len(events) == counts[core]
-        assert [event[0] for event in events] == sorted(event[0] for event in events)
-        messages = [event for event in events if event[1] in ("Send", "Recv")]
-        assert sorted(messages) == sorted(expected[core])
-        waited = [event for event in events if event[2] == "wait for data"]
-        assert [event[1] for event in waited] == ["Enter", "Leave"] * (len(waited) // 2)
-        times = [event[0] for event in waited]
-        assert list(zip(times[::2], times[1::2], strict=True)) == [(a, b) for c, a, b, _, _ in waits if c == core]
-        check_order(events)
-
-
-def whole_jobs(of: Ledger) -> int:
-    """How many bars are whole jobs on a core, since there are no task rows of them."""
-    assert of.tasks is not None
-    return int(of.jobs.held_cores[np.diff(of.tasks.first) == 0].sum())
-
-
-def check_order(events: list[Event]) -> None:
-    """A core receives before it enters what starts then, and sends after it has left what ended then."""
-    for k, (time, kind, _) in enumerate(events):
-        later = [event[1] for event in events[k + 1 :] if event[0] == time]
-        if kind == "Enter":
-            assert "Recv" not in later
-        elif kind == "Send":
-            entered = 0  # of tasks of no duration
-            for what in later:
-                entered += {"Enter": 1, "Leave": -1}.get(what, 0)
-                assert entered >= 0
 
 
 def test_the_order_of_events_by_hand(tmp_path: Path) -> None:
@@ -191,10 +127,6 @@ def test_otf2_print_reads_it(tmp_path: Path) -> None:
         ("MPI_RECV", 3, 62),
     ]
     assert lines[0][3] == 'Receiver: 1 ("host 0 core 1" <1>), Communicator: "cores" <0>, Tag: 0, Length: 4000000'
-
-
-def files_of(directory: Path) -> dict[str, bytes]:
-    return {str(one.relative_to(directory)): one.read_bytes() for one in directory.rglob("*") if one.is_file()}
 
 
 def test_without_transfers_the_bytes_are_those_of_a_run_without_network(tmp_path: Path) -> None:

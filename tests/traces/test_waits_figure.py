@@ -48,6 +48,11 @@ def test_the_curves_by_hand() -> None:
     assert right.get_title(loc="right") == "median 1.5"
 
 
+def test_a_short_job_counts_as_one_of_ten_seconds() -> None:
+    _, right = waits_figure(jobs_of([{"submit": 0, "start": 15, "end": 20, "cores": 1}])).axes
+    assert curves(right)[0][0][0] == 2
+
+
 def test_zero_has_a_place_of_its_own() -> None:
     left, right = waits_figure(JOBS).axes
     names = [text.get_text() for text in left.get_xticklabels()]
