@@ -18,7 +18,7 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
-from als.techniques.contract import FIRST, Technique
+from als.techniques.contract import FIRST, LAST_SQUARES, Technique
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
 
@@ -90,6 +90,19 @@ def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
         costly = [said(drive(technique(name), 300, UNEQUAL, overhead_ns=10 * S)) for name in (without, with_cost)]
         assert costly[0] != costly[1]
     assert technique("awf:time=total").params != technique("awf").params
+
+
+def test_af_measures_each_core_s_mean_and_deviation() -> None:
+    """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
+    loop, size = Loop(technique("af"), 1000, 1), 0
+    times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
+    for request, chunk in enumerate(times, start=1):
+        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
+        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
+    every = [time for chunk in times for time in chunk]
+    mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
+    exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
+    assert size == np.ceil(exact) < 1000
 
 
 @pytest.mark.parametrize("name", ["awf-b", "awf-c"])

@@ -144,16 +144,6 @@ def test_records_call_cores_as_they_are_numbered_and_arguments_stay_as_they_are(
     assert speeds.tolist() == [1.0, 2.0]
 
 
-def test_after_a_stop_nothing_changes() -> None:
-    application = Application([TEN] * 2, [1.0], SS)
-    application.advance(5)
-    application.stop()
-    assert application.finished
-    assert application.advance()
-    application.set_speed(2.0)
-    assert (application.end_ns, ran(application).tasks) == (5, [Ran(0, 0, 0, 5), None])
-
-
 # Techniques at fault, and techniques of Python.
 
 
@@ -242,16 +232,6 @@ def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every
     assert choosing.chosen["Growing"] >= steps
 
 
-def test_a_candidate_at_fault_is_not_chosen_around() -> None:
-    class Wrong:
-        def chunk(self, ask: Ask) -> int:
-            return 0
-
-    application = Application([NS] * 9, [1.0, 1.0], Selection((TECHNIQUES["gss"], PythonTechnique(Wrong))))
-    with pytest.raises(PluginError, match=r"^technique Wrong: chunk\(\) gave 0; allowed: 1 to 9, the tasks left$"):
-        application.advance()
-
-
 # Lost cores and widths.
 
 
@@ -327,15 +307,6 @@ def test_a_wish_is_known_just_after_the_part_would_have_begun() -> None:
     assert application.wishes == []
     assert not application.advance(21)
     assert application.wishes == [(20, 1)]
-
-
-def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:
-    phases = [SS, planner("heft")]
-    application = Application([TEN] * 8, [1.0, 1.0], phases=phases, part_tasks=[4, 4], max_cores=3)
-    application.advance(6)
-    application.resize([(7, 1.0, 0)], [1])
-    assert application.advance()
-    assert application.state.core.tolist() == [0, 1, 7, 0, 0, 7, 0, 7]
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:

@@ -68,15 +68,6 @@ def test_all_metrics_by_hand() -> None:
     assert found == pytest.approx(by_hand, rel=1e-14)
 
 
-def test_one_core_is_balanced_and_has_no_sample() -> None:
-    found = measured([5], [5], work=5e-9)
-    assert math.isnan(found.pop("cov_sample"))
-    balanced = ("cov", "imbalance", "percent_imbalance", "max_minus_mean_ns", "sakellariou_l_ns", "sakellariou_lr")
-    assert [found[name] for name in balanced] == [0.0] * 6
-    assert found["load_balance"] == 1.0
-    assert found["efficiency"] == pytest.approx(1.0, rel=1e-15)
-
-
 def test_what_there_is_no_number_for() -> None:
     assert all(math.isnan(value) for value in measured([7, 7], [0, 0], start=7).values())
     assert math.isnan(finish_imbalance(np.full(7, 3, np.int64), 3))

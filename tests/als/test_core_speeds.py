@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -36,12 +35,6 @@ def next_ns(speeds: CoreSpeeds, t_ns: int) -> list[int]:
 
 def at(speeds: CoreSpeeds, *instants: int) -> list[list[float]]:
     return [speeds.factors(np.arange(speeds.n_cores), t).tolist() for t in instants]
-
-
-def history(speeds: CoreSpeeds, core: int, until: int, most: int = 1000) -> list[tuple[int, float]]:
-    """The changes of one core of speed 1."""
-    found = speeds.changes(np.array([core]), np.ones(1), 0, until, most)
-    return [(t, speed) for t, _, speed in found.changes]
 
 
 def test_nothing_said_is_a_steady_machine() -> None:
@@ -96,17 +89,6 @@ def test_a_recorded_trace(tmp_path: Path) -> None:
         (2 * s, 1, 0.25),
         (4 * s, 1, 0.0),
     ]
-
-
-def test_a_trace_that_repeats(tmp_path: Path) -> None:
-    file = tmp_path / "trace.csv"
-    file.write_text("time_s,core,factor\n2,0,0.5\n0,1,3\n4,1,2\n")
-    speeds = machine(f"trace:{file},periodic=5s", n_cores=2)
-    s = NS_PER_S
-    # Before its first line in a period core 0 is at full speed.
-    assert history(speeds, 0, 12 * s) == [(2 * s, 0.5), (5 * s, 1.0), (7 * s, 0.5), (10 * s, 1.0), (12 * s, 0.5)]
-    assert history(speeds, 1, 10 * s) == [(4 * s, 2.0), (5 * s, 3.0), (9 * s, 2.0), (10 * s, 3.0)]
-    assert at(speeds, 0) == [[1.0, 3.0]]
 
 
 def test_noise_does_not_change_from_version_to_version() -> None:
@@ -225,20 +207,6 @@ def test_changes_are_those_of_brute_force(
             break
     assert found == expected
     assert portions <= 2 + 130 * 8 // most
-
-
-def test_more_changes_than_are_collected_at_once() -> None:
-    speeds = machine("noise:period=2ns,sigma=0.5", n_cores=3)
-    found = speeds.changes(np.arange(3), np.ones(3), 0, 20_000, 10**6)
-    assert found.complete_ns == 20_000
-    assert [(t, c) for t, c, _ in found.changes] == list(itertools.product(range(2, 20_001, 2), range(3)))
-    assert speeds.changes(np.arange(3), np.ones(3), 0, 20_000, 5000) == (found.changes[:15_000], 10_000)
-
-
-def test_what_changes_for_ever_ends_where_it_may() -> None:
-    # Two waves that cancel out: there is nothing to list, however long it is looked for.
-    speeds = machine("square:period=2s,low=0.5", "square:period=2s,low=2")
-    assert speeds.changes(ALL, np.ones(P), 0, MAX_NS, 7) == ([], 7 * NS_PER_S)
 
 
 @example(period=MAX_NS // 2, offset=0, t=MAX_NS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -98,110 +96,6 @@ def test_subgraphs_are_as_deep_as_is_allowed() -> None:
 def test_long_texts_that_go_wrong(part: str) -> None:
     for text in (f"digraph {{ {part * 20_000}", f'digraph {{ "{part * 20_000}', f"digraph {{ a [x={part * 20_000}"):
         assert "line 1: " in refused(text)
-
-
-WORD = re.compile(r"[A-Za-z_é][A-Za-z_é0-9]*|-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
-KEYWORDS = ("strict", "digraph", "graph", "subgraph", "node", "edge")
-names = st.one_of(
-    st.sampled_from(("a", "b", "Node", "edge", "1", "-.5", "2.", "1e9", "a b", "", "->", "#", "//", "<b>", "a:b", '"', "x+y")),
-    st.text(st.sampled_from("ab1 .-\"'+#/*<>{}[]=;,:é\n\t"), max_size=6),
-)  # fmt: skip
-blanks = st.sampled_from((" ", "\n", "\t", "  ", ' /* " { */ ', " // x }\n", '\n# [ "\n', "\r\n"))
-
-
-@dataclass
-class Writer:
-    """Writes names and what is between them in any of the ways that there are."""
-
-    draw: st.DrawFn
-    parts: list[str] = field(default_factory=list)
-
-    def put(self, *parts: str) -> None:
-        for part in parts:
-            self.parts += [part, self.draw(blanks)]
-
-    def name(self, name: str) -> str:
-        ways = ["quoted", "joined"]
-        if WORD.fullmatch(name) and name.lower() not in KEYWORDS:
-            ways.append("bare")
-        match self.draw(st.sampled_from(ways)):
-            case "bare":
-                return name
-            case "joined":
-                cut = self.draw(st.integers(0, len(name)))
-                return f"{quoted(name[:cut])}{self.draw(blanks)}+{self.draw(blanks)}{quoted(name[cut:])}"
-        cut = self.draw(st.integers(0, len(name)))
-        return quoted(name[:cut], self.draw(st.sampled_from(("", "\\\n"))) + quoted(name[cut:])[1:-1])
-
-    def attributes(self, size: str) -> str:
-        label = self.draw(st.sampled_from(("", "label=<a <b>]</b>>, ", 'x="];" ', "y=1;", "][")))
-        return f"[{label}{self.name('size')}{self.draw(blanks)}={self.name(size)}]"
-
-
-def quoted(name: str, rest: str = "") -> str:
-    return '"' + name.replace('"', '\\"') + rest + '"'
-
-
-@st.composite
-def written(draw: st.DrawFn) -> tuple[str, dict[str, str], list[tuple[str, str, str]]]:
-    """A text, the nodes with the sizes that they have of their statements, and the edges."""
-    writer = Writer(draw)
-    nodes: dict[str, str] = {}
-    edges: list[tuple[str, str, str]] = []
-    sizes = st.sampled_from(("1", "-1", "2.5", "1e9", "big"))
-
-    def statements(depth: int) -> list[str]:
-        found: list[str] = []
-        for _ in range(draw(st.integers(0, 3))):
-            match draw(st.sampled_from(("node", "chain", "group", "graph"))):
-                case "node":
-                    name, size = draw(names), draw(sizes)
-                    writer.put(writer.name(name), writer.attributes(size))
-                    nodes[name] = size
-                    found.append(name)
-                case "chain":
-                    ends = [end(depth)]
-                    for _ in range(draw(st.integers(1, 2))):
-                        writer.put("->")
-                        ends.append(end(depth))
-                    size = draw(st.sampled_from(("", "7")))
-                    if size:
-                        writer.put(writer.attributes(size))
-                    for one, other in pairwise(ends):
-                        edges.extend((a, b, size) for a in one for b in other)
-                    found += [name for names_ in ends for name in names_]
-                case "group" if depth < 3:
-                    writer.put(*draw(st.sampled_from(((), ("subgraph",)))), "{")
-                    found += statements(depth + 1)
-                    writer.put("}")
-                case _:
-                    writer.put(draw(st.sampled_from(("rankdir=LR", "graph [a=b]", "node []", "Edge [c=d]", 'x = "y"'))))
-            writer.put(draw(st.sampled_from(("", ";"))))
-        return list(dict.fromkeys(found))
-
-    def end(depth: int) -> list[str]:
-        if depth < 3 and draw(st.integers(0, 3)) == 0:
-            writer.put("{")
-            found = statements(depth + 1)
-            writer.put("}")
-            return found
-        name = draw(names)
-        writer.put(writer.name(name), *draw(st.sampled_from(((), (":", "p"), (":", "p", ":", "n")))))
-        nodes.setdefault(name, "")
-        return [name]
-
-    writer.put(draw(st.sampled_from(("digraph {", "strict DIGRAPH g {", 'digraph "strict" {'))))
-    statements(0)
-    writer.put("}")
-    return "".join(writer.parts), nodes, edges
-
-
-@given(written())
-def test_a_graph_is_read_as_it_was_written(drawn: tuple[str, dict[str, str], list[tuple[str, str, str]]]) -> None:
-    text, nodes, edges = drawn
-    found = parsed(text)
-    assert sizes_of(found) == nodes
-    assert edges_of(found) == edges
 
 
 WORDS_OF_DOT = (

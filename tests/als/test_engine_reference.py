@@ -163,18 +163,3 @@ def never_used_again(application: Application) -> None:
     assert (state.end_ns[ran_at_all] <= at[np.argsort(state.core_number)[place]]).all()
     assert (state.finish_ns <= at).all()
     assert (at == NEVER).any()
-
-
-unchanged = scenarios(lost=False).map(lambda scenario: replace(scenario, changes=(), stop=None))
-
-
-@settings(max_examples=30)
-@given(scenario=unchanged)
-def test_another_job_of_the_same_techniques_in_between_changes_nothing(scenario: Scenario) -> None:
-    """Whatever a technique keeps belongs to one job: two that take turns are as each alone."""
-    one, two = scenario.application(), replace(scenario, seed=scenario.seed + 1).application()
-    for instant in range(0, 120, 10):
-        one.advance(scenario.start + instant)
-        two.advance(scenario.start + instant)
-    assert one.advance()
-    assert ran(one) == scenario.found()

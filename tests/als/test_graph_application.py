@@ -31,13 +31,6 @@ def application(n: int = 4, cores: int = 2, **given: Any) -> Application:
     return Application([1.0] * n, [1.0] * cores, **{"phases": [GraphPart(SS)]} | given)
 
 
-def test_tasks_may_be_numbered_against_the_edges() -> None:
-    found = application(edges=edges((2, 0), (3, 2)))
-    assert found.advance()
-    start = found.state.start_ns
-    assert start[3] < start[2] < start[0]
-
-
 @pytest.mark.parametrize("scheduler", [SS, PLANNERS["heft"]], ids=lambda one: one.name)
 @pytest.mark.parametrize(
     ("given", "message"),

@@ -176,20 +176,6 @@ def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
     assert hasty.size.tolist() == [2, 1]
 
 
-def test_a_graph_that_is_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(*arguments: Any) -> Any:
-        raise MemoryError
-
-    drawn_graph(graph_model("chain"), 1, 2, 5, 1, 1.0, 1.0)
-    model = graph_model("chain:tasks=100000000")
-    streams = np.empty
-    monkeypatch.setattr(np, "empty", lambda *shape: no_memory() if shape[0] == 100_000_000 else streams(*shape))
-    with pytest.raises(
-        InputError, match="graph chain: 100000000 tasks and 99999999 edges are more than the memory holds"
-    ):
-        drawn_graph(model, 1, 2, 5, 1, 1.0, 1.0)
-
-
 @graph_kernel
 def wrong_one(draft: GraphDraft) -> int:
     """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""

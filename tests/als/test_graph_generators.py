@@ -215,47 +215,6 @@ def test_a_file_is_read_with_what_is_said_behind_it(monkeypatch: pytest.MonkeyPa
     assert not graph_model("file:idle,scale=no").scale
 
 
-PLUG_IN = """
-from dataclasses import dataclass, replace
-
-import numpy as np
-
-from als.graphs import GraphModel, graph_kernel
-
-@graph_kernel
-def pair(draft):
-    draft.size[0], draft.size[1] = 2, 1
-    if draft.gflop.size < 2 or draft.source.size < 1:
-        return -1
-    draft.gflop[0], draft.gflop[1] = 1.0, draft.params[0]
-    draft.source[0], draft.target[0], draft.bytes[0] = 0, 1, 1.0
-    return 0
-
-MINE = GraphModel("mine", pair, [3.0], lambda tasks, cores: (2, 1))
-NONE = GraphModel("none", pair, [-3.0], lambda tasks, cores: (2, 1))
-
-@dataclass(frozen=True)
-class Pair:
-    name = "pair"
-    ratio: float = 2.0
-
-    def graph(self, variation):
-        return GraphModel("pair", pair, [self.ratio], lambda tasks, cores: (2, 1), cov=variation)
-"""
-
-
-def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
-    file = tmp_path / "graphs_of_mine.py"
-    file.write_text(PLUG_IN)
-    assert drawn(f"{file}:MINE").gflop.tolist() == [0.25, 0.75]
-    assert drawn(f"{file}:Pair:ratio=4").gflop.tolist() == [0.2, 0.8]
-    assert graph_model(f"{file}:Pair", variation=0.2).cov == 0.2
-    with pytest.raises(PluginError, match=r"graph none: its rule makes task 1 of the weight -3\.0; allowed: above 0"):
-        graph_model(f"{file}:NONE")
-    with pytest.raises(InputError, match="mine has no parameters"):
-        graph_model(f"{file}:MINE:ratio=3")
-
-
 @graph_kernel
 def badly(draft: GraphDraft) -> int:
     """Three tasks in a chain, but for what ``params[0]`` says."""
@@ -329,6 +288,16 @@ def test_what_a_rule_must_not_do_is_said(wrong: int, words: str) -> None:
         try_out(of_three(wrong))
 
 
+def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "graphs_of_mine.py"
+    file.write_text("from test_graph_generators import of_three\nGOOD, BAD = of_three(0), of_three(9)\n")
+    assert drawn(f"{file}:GOOD").gflop.tolist() == pytest.approx([1 / 3] * 3)
+    with pytest.raises(PluginError, match=r"graph w: its rule makes edge 1 of the weight 0\.0; allowed: above 0"):
+        graph_model(f"{file}:BAD")
+    with pytest.raises(InputError, match="w has no parameters"):
+        graph_model(f"{file}:GOOD:ratio=3")
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -349,27 +318,6 @@ def test_what_a_rule_must_not_do_is_said(wrong: int, words: str) -> None:
 def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None:
     with pytest.raises(PluginError, match=f"graph w: .*{words}|graph w: {words}"):
         try_out(model)
-
-
-def test_models_that_cannot_be() -> None:
-    def size(tasks: int, cores: int) -> tuple[int, int]:
-        return 1, 0
-
-    known: dict[str, Any] = {"name": "w", "make": badly, "params": [0.0], "n_tasks": size}
-    for wrong, words in (
-        ({"make": 3}, "graph w: make must be a function, not 3"),
-        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
-        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
-        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
-        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
-        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
-        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
-        ({"scale": False}, "graph w: scale False; allowed: True"),
-    ):
-        with pytest.raises(InputError, match=words):
-            GraphModel(**(known | wrong))
-    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
-        graph_kernel(lambda one, other: one)
 
 
 PAGE = ROOT / "docs" / "reference/graph-generators.md"

@@ -19,7 +19,7 @@ from als.programs.table import Programs, drawn_program
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
 from als.techniques import TECHNIQUES, Technique, technique_kernel
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 
 OWN_TECHNIQUE = """
 from als.techniques import Technique, technique_kernel
@@ -75,16 +75,6 @@ programs = st.builds(
 def test_one_loop_in_a_table() -> None:
     table = {"als": "gss", "lengths": "normal:cov=0.25", "tasks": 1000, "steps": 5, "redraw": True, "name": "solver"}
     assert program_of(table, "x") == Program((Loop("gss", "normal:cov=0.25", tasks=1000),), 5, True, "solver")
-
-
-def test_phases_in_a_table() -> None:
-    serial = {"kind": "serial", "share": 1}
-    loop = {"kind": "loop", "share": 3, "als": "fac", "tasks_per_core": 8}
-    found = program_of({"phases": [serial, loop, {"kind": "loop"}]}, "x")
-    assert found == Program((Serial(1.0), Loop("fac", tasks_per_core=8, share=3.0), Loop()))
-    assert found.shares == (0.2, 0.6, 0.2)
-    assert found.loops == found.phases[1:]
-    assert (found.steps, found.redraw, found.name) == (1, False, "")
 
 
 def test_for_how_many_cores_phases_wish() -> None:
@@ -222,15 +212,6 @@ def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest
         program_of({"graph": "file:small.dot"}, "x")
 
 
-def test_what_is_wrong_with_a_file_is_told_with_the_key_and_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "bad.dot"
-    path.write_text("digraph {\n a -- b }")
-    with pytest.raises(InputError) as caught:
-        program_of({"phases": [{"kind": "graph", "graph": f"file:{path}"}]}, "m.toml: application[1]")
-    where = f"m.toml: application[1].phases[0].graph: {path}: line 2: "
-    assert str(caught.value).startswith(where)
-
-
 def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     (tmp_path / "flops.txt").write_text("1.5\n2\n4\n")
     given = f"file:{tmp_path}/flops.txt"
@@ -240,28 +221,6 @@ def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     assert Program((Loop("ss", given),)).filled(Loop("ss", tasks=4)).n_tasks(64) == 3
     with pytest.raises(InputError, match=r"x\.phases\[0\]\.tasks: 4; allowed: 3"):
         Program((Loop("ss", tasks=4),)).filled(Loop("ss", given), "x")
-
-
-def test_parameters_stay_behind_the_path_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(
-        OWN_TECHNIQUE
-        + """
-from dataclasses import dataclass
-
-@dataclass(frozen=True)
-class Sized:
-    size: int = 1
-
-    def technique(self):
-        return Technique("sized", rule, params=(float(self.size),), parameters=self)
-
-SIZED = Sized().technique()
-"""
-    )
-    monkeypatch.chdir(tmp_path)
-    (loop,) = Program.from_json(Program.plain("mine.py:SIZED:size=3").to_json()).loops
-    assert loop.technique == f"{tmp_path}/mine.py:SIZED:size=3"
-    assert loop.found_technique().params == (3.0,)
 
 
 def test_technique_objects() -> None:
@@ -298,12 +257,6 @@ def test_a_mistake_in_a_plain_program_names_the_option() -> None:
         Program.plain("gss", "no such")
 
 
-def test_a_technique_that_cannot_be_loaded(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("1 / 0")
-    with pytest.raises(PluginError, match=r"^x\.als: .*broken\.py cannot be loaded: ZeroDivisionError"):
-        program_of({"als": f"{tmp_path}/broken.py:X"}, "x")
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -317,19 +270,6 @@ def test_a_technique_that_cannot_be_loaded(tmp_path: Path) -> None:
 def test_a_text_that_is_no_program(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         Program.from_json(text)
-
-
-def test_json_is_plain() -> None:
-    phases = (Serial(0.25), Loop("fac", "normal:cov=1", tasks_per_core=8, share=0.75))
-    assert json.loads(Program(phases, steps=3, name="é").to_json()) == {
-        "name": "é",
-        "phases": [
-            {"kind": "serial", "share": 0.25},
-            {"kind": "loop", "als": "fac", "lengths": "normal:cov=1", "tasks_per_core": 8, "share": 0.75},
-        ],
-        "steps": 3,
-        "redraw": False,
-    }
 
 
 def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import re
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,26 +90,6 @@ def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
         assert answers == [1, 2, 1, 3]
         assert len(made) == copies
         assert asks(rule, one) == 4, "the next time step of the same job"
-
-
-def test_objects_are_let_go_when_no_job_runs(asks: Callable[..., int]) -> None:
-    alive: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    class Kept:
-        def __init__(self) -> None:
-            alive.add(self)
-
-        def chunk(self, ask: Ask) -> int:
-            return 1
-
-    rule = PythonTechnique(Kept)
-    one, two = np.zeros(2), np.zeros(2)
-    asks(rule, one)
-    asks(rule, two)
-    assert len(alive) == 2
-    rule.forget_all()
-    gc.collect()
-    assert not alive
 
 
 def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., int]) -> None:
@@ -255,8 +233,3 @@ def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -
         technique(f"{mine}:{name}")
     assert re.match(message, str(caught.value))
     assert "\n" not in str(caught.value)
-
-
-def test_what_has_no_method_chunk_is_no_technique() -> None:
-    with pytest.raises(InputError, match="technique int: 3 has no method"):
-        PythonTechnique(3)

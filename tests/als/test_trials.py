@@ -81,27 +81,19 @@ def test_what_fits_is_taken(fit: Technique) -> None:
     try_out(fit)
 
 
-def test_a_rule_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
-    text = """
-from als.lengths import LENGTHS, LengthModel, length_kernel, lengths
-from als.lengths import trial as length_trial
-from als.techniques import Technique, technique_kernel
-
-@technique_kernel
-def rule(n_tasks, n_cores, core, request, remaining, memo):
-    memo[0] = 1.0
-    return 1
-
-MINE = Technique("mine", rule)
-ENOUGH = Technique("enough", rule, memo_size=1)
-"""
+def test_rules_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "tried.py"
-    file.write_text(text)
-    assert technique(f"{file}:ENOUGH").name == "enough"
-    with pytest.raises(PluginError, match="technique mine: "):
-        technique(f"{file}:MINE")
-    with pytest.raises(PluginError, match="technique mine: "):
-        technique(f"select:ss,{file}:MINE")
+    file.write_text(
+        "from test_trials import *\nMINE, ENOUGH = Technique('m', later, memo_size=1), Technique('e', later, memo_size=2)\n"
+        "LENGTHS, FIT = LengthModel('l', wanders), LengthModel('f', wanders, memo_size=2)\n"
+    )
+    assert technique(f"{file}:ENOUGH").name == "e"
+    assert lengths(f"{file}:FIT").name == "f"
+    for wrong in (f"{file}:MINE", f"select:ss,{file}:MINE"):
+        with pytest.raises(PluginError, match="technique m: "):
+            technique(wrong)
+    with pytest.raises(PluginError, match="lengths l: "):
+        lengths(f"{file}:LENGTHS")
 
 
 @length_kernel
@@ -144,25 +136,6 @@ def test_lengths_that_fit_are_taken() -> None:
     length_trial.try_out(LengthModel("w", wanders, memo_size=2))
     for name in ("gamma", "correlated", "mandelbrot"):
         length_trial.try_out(lengths(name, variation=0.25))
-
-
-def test_lengths_of_a_file_are_tried_when_they_are_asked_for(tmp_path: Path) -> None:
-    text = """
-from als.lengths import LengthModel, length_kernel
-
-@length_kernel
-def rule(k, n, mean, params, pattern, memo, keys, cursor, words):
-    memo[0] = 1.0
-    return mean
-
-MINE = LengthModel("mine", rule)
-ENOUGH = LengthModel("enough", rule, memo_size=1)
-"""
-    file = tmp_path / "tried_lengths.py"
-    file.write_text(text)
-    assert lengths(f"{file}:ENOUGH").name == "enough"
-    with pytest.raises(PluginError, match="lengths mine: "):
-        lengths(f"{file}:MINE")
 
 
 @technique_kernel
