@@ -1,7 +1,7 @@
 """The adaptive techniques: sequences that other tools gave, what they learn, and a slow reference that agrees.
 
 The vectors are for N = 1000 tasks of a second each on P = 4 cores. A core asks when it is idle; the speeds are 2, 1, 1 and 1.
-What cores get that ask in turn is in test_chunk_vectors.
+What cores get that ask in turn is in chunks.csv.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Planners against plain Python that looks at everything in every step, against the papers' examples, and by hand."""
+"""Planners and schedulers: against plain Python, against the papers' examples, by hand, and by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from reference.planning import RULES, oct_ranks, optimistic_costs, related, unre
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, first_fault, planner, planner_kernel
 from als.planners.contract import NO_CORE, SOUND
+from als.planners.mapped import MAPPED
 from als.planners.trial import try_out
+from als.schedulers import loop_technique, scheduler, scheduler_name
+from als.techniques import TECHNIQUES
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, jit_enabled
 
@@ -282,3 +285,31 @@ def test_where_no_core_is_present_there_is_no_plan() -> None:
 def test_the_first_fault_of_a_plan(core: list[int], begin: list[float], fault: int) -> None:
     edge = np.array([0], np.int64), np.array([1], np.int64)
     assert first_fault(*edge, np.array([1.0, 2.0, 0.0]), np.array(core, np.int64), np.array(begin)) == fault
+
+
+@pytest.mark.parametrize("name", [*TECHNIQUES, *PLANNERS, "mapped"])
+def test_a_name_and_what_has_it(name: str) -> None:
+    found = scheduler(name)
+    assert found.name == (TECHNIQUES[name].name if name in TECHNIQUES else name)
+    assert scheduler(scheduler_name(found) or "") is found
+
+
+@pytest.mark.parametrize("name", ["mapped:x=1", "heft:x=1", "min-min:cov=1"])
+def test_planners_have_no_parameters(name: str) -> None:
+    plain = name.partition(":")[0]
+    with pytest.raises(InputError, match=rf"^als: '{name}'; allowed: {plain}, which has no parameters$"):
+        scheduler(name, where="als")
+
+
+@pytest.mark.parametrize("name", ["mapped", "heft"])
+def test_loops_have_techniques_only(name: str) -> None:
+    with pytest.raises(InputError, match=rf"^--als: {name} is for graphs"):
+        loop_technique(name)
+    assert loop_technique("gss") is TECHNIQUES["gss"]
+    assert loop_technique("select:gss,fac").name.startswith("select")
+
+
+def test_who_is_not_found_hears_of_all() -> None:
+    with pytest.raises(InputError, match=r"^--als: unknown application technique 'heftt'; known: heft, .*mapped"):
+        scheduler("heftt")
+    assert scheduler_name(MAPPED) == "mapped"

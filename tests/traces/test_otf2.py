@@ -1,24 +1,35 @@
-"""The OTF2 writer: what readers find in an archive is what the ledger says."""
+"""The OTF2 writer: the core level, the batch level and messages, as readers see them."""
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import otf2
 import pytest
-from ledgers import Job, ledger, machine
+from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
+from ledgers import Job, ledger, machine, never_started, transfer_records
+from test_transfers import GRAPH, sound
 
 from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
+from traces.checks.ledger import InvariantError
+from traces.compiled import Array
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
+from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
+from traces.exporters.shown.batch_level import REGIONS
+from traces.exporters.shown.detail import with_detail
+from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 SMALL = [
     Job(7, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
@@ -182,3 +193,344 @@ def test_every_writer_takes_every_ledger(name: str, tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_the_writers() -> None:
     script = "import sys, traces, traces.exporters; assert not {'otf2', '_otf2', 'matplotlib'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent.parent.parent)
+
+
+def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:
+    """ViTE takes a reference of an instance for one of a class, and crashes."""
+    path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
+    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert "METRIC_INSTANCE" not in ran.stdout
+    classes = re.findall(r"^METRIC_CLASS +(\d+) .*, (\d) Members?: (.*)$", ran.stdout, re.MULTILINE)
+    of_machine = '"queue length" <0>, "busy cores" <1>, "computing cores" <2>'
+    assert classes == [("0", "3", of_machine), ("1", "1", '"busy cores" <1>')]
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    recorded = set(re.findall(r"^METRIC +(\d+) +\d+ +Metric: (\d+),", ran.stdout, re.MULTILINE))
+    assert recorded == {("3", "0"), ("5", "1"), ("6", "1")}
+    with reading(path) as trace:
+        regions = [region.name for region in trace.definitions.regions]
+    assert regions == ["job 7", "job 1542", "job 9", "held", "queued", "running", "submit", "scheduling pass"]
+
+
+def test_otf2_print_reads_spans_of_jobs(tmp_path: Path) -> None:
+    jobs = [*SMALL, never_started(11, 15, asked=3)]
+    path = write_otf2(ledger(machine(2, 1), jobs), tmp_path)
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    seen = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(\w+)" <\d+>', ran.stdout, re.MULTILINE)
+    lanes: dict[int, list[tuple[str, int, str]]] = defaultdict(list)
+    for kind, location, time, region in seen:
+        lanes[int(location)].append((kind, int(time), region))
+    assert lanes[7] == [  # job 7, which starts at once, then job 11, which is cancelled as it comes
+        *[("ENTER", 0, "queued"), ("LEAVE", 0, "queued"), ("ENTER", 0, "running"), ("LEAVE", 10, "running")],
+        *[("ENTER", 15, "queued"), ("LEAVE", 15, "queued")],
+    ]
+    assert lanes[8] == [
+        *[("ENTER", 3, "queued"), ("LEAVE", 10, "queued"), ("ENTER", 10, "running"), ("LEAVE", 12, "running")]
+    ]
+    assert (
+        '("job" <2>; INT64; 1542), ("cores" <3>; UINT64; 2), ("estimate" <4>; INT64; 2), ("user" <5>; INT64; -1), '
+        in (ran.stdout)
+    )
+    assert (
+        re.search(r'\("why" <8>; STRING; "head" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+        is None
+    )
+    assert re.search(r'\("why" <8>; STRING; "never" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+
+
+def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) -> None:
+    """Six jobs wait at once, of which two run at once: two lanes of running ones, without what waits."""
+    jobs = [Job(k, k, 10 * k, 10 * k + (15 if k == 2 else 10), [(k % 2, k % 2 + 1)]) for k in range(7)]
+    of = ledger(machine(2), [*jobs, never_started(9, 3)])
+    assert deepest(job_intervals(of)) == 7
+    check_batch(of, write_otf2(of, tmp_path / "all", most_lanes=7))
+    spans, _, _ = read_batch(write_otf2(of, tmp_path / "few", most_lanes=6))
+    lanes = spans["running jobs"]
+    assert "jobs" not in spans
+    assert [[span[:3] for span in lane] for lane in lanes.values()] == [
+        [("running", 10 * k, 10 * k + (15 if k == 2 else 10)) for k in (0, 1, 2, 4, 5, 6)],
+        [("running", 30, 40)],
+    ]
+    assert lanes["lane 1"][0][3] == of_job(of, 3)
+    assert len(spans["batch scheduler"]["submits"]) == 8
+
+
+def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
+    """Also behind the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
+    plain = ledger(machine(2, 1), SMALL)
+    told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
+    for number, before in enumerate((plain, told)):
+        of = replace(before, cut_because=because)
+        paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]
+        few = write_otf2(of, tmp_path / f"{number}few", most_lanes=0)
+        names = []
+        for path in (*paths, few):
+            with reading(path) as trace:
+                names.append([one.name for one in trace.definitions.attributes])
+        assert names[1] == names[2] == [*names[0], "cut because"]
+        if before is plain:
+            check_batch(of, paths[1])
+        spans = [read_batch(path)[0] for path in paths]
+        assert spans[1]["batch scheduler"] == spans[0]["batch scheduler"]
+        running = [span for lane in read_batch(few)[0]["running jobs"].values() for span in lane]
+        assert {span[3]["job"]: span[3].get("cut because") for span in running} == {
+            7: because[0],
+            1542: None,
+            9: because[2],
+        }
+
+
+#: Busy cores change at 0, 10, 14 and 20; one task spans all of it, others begin and end within and at the changes.
+COMPUTES = [
+    Job(1, 0, 0, 20, [(0, 1)], [(0, 0, 0, 20)]),
+    Job(2, 0, 0, 10, [(1, 3)], [(1, 0, 0, 3), (1, 1, 4, 10), (2, 2, 2, 7)]),
+    Job(3, 5, 14, 20, [(1, 2)], [(1, 0, 15, 16)]),
+]
+
+
+@pytest.mark.parametrize(
+    ("detail", "tasks", "thousandths"),
+    [
+        ("task", True, [2400, 2400, 1000, 1167, 0]),  # (10 + 3 + 6 + 5) / 10, 4 / 4, (6 + 1) / 6
+        ("chunk", True, [2400, 2400, 1000, 1167, 0]),
+        ("job", True, None),
+        ("lane", True, None),
+        ("task", False, None),
+    ],
+)
+def test_computing_cores(detail: str, tasks: bool, thousandths: list[int] | None, tmp_path: Path) -> None:
+    """The mean of cores inside tasks until the busy cores change next; no counter where no tasks are traced."""
+    of = ledger(machine(2, 1), COMPUTES)
+    path = write_otf2(with_detail(of if tasks else replace(of, tasks=None), detail), tmp_path)
+    with reading(path) as trace:
+        events = [event for at, event in trace.events if at.name == "batch scheduler"]
+        shown = [(one.name, one.unit, one.exponent) for one in events[0].metric.members]
+    assert [event.time for event in events] == [0, 5, 10, 14, 20]
+    assert [event.values[1] for event in events] == [3, 3, 1, 2, 0]
+    assert shown[2:] == ([] if thousandths is None else [("computing cores", "cores", -3)])
+    assert [event.values[2:] for event in events] == [(one,) for one in thousandths or ()] or [()] * 5
+
+
+INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
+LIMIT, LEVEL = np.array([-1, 8_000, -1]), np.array([0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("further", "members", "values"),
+    [
+        ({"limit_mw": LIMIT}, ["power", "limit"], [[4000, 12_000], [9500, 8000], [4000, 12_000]]),
+        (
+            {"limit_mw": LIMIT, "level": LEVEL},
+            ["power", "limit", "level"],
+            [[4000, 12_000, 0], [9500, 8000, 1], [4000, 12_000, 0]],
+        ),
+    ],
+)
+def test_power(further: dict[str, Array], members: list[str], values: list[list[int]], tmp_path: Path) -> None:
+    """In W, as whole mW; where there is no limit, all that the machine may draw is; no counter of what there never is."""
+    of = replace(ledger(machine(2, 1), SMALL), power=PowerRecords(INSTANTS, DRAWN, 12_000, **further))
+    path = write_otf2(of, tmp_path)
+    with reading(path) as trace:
+        events = [event for at, event in trace.events if at.name == "power"]
+        shown = [(one.name, one.unit, one.exponent, one.base) for one in events[0].metric.members]
+    found = [(event.time, list(event.values)) for event in events]
+    assert found == list(zip(INSTANTS.tolist(), values, strict=True))
+    units = {"power": ("W", -3), "limit": ("W", -3), "level": ("#", 0)}
+    assert shown == [(name, *units[name], otf2.Base.DECIMAL) for name in members]
+    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    pattern = r'^METRIC_MEMBER .*Name: "(power|limit|level)".*, Base: (\w+), Exponent: (-?\d+), Unit: "(.+?)"'
+    printed = re.findall(pattern, ran.stdout, re.MULTILINE)
+    assert printed == [(name, "DECIMAL", str(units[name][1]), units[name][0]) for name in members]
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    read = re.findall(r"^METRIC +\d+ +(\d+) +Metric: 2,(.*)$", ran.stdout, re.MULTILINE)
+    assert [(int(at), [int(one) for one in re.findall(r"UINT64; (\d+)", rest)]) for at, rest in read] == found
+
+
+def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
+    of = ledger(
+        machine(1), [Job(1, 0, 0, 9, [(0, 1)]), never_started(2, 3, eligible=-1), never_started(3, 4, eligible=-1)]
+    )
+    of = replace(of, jobs=replace(of.jobs, left_ns=np.array([-1, 8, 2])))  # one before it came
+    path = write_otf2(of, tmp_path)
+    check_batch(of, path)
+    held = [span[:3] for lane in read_batch(path)[0]["jobs"].values() for span in lane if span[0] == "held"]
+    assert sorted(held) == [("held", 3, 8), ("held", 4, 4)]
+
+
+#: (time, kind, what): Enter and Leave of a region, Send and Recv with peer, tag and bytes.
+Event = tuple[int, str, object]
+
+
+def events_of(path: Path) -> tuple[dict[int, list[Event]], list[int]]:
+    """The events of each core, in the order in which they are stored, and how many its definition says."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    with reading(path) as trace:
+        locations = list(trace.definitions.locations)
+        core_of = {location: core for core, location in enumerate(locations)}
+        for location, event in trace.events:
+            kind, here = type(event).__name__, found[core_of[location]]
+            if kind in ("Enter", "Leave"):
+                here.append((event.time, kind, event.region.name))
+            elif kind == "MpiSend":
+                assert event.communicator.name == "cores"
+                assert core_of[event.communicator.location(event.receiver)] == event.receiver
+                here.append((event.time, "Send", (event.receiver, event.msg_tag, event.msg_length)))
+            elif kind == "MpiRecv":
+                here.append((event.time, "Recv", (event.sender, event.msg_tag, event.msg_length)))
+            else:
+                assert kind == "Metric"
+        return found, [location.number_of_events for location in locations]
+
+
+def test_the_order_of_events_by_hand(tmp_path: Path) -> None:
+    of = sound()
+    found, _ = events_of(write_otf2(of, tmp_path))
+    assert found[1] == [
+        (10, "Enter", "job 7"),
+        (13, "Leave", "job 7"),
+        (16, "Enter", "wait for data"),
+        (20, "Recv", (0, 0, 4_000_000)),
+        (20, "Leave", "wait for data"),
+        (20, "Enter", "job 7"),
+        (24, "Leave", "job 7"),
+        (24, "Send", (2, 2, 2)),
+        (60, "Enter", "job 8"),
+        (61, "Leave", "job 8"),
+        (61, "Send", (3, 3, 8)),
+    ]
+    assert found[2] == [
+        (24, "Enter", "wait for data"),
+        (25, "Recv", (0, 1, 1000)),
+        (30, "Recv", (1, 2, 2)),
+        (30, "Leave", "wait for data"),
+        (30, "Enter", "job 7"),
+        (40, "Leave", "job 7"),
+    ]
+
+
+def test_a_message_may_fall_into_another_task_and_overtake(tmp_path: Path) -> None:
+    """Core 0 computes on while it sends; the second message arrives first, and is told from the first by its tag."""
+    tasks = [(0, 0, 0, 2), (0, 1, 2, 9), (1, 2, 8, 9), (1, 3, 9, 12), (0, 4, 9, 10)]
+    transfers = [(0, 2, 5.0, 3, 8), (0, 3, 1e30, 4, 7)]
+    of = ledger(machine(2), [Job(1, 0, 0, 12, [(0, 2)], tasks, transfers=transfers)], with_transfers=True)
+    path = write_otf2(of, tmp_path)
+    found, _ = events_of(path)
+    assert found[0] == [
+        (0, "Enter", "job 1"),
+        (2, "Leave", "job 1"),
+        (2, "Enter", "job 1"),
+        (3, "Send", (1, 0, 5)),
+        (4, "Send", (1, 1, 2**62)),
+        (9, "Leave", "job 1"),
+        (9, "Enter", "job 1"),
+        (10, "Leave", "job 1"),
+    ]
+    assert found[1][:4] == [
+        (3, "Enter", "wait for data"),
+        (7, "Recv", (0, 1, 2**62)),
+        (8, "Recv", (0, 0, 5)),
+        (8, "Leave", "wait for data"),
+    ]
+    assert check_nesting(path) == 6 + 3  # and the job's submit, queued, running
+
+
+def test_definitions_of_messages(tmp_path: Path) -> None:
+    with reading(write_otf2(sound(), tmp_path)) as trace:
+        (comm,) = trace.definitions.comms
+        kinds = [str(group.group_type) for group in trace.definitions.groups]
+        assert kinds == ["GroupType.COMM_LOCATIONS", "GroupType.COMM_GROUP"]
+        names = [f"host {host} core {core}" for host in (0, 1) for core in (0, 1)]
+        assert [[one.name for one in group.members] for group in trace.definitions.groups] == [names, names]
+        assert comm.group is list(trace.definitions.groups)[1]
+        region = list(trace.definitions.regions)[3]
+        assert (region.name, str(region.region_role)) == ("wait for data", "RegionRole.POINT2POINT")
+        assert len(list(trace.definitions.regions)) == 4 + len(REGIONS)
+
+
+def test_otf2_print_reads_messages(tmp_path: Path) -> None:
+    ran = subprocess.run(["otf2-print", str(write_otf2(sound(), tmp_path))], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    lines = re.findall(r"^(MPI_SEND|MPI_RECV) +(\d+) +(\d+) +(.*)$", ran.stdout, re.MULTILINE)
+    assert [(kind, int(location), int(time)) for kind, location, time, _ in lines] == [
+        ("MPI_SEND", 0, 16),
+        ("MPI_RECV", 1, 20),
+        ("MPI_SEND", 0, 23),
+        ("MPI_SEND", 1, 24),
+        ("MPI_RECV", 2, 25),
+        ("MPI_RECV", 2, 30),
+        ("MPI_SEND", 1, 61),
+        ("MPI_RECV", 3, 62),
+    ]
+    assert lines[0][3] == 'Receiver: 1 ("host 0 core 1" <1>), Communicator: "cores" <0>, Tag: 0, Length: 4000000'
+
+
+def test_without_transfers_the_bytes_are_those_of_a_run_without_network(tmp_path: Path) -> None:
+    alone = ledger(machine(2, 2), [GRAPH])
+    none = Ledger(alone.machine, alone.jobs, alone.tasks, transfer_records(1, []))
+    found = [files_of(write_otf2(of, tmp_path / name).parent) for of, name in ((alone, "a"), (none, "b"))]
+    for files in found:
+        del files["traces.otf2"]
+    assert found[0] == found[1]
+    assert b"wait for data" not in found[0]["traces.def"]
+
+
+def test_without_the_jit_the_bytes_are_the_same(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from test_transfers import sound;"
+        "from traces.exporters.otf2 import write_otf2; from traces.checks.ledger import check_ledger;"
+        "of = sound(); check_ledger(of); write_otf2(of, Path(sys.argv[1]))"
+    )
+    here = Path(__file__).parent
+    env = dict(
+        os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, (here, here.parent, here.parent.parent)))
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "slow")], env=env, check=True)
+    write_otf2(sound(), tmp_path / "fast")
+    slow, fast = files_of(tmp_path / "slow"), files_of(tmp_path / "fast")
+    del slow["traces.otf2"], fast["traces.otf2"]
+    assert slow == fast
+
+
+def test_a_transfer_that_cannot_have_been_is_not_written(tmp_path: Path) -> None:
+    of = ledger(machine(2, 2), [GRAPH])
+    wrong = Ledger(of.machine, of.jobs, of.tasks, transfer_records(1, [(0, (0, 9, 1.0, 16, 20))]))
+    with pytest.raises(InvariantError, match="job 7, transfer 0 -> 9"):
+        write_otf2(wrong, tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "message"),
+    [
+        ([(3, 7, 10)], [(3, 7, 10)], None),
+        ([(3, 7, 10), (4, 7, 1)], [(5, 7, 10), (6, 7, 1)], None),
+        ([(3, 7, 10)], [(2, 7, 10)], "core 0 to core 1, tag 7: a message is received at 2 ns, but sent at 3 ns"),
+        ([(3, 7, 10)], [], "core 0 to core 1, tag 7: 1 messages are sent, 0 received"),
+        ([], [(3, 7, 10)], "core 0 to core 1, tag 7: 0 messages are sent, 1 received"),
+        ([(3, 6, 10)], [(3, 7, 10)], "core 0 to core 1, tag [67]: "),
+        ([(3, 7, 10)], [(4, 7, 11)], "core 0 to core 1, tag 7: a message has 10 bytes, but 11 when it is received"),
+    ],
+)
+def test_faults_of_messages_are_named(
+    tmp_path: Path, sent: list[tuple[int, int, int]], received: list[tuple[int, int, int]], message: str | None
+) -> None:
+    with otf2.writer.open(str(tmp_path / "t"), timer_resolution=10**9) as trace:
+        define = trace.definitions
+        host = define.location_group("host", system_tree_parent=define.system_tree_node("node"))
+        cores = [define.location(f"core {k}", group=host) for k in range(2)]
+        for kind in (otf2.GroupType.COMM_LOCATIONS, otf2.GroupType.COMM_GROUP):
+            group = define.group("cores", group_type=kind, paradigm=otf2.Paradigm.MPI, members=cores)
+        comm = define.comm("cores", group=group)
+        for core, rows in enumerate((sent, received)):
+            writer = trace.event_writer_from_location(cores[core])
+            for time, tag, size in rows:
+                (writer.mpi_recv if core else writer.mpi_send)(time, 1 - core, comm, tag, size)
+    path = tmp_path / "t" / "traces.otf2"
+    if message is None:
+        assert check_nesting(path) == 0
+    else:
+        with pytest.raises(InvariantError, match=message):
+            check_nesting(path)

@@ -1,10 +1,19 @@
-"""How kernels are called: what they take and give, states by their address, functions by theirs, what users do wrong."""
+"""How kernels are called, what users do wrong, what they read, and how machine code is loaded."""
 
 from __future__ import annotations
 
+import ast
 import copy
+import importlib.util
+import inspect
 import pickle
+import subprocess
+import sys
+import textwrap
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +31,8 @@ from traces.compiled import (
     types,
     value_from,
 )
+from traces.kernels.catalogue import kernel_modules
+from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Bytes, Floats, Floats2, FunctionKind, Ints, Ints2, Shorts, StateKind, Words
 from traces.kernels.units import CannotCompile
 
@@ -300,3 +311,133 @@ def test_a_column_of_a_state_is_in_c_order() -> None:
             TypeError, match=r"Inner.table: float64, 2 dimensions; allowed: float64, 2 dimensions, in C"
         ):
             looks(state, 1)
+
+
+USERS = {
+    "a number": ("GIVEN = int(Path('given.txt').read_text())", "return GIVEN"),
+    "an array": ("GIVEN = np.loadtxt('given.txt', ndmin=1)", "return int(GIVEN[0])"),
+    "a closure": (
+        """
+def made(given):
+    @compiled()
+    def inner():
+        return given
+    return inner
+GIVEN = made(int(Path('given.txt').read_text()))
+""",
+        "return GIVEN()",
+    ),
+    "another kernel": (
+        """
+NUMBER = int(Path('given.txt').read_text())
+@compiled()
+def inner():
+    return NUMBER
+""",
+        "return inner()",
+    ),
+    "a module": ("import theirs", "return theirs.GIVEN"),
+    "a column of ours": ("from als.engine.state import CHUNKS", "return CHUNKS"),
+    "numpy": ("", "return int(np.sqrt(16.0))"),
+}
+
+
+def user(here: Path, text: str) -> ModuleType:
+    """The user's file, loaded anew as a new run would."""
+    path = here / "users.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("users", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("case", USERS)
+def test_globals_are_those_of_this_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    first, last = USERS[case]
+    imports = "from pathlib import Path\nimport numpy as np\nfrom traces.compiled import compiled"
+    text = f"{imports}\n{first}\n@compiled()\ndef kernel():\n    {last}\n"
+    found = []
+    for given in (1, 2, 3):
+        (tmp_path / "given.txt").write_text(str(given), encoding="utf-8")
+        (tmp_path / "theirs.py").write_text(f"GIVEN = {given}\n#{'-' * given}", encoding="utf-8")
+        monkeypatch.delitem(sys.modules, "theirs", raising=False)
+        found.append(user(tmp_path, text).kernel())
+    if case in ("a column of ours", "numpy"):
+        assert len(set(found)) == 1
+    else:
+        assert found == [1, 2, 3]
+
+
+def _negative(kernel: Kernel) -> Iterator[str]:
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func)))):
+        if isinstance(node, ast.Subscript):
+            places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if any(isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub) for place in places):
+                yield ast.unparse(node)
+
+
+def test_no_kernel_of_ours_counts_from_the_end() -> None:
+    assert kernel_modules()  # which imports them, and so those whose kernels are others' alone
+    ours = [module for name, module in tuple(sys.modules.items()) if name.partition(".")[0] in OURS]
+    kernels = {one for module in ours for one in vars(module).values() if isinstance(one, Kernel)}
+    assert len(kernels) > 400
+    assert {repr(one): found for one in kernels if (found := list(_negative(one)))} == {}
+
+
+@compiled()
+def _from_the_end(values: Ints, k: int) -> int:
+    return int(values[-1] + values[-k])
+
+
+def test_a_kernel_of_a_user_may_count_from_the_end() -> None:
+    assert _from_the_end(np.array([1, 20, 300]), 2) == 320
+
+
+# In a process of its own: where this fails, LLVM ends the process.
+_PROGRAM = """
+import ctypes, mmap, random, sys
+import llvmlite.binding as llvm
+from traces.kernels.loading import load
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")
+draw, held = random.Random(int(sys.argv[1])), []
+for k in range(40):
+    n, calls = draw.choice((5, 600, 3000)), draw.choice((1, 300, 2000))
+    numbers = ", ".join(f"i64 {k + i}" for i in range(n))
+    lines = "".join(f"%q{j} = call double @exp(double %q{j - 1})" + chr(10) for j in range(1, calls))
+    code = machine.emit_object(llvm.parse_assembly(f'''
+        @constant{k} = private constant [{n} x i64] [{numbers}]
+        @variable{k} = global [{n} x i64] zeroinitializer
+        declare double @exp(double)
+        define i64 @f{k}(i64 %i) uwtable {{
+            %p = getelementptr [{n} x i64], [{n} x i64]* @constant{k}, i64 0, i64 %i
+            %v = load i64, i64* %p
+            %r = getelementptr [{n} x i64], [{n} x i64]* @variable{k}, i64 0, i64 %i
+            %w = load i64, i64* %r
+            %x = add i64 %v, %w
+            %q0 = sitofp i64 %x to double
+            {lines}
+            ret i64 %x
+        }}'''))
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(load(code, [f"f{k}"])[f"f{k}"])
+    assert function(3) == k + 3
+    # As the arrays of a long log: private memory, asked for and never touched.
+    if draw.random() < 0.6:
+        size = draw.choice((1 << 12, 5 << 12, 1 << 20, 3 << 30))
+        held.append(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000))  # MAP_NORESERVE
+    if held and draw.random() < 0.3:
+        held.pop(draw.randrange(len(held))).close()
+print("all loaded")
+"""
+
+
+def test_between_arrays_of_gigabytes() -> None:
+    run = subprocess.run([sys.executable, "-c", _PROGRAM, "1"], capture_output=True, text=True, check=False)
+    assert run.stdout == "all loaded\n", run.stderr[-2000:]
