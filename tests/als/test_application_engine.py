@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from applications import ran
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pages import ROOT, section, table
 from reference.application import Ran
 
@@ -542,50 +539,6 @@ def test_what_there_is_no_number_for() -> None:
     assert math.isnan(only_scheduling.pop("sakellariou_lr"))
     assert not any(math.isnan(value) for value in only_scheduling.values())
     assert math.isnan(measured([9, 7], [1, 0], [0.0, 0.0])["efficiency"])
-
-
-@settings(max_examples=200)
-@given(
-    start=st.integers(0, 2**60),
-    cores=st.lists(st.tuples(st.integers(0, 2**61), st.integers(0, 10**6)), min_size=1, max_size=20).filter(
-        lambda cores: any(time for time, _ in cores)
-    ),
-    scheduling=st.integers(0, 2**61),
-    work=st.floats(1e-3, 1e12),
-)
-def test_all_metrics_as_exact_arithmetic_has_them(
-    start: int, cores: list[tuple[int, int]], scheduling: int, work: float
-) -> None:
-    times = [time for time, _ in cores]
-    busy = [time * share // 10**6 for time, share in cores]
-    n = len(cores)
-    found = measured([start + time for time in times], busy, start=start, work=work, scheduling=scheduling)
-    mean, most = Fraction(sum(times), n), max(times)
-    finish = np.array([start + time for time in times], np.int64)
-    assert found["cov"] == finish_cov(finish, start)
-    assert found["imbalance"] == finish_imbalance(finish, start)
-    spread = sum((time - mean) ** 2 for time in times) / n
-    assert found["cov"] == pytest.approx(math.sqrt(spread) / float(mean), rel=1e-12, abs=1e-14)
-    exact = {
-        "imbalance": most / mean - 1,
-        "load_balance": mean / most,
-        "percent_imbalance": (most - mean) / most * n / (n - 1) if n > 1 else 0,
-        "max_minus_mean_ns": most - mean,
-        "sakellariou_l_ns": max(busy) - Fraction(sum(busy), n),
-        "efficiency": Fraction(work) * 10**9 / (most * n),
-        "scheduling_share": Fraction(scheduling, n * most),
-    }
-    if n > 1:
-        squares = sum((time - mean) ** 2 for time in times) / (n - 1)
-        assert found["cov_sample"] == pytest.approx(math.sqrt(squares) / float(mean), rel=1e-12, abs=1e-14)
-    if max(busy):
-        exact["sakellariou_lr"] = 1 - Fraction(sum(busy), n * max(busy))
-    exact["computing_ns"] = Fraction(sum(busy))
-    for name, value in exact.items():
-        # Differences of large times are as good as float64 has the times.
-        near = 1e-15 * n * most if name.endswith("_ns") else 1e-14
-        assert found[name] == pytest.approx(float(value), rel=1e-12, abs=near), name
-        assert found[name] >= 0, name
 
 
 def test_the_page_defines_every_metric() -> None:

@@ -37,15 +37,6 @@ def at(speeds: CoreSpeeds, *instants: int) -> list[list[float]]:
     return [speeds.factors(np.arange(speeds.n_cores), t).tolist() for t in instants]
 
 
-def test_nothing_said_is_a_steady_machine() -> None:
-    speeds = machine()
-    assert speeds.steady
-    assert speeds.highest_factor == 1.0
-    assert at(speeds, 0, MAX_NS) == [[1.0] * P] * 2
-    assert next_ns(speeds, 0) == [NEVER] * P
-    assert speeds.changes(ALL, np.ones(P), 0, MAX_NS, 1) == ([], MAX_NS)
-
-
 def test_late_and_lost_cores() -> None:
     speeds = machine("late:cores=1,at=100s", "lost:cores=2,at=50s", "lost:cores=3,at=0s,until=5s")
     s = NS_PER_S

@@ -147,14 +147,6 @@ def test_what_is_not_given_comes_from_the_job(name: str) -> None:
     assert found[0] > 1
 
 
-def test_products_that_are_whole_stay_whole() -> None:
-    """As floats go, 1.1 · 50 is 55.00000000000001 and (1 − 1/3) · 9/3 is more than 2."""
-    assert 1.1 * 50 > 55
-    assert chunk_sequence(technique("wf:weights=1.1/0.9"), 200, 2)[:2] == [55, 45]
-    assert (1.0 - 1.0 / 3) * 9 / 3 > 2
-    assert chunk_sequence(technique("gss:round=closed"), 9, 3) == [3, 2, 2, 1, 1]
-
-
 def test_large_loops() -> None:
     """A thousand million tasks on a million cores: no product leaves 64 bits."""
     for name in TECHNIQUES:
@@ -185,22 +177,6 @@ def test_wf_takes_the_speeds_as_the_loop_begins() -> None:
 )
 def test_a_chunk_size_belongs_to_the_schedule_before_it(text: str, names: list[str]) -> None:
     assert split_techniques(text) == names
-
-
-def test_static_shares_out_what_came_back() -> None:
-    """Once every block was given, what is left is what a lost core had."""
-    loop = Loop(TECHNIQUES["static"], 10, 4)
-    assert [loop.ask(core) for core in (0, 1, 2, 0, 3)] == [3, 3, 2, 0, 2]
-    loop.left = 6
-    assert [loop.ask(core) for core in (0, 1, 1, 1, 1)] == [2, 1, 1, 1, 1]
-    few = Loop(technique("static:round=ceil"), 5, 4)  # three blocks
-    assert [few.ask(core) for core in (0, 1, 0, 2)] == [2, 2, 0, 1]
-    few.left = 2
-    assert [few.ask(core) for core in (3,)] == [2]
-    none = Loop(TECHNIQUES["static"], 2, 4)
-    assert [none.ask(core) for core in (3, 1, 0, 3)] == [0, 1, 1, 0]
-    none.left = 1
-    assert [none.ask(core) for core in (3,)] == [1]
 
 
 def test_bold_bears_cores_that_are_lost_again_and_again() -> None:

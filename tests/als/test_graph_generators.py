@@ -20,7 +20,7 @@ from pages import ROOT, blocks, section, table
 from reference import drawing
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
-from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
+from als.graphs.draw import NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
 from als.graphs.table import graph_table, new_drawing_room
 from als.graphs.trial import try_out
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
@@ -176,13 +176,6 @@ def test_layered_graphs_are_those_of_the_reference(
     stream = drawing.words(seed, job, GRAPHS)
     assert len(graph.gflop) == n
     assert edges(graph) == layered(n, min(depth, n), regularity, jump, density, degree, stream)
-
-
-def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None:
-    for name in GENERATORS:
-        same = edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 3))
-        assert same == (name != "layered")
-        assert edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 2))
 
 
 def test_the_variation_of_the_run() -> None:
@@ -450,14 +443,6 @@ def test_work_is_weight_times_the_factor_of_the_reference(
     assert graph.bytes.tolist() == pytest.approx([2 * total / n * 10.0] * (n - 1))
 
 
-def test_weights_keep_their_proportion() -> None:
-    graph = drawn_graph(graph_model("cholesky:tiles=2,ccr=0.5"), 1, 2, 0, 4, 16.0, 1000.0)
-    assert graph.gflop.tolist() == pytest.approx([2, 6, 6, 2])
-    assert graph.bytes.tolist() == pytest.approx([0.5 * 4.0 * 1000.0] * 3)
-    assert drawn_graph(graph_model("cholesky:tiles=2,ccr=0"), 1, 2, 0, 4, 16.0, 1000.0).bytes.tolist() == [0.0] * 3
-    assert drawn_graph(graph_model("cholesky:tiles=1"), 1, 2, 0, 4, 16.0, 1000.0).bytes.tolist() == []
-
-
 EDGES = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
 
 
@@ -556,13 +541,3 @@ def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> N
         params[4] = 1  # the same edge twice
     with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
         drawn_graph(GraphModel("w", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
-
-
-def test_what_is_beyond_every_float_is_impossible() -> None:
-    streams = Streams(10, 10)
-    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
-    for total in (0.0, -1.0, math.nan, math.inf):
-        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
-    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
-    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
-        drawn_graph(GraphModel("w", lambda *a: 0, np.empty(0), lambda n, p: (1, 0)), 1, 2, 0, 4, 3.0, 1.0)

@@ -192,13 +192,6 @@ def test_without_variation_lengths_are_equal(name: str) -> None:
         assert drawn(model, 1, 2, 7, 0.1, 0.7).tolist() == [0.1] * 7
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
-def test_the_variation_of_the_run_is_for_those_that_are_given_none(name: str) -> None:
-    runs, own = lengths(name, variation=0.3), lengths(f"{name}:cov=0.3", variation=0.1)
-    assert runs.cov == own.cov == 0.3
-    assert drawn(runs, 1, 2, 50, 1.0, 50.0).tolist() == drawn(own, 1, 2, 50, 1.0, 50.0).tolist()
-
-
 @pytest.mark.parametrize(
     ("spec", "cov"),
     [
@@ -286,11 +279,6 @@ def test_a_run_of_more_variation_than_a_distribution_can_have() -> None:
         lengths("exponential", variation=11.0)
 
 
-def test_the_option_is_named() -> None:
-    with pytest.raises(InputError, match=r"^application\[2\]\.lengths: unknown distribution"):
-        lengths("nothing", "application[2].lengths")
-
-
 def test_a_file_of_lengths(tmp_path: Path) -> None:
     path = tmp_path / "loop, of a=b.txt"
     path.write_text("\ufeff# FLOP\n2e9\n\n  4000000000 # the second\n\t6e9\r\n", encoding="utf-8")
@@ -315,47 +303,6 @@ def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:
         read_lengths("a\0b")
     with pytest.raises(InputError, match="unknown unit of lengths 'mflop'; known: flop, gflop"):
         read_lengths(tmp_path, "mflop")
-
-
-MINE = """
-from dataclasses import dataclass
-
-import numpy as np
-
-from als.lengths import COUNT, LengthModel, length_kernel
-from als.streams import next_word, uniform_from_word
-
-
-@length_kernel
-def rule(k, n, mean, params, pattern, memo, keys, cursor, words):
-    memo[0] += 1.0
-    return mean * (params[0] + 0.0 * uniform_from_word(next_word(keys, cursor, words))) * memo[0]
-
-
-MODEL = LengthModel("mine", rule, (0.5,), memo_size=1, mode=COUNT)
-
-
-@dataclass(frozen=True)
-class Steps:
-    name = "steps"
-    by: float = 1.0
-
-    def lengths(self, variation):
-        return LengthModel("steps", rule, (self.by,), memo_size=1, mode=COUNT)
-"""
-
-
-def test_distributions_of_the_users_own(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(MINE)
-    assert drawn(lengths(f"{file}:MODEL"), 1, 1, 3, 2.0, 6.0).tolist() == [1.0, 2.0, 3.0]
-    assert drawn(lengths(f"{file}:Steps"), 1, 1, 3, 2.0, 6.0).tolist() == [2.0, 4.0, 6.0]
-    assert drawn(lengths(f"{file}:Steps:by=3"), 1, 1, 2, 2.0, 6.0).tolist() == [6.0, 12.0]
-    assert drawn(TaskModel(0.0, 1, 0, f"{file}:MODEL").length_model, 1, 1, 1, 4.0, 6.0).tolist() == [2.0]
-    with pytest.raises(InputError, match=r"MODEL:by=3: mine has no parameters$"):
-        lengths(f"{file}:MODEL:by=3")
-    with pytest.raises(InputError, match=r"mine.py:rule: .*; allowed: Lengths$"):
-        lengths(f"{file}:rule")
 
 
 @length_kernel
@@ -457,13 +404,6 @@ def test_which_distributions_a_variation_is_of_use_to(monkeypatch: pytest.Monkey
 def test_nanoseconds_that_rounding_gains_or_loses(work_ns: int, variation: float, expected: list[int]) -> None:
     lengths = TaskModel(variation, 3, 1).lengths(1, 1, work_ns * 1e-9, 1.0)
     assert sorted((duration_ns(length, 1.0) for length in lengths), reverse=True) == expected
-
-
-def test_a_job_of_more_nanoseconds_than_64_bits_hold() -> None:
-    # 40,000 cores for 30 days each are 1.04e20 ns.
-    run_ns = 30 * 86_400 * 10**9
-    lengths = TaskModel(1.0, 4, 1).lengths(1, 40_000, run_ns / 1e9, 1.0)
-    assert sum(duration_ns(length, 1.0) for length in lengths) == 40_000 * run_ns
 
 
 @pytest.mark.parametrize(

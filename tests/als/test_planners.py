@@ -15,7 +15,7 @@ from reference.planning import RULES, oct_ranks, optimistic_costs, related, unre
 
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, first_fault, planner, planner_kernel
-from als.planners.contract import NO_CORE, SOUND
+from als.planners.contract import SOUND
 from als.planners.mapped import MAPPED
 from als.planners.trial import try_out
 from als.schedulers import loop_technique, scheduler, scheduler_name
@@ -163,40 +163,6 @@ def test_an_unknown_planner_is_told_the_known_ones() -> None:
         planner("hept", "--x", also=("mapped",))
 
 
-OWN = """
-from als.planners import Planner, planner_kernel
-
-
-@planner_kernel
-def _plan(problem):
-    order, speed, core, begin, floats, ints = (
-        problem.order, problem.speed, problem.core, problem.begin, problem.floats, problem.ints)
-    fastest = 0
-    for c in range(len(speed)):
-        if speed[c] > speed[fastest]:
-            fastest = c
-    if speed[fastest] == 0.0:
-        return -1
-    at = 0.0
-    for task in order:
-        core[task] = fastest
-        begin[task] = at
-        at += problem.gflop[task] / speed[fastest]
-    return 0
-
-
-FASTEST = Planner("fastest", _plan, "its definition", lambda n, e, p: 0, lambda n, e, p: 0)
-"""
-
-
-def test_a_planner_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text(OWN, encoding="utf-8")
-    found = planner(f"{file}:FASTEST")
-    assert found.name == "fastest"
-    assert planned(found, [1.0, 4.0], {(1, 0): 1.0}, [1.0, 2.0], [0, 0]) == ([1, 1], [2.0, 0.0], 0)
-
-
 FAULTY = """
 from als.planners import Planner, planner_kernel
 
@@ -263,11 +229,6 @@ def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
     if jit_enabled():
         with pytest.raises(PluginError, match=r"planner a: .*; decorate plan with planner_kernel"):
             try_out(Planner("a", _no_kernel, "", lambda n, e, p: 0, lambda n, e, p: 0))
-
-
-def test_where_no_core_is_present_there_is_no_plan() -> None:
-    for name in PLANNERS:
-        assert planned(PLANNERS[name], [1.0], {}, [0.0, 0.0], [0, 0])[2] == NO_CORE
 
 
 @pytest.mark.parametrize(

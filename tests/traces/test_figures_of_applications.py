@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from ledgers import messaging_ledgers
 
 import traces.figures.application.loop as loop
-import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
@@ -109,15 +108,6 @@ def test_bars_axes_and_the_makespan() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["a chunk", "the next", "scheduling", "idle", "makespan"]
 
 
-@pytest.mark.parametrize(
-    ("last_ns", "unit", "at"), [(2_999, "ns", 2_999), (3_000, "µs", 3), (7200 * 10**9, "min", 120)]
-)
-def test_the_unit_suits_the_makespan(last_ns: int, unit: str, at: float) -> None:
-    upper, lower = loop_figure(chunks((0, 1, 0, 0, last_ns)), n_cores=1).axes
-    assert lower.get_xlabel().endswith(f"[{unit}]")
-    assert list(upper.get_lines()[0].get_xdata()) == [at, at]
-
-
 def test_many_chunks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "SINGLE_BARS", 8)
     monkeypatch.setattr(loop, "SINGLE_DOTS", 2)
@@ -188,26 +178,6 @@ def test_bars_waits_lines_and_the_critical_path() -> None:
     assert axes.get_title(loc="right") == "makespan 12 ns; 4 tasks, 3 cores"
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["level 0", "level 1", "level 2", "waits for data", "critical path", "transfer", "makespan"]
-
-
-def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "MOST_LINES", 1)
-    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
-    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
-    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]]]
-    assert axes.get_title(loc="right").endswith("; lines: the largest 1 of 2 transfers")
-
-
-def test_names_stand_where_they_fit() -> None:
-    tasks = ScheduleTasks(*table((0, 0, 100, 0), (0, 100, 101, 0), (1, 0, 30, 0)))
-    names = ["first", "second", "the third has a name that is longer than its bar can bear"]
-    axes = schedule_figure(tasks, None, names=names, **OPTIONS).axes[0]
-    first, third = (text.get_text() for text in axes.texts)
-    assert first == "first"
-    assert third.startswith("the third has a name")
-    assert third.endswith("…")
-    axes = schedule_figure(tasks, None, **OPTIONS).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["0", "2"]
 
 
 def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,16 +82,6 @@ def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.Monke
     assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores; white: idle"
 
 
-def test_more_jobs_than_colours_have_no_legend() -> None:
-    n = 40
-    k = np.arange(n)
-    figure = gantt_figure(k, k % 6, k * S, (k + 1) * S, **HOSTS)
-    assert figure.legends == []
-    assert "colours recur" in figure.axes[0].get_title(loc="right")
-    colours = figure.axes[0].collections[0].get_facecolor()
-    assert all((colours[k] != colours[k + 1]).any() for k in range(n - 1))
-
-
 @pytest.mark.parametrize("block", [1, 2, 1_000_000])
 def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "SINGLE_BARS", 4)
@@ -195,12 +185,6 @@ def test_each_job_has_its_number_where_it_fits() -> None:
     assert all(y % 1 == 0.5 for _, y in found.values())
 
 
-def test_a_number_that_does_not_fit_is_not_written() -> None:
-    long = tasks_of([*ROWS, (123456, 0, 0, 30, 0, 1, 1.0), (123457, 0, 0, 31, 0, 4000, 1.0)])
-    assert set(numbers(core_gantt_figure(long, **HOSTS_CORE_GANTT))) == {"123457"}
-    assert numbers(core_gantt_figure(TASKS, **HOSTS_CORE_GANTT, jobs=[(7, 8)])) == {}  # one job alone
-
-
 def test_white_lines_are_around_blocks() -> None:
     edges = core_gantt_figure(TASKS, **HOSTS_CORE_GANTT).axes[0].collections[2:5]
     begins, tops, bottoms = ([tuple(map(tuple, segment)) for segment in one.get_segments()] for one in edges)
@@ -278,19 +262,6 @@ def test_the_map_by_hand() -> None:
     assert bar.get_ylabel() == "computing [share of the time]"
     assert axes.get_title(loc="right") == f"6 cores; a cell is 5 s; mean share {32.5 / 120:.3f}"
     assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
-
-
-def test_jobs_show_where_cores_are_held() -> None:
-    jobs = jobs_of(
-        [
-            {"submit": 0, "start": 0, "end": 10, "cores": 3, "allocation": "0-1 4"},
-            {"submit": 0, "start": 10, "end": 20, "cores": 1, "allocation": "5"},
-            {"submit": 0, "start": -1, "end": -1, "cores": 1},
-        ]
-    )
-    figure = heat_figure(jobs, **HOSTS_HEAT, columns=2)
-    assert share(figure).tolist() == [[1, 0], [1, 0], [0, 0], [0, 0], [1, 0], [0, 1]]
-    assert figure.axes[1].get_ylabel() == "held by a job [share of the time]"
 
 
 BARS_HEAT = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30), st.integers(1, 15)), min_size=1, max_size=10)
@@ -392,21 +363,6 @@ def test_a_short_job_counts_as_one_of_ten_seconds_and_no_slowdown_is_below_1() -
     assert curves(right)[0][0][0] == 2
 
 
-def test_zero_has_a_place_of_its_own() -> None:
-    left, right = waits_figure(JOBS).axes
-    names = [text.get_text() for text in left.get_xticklabels()]
-    assert names[0] == "0"
-    assert left.get_xticks()[0] == curves(left)[0][0][0]
-    assert left.get_xlim()[0] < left.get_xticks()[0]
-    assert "0 apart" in left.get_xlabel()
-    (border,) = [line for line in left.lines if line.get_linestyle() == ":"]
-    assert left.get_xticks()[0] < border.get_xdata()[0] < 10 * S
-    assert (left.get_xscale(), right.get_xscale()) == ("log", "log")
-    markers = [line.get_marker() for line in left.lines[:1]]
-    assert markers == ["o"]
-    assert left.lines[0].get_markevery() == [2]  # of the two that did not wait: where the curve begins
-
-
 def labelled(n: int) -> pd.DataFrame:
     """Runs in the order a, c, b, d, …, the k-th of which waits k times as long."""
     names = [f"run {letter}" for letter in "acbdefghijkl"[:n]]
@@ -503,13 +459,6 @@ def test_runs_stand_side_by_side() -> None:
     assert x[0] > 0.5
     assert x[-1] < 1.5
     assert len({line.get_marker() for line in axes.lines[::2]}) == 3
-
-
-def test_more_than_eight_runs_have_a_panel_each() -> None:
-    figure = imbalance_jobs_figure(several(9))
-    named = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
-    assert named == [f"run {k}" for k in range(9)]
-    assert figure.legends == []
 
 
 def test_what_cannot_be_drawn_is_said_of_imbalance() -> None:

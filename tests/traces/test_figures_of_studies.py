@@ -120,34 +120,6 @@ def test_a_difference_stands_with_its_interval() -> None:
     assert low == pytest.approx(100 * (found.ratio_low - 1), abs=0.1)
 
 
-def test_there_is_no_difference_without_an_interval() -> None:
-    for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
-        figure = makespans_figure(results(plain, seeds=seeds), variation=0.0)
-        axes = figure.axes[0]
-        said = [text.get_text() for text in axes.texts]
-        assert not any("%" in text or "lowest" in text for text in said)
-        assert all(len(group.get_segments()) == 0 for group in axes.collections)
-        assert figure.get_supxlabel() == f"variation ϒ = 0; {corner}: too few for an interval (5)"
-    # In a study where one combination lacks seeds, only that one has none.
-    frame = results(plain)
-    frame = frame[(frame.als != "gss") | (frame.bls != "fcfs") | (frame.seed < 3)]
-    said = [text.get_text() for text in makespans_figure(frame).axes[0].texts]
-    assert sum("%" not in text and "lowest" not in text for text in said) == 1
-
-
-def test_every_variation_has_a_panel() -> None:
-    frame = results(plain)
-    cells = Combinations.of(frame, "makespan_ns")
-    figure = makespans_figure(frame)
-    assert [axes.get_title() for axes in figure.axes] == ["ϒ = 0", "ϒ = 0.1", "ϒ = 0.25"]
-    assert figure.get_supxlabel() == "means of 6 seeds; 95 % intervals"
-    for k, axes in enumerate(figure.axes):
-        bars = [group for group in axes.containers if hasattr(group, "patches")]
-        heights = np.array([[bar.get_height() for bar in group] for group in bars])
-        assert heights == pytest.approx(cells.means()[:, :, k].T / H)
-        assert axes.get_ylim() == figure.axes[0].get_ylim()
-
-
 def test_of_the_utilisation_the_highest_is_the_best() -> None:
     frame = results(plain).rename(columns={"makespan_ns": "share"}).assign(error="")
     frame["utilisation"] = 0.9 - frame.pop("share") / (1000 * H)
@@ -156,15 +128,6 @@ def test_of_the_utilisation_the_highest_is_the_best() -> None:
     over = [text for row in beside_best(cells, 0) for text in row]
     assert over.count("highest") == 1
     assert all(text.startswith("−") for text in over if text != "highest")
-
-
-def test_where_jobs_are_only_replayed_neither_variation_nor_seed_is_spoken_of() -> None:
-    frame = results(lambda bls, als, v, s: 30 + (bls == "sjf"), techniques=["recorded"])
-    figure = makespans_figure(frame)
-    assert len(figure.axes) == 1
-    assert figure.get_supxlabel() == ""
-    frame.insert(6, "failures", "mtbf:1d,mttr:1h")
-    assert makespans_figure(frame).get_supxlabel() == "means of 6 seeds; 95 % intervals"
 
 
 def test_many_techniques_are_rows_with_their_names() -> None:
@@ -202,9 +165,6 @@ def test_nothing_is_cut() -> None:
         texts = [text.get_window_extent() for text in figure.axes[0].texts]
         for at, one in enumerate(texts):
             assert not any(one.overlaps(other) for other in texts[at + 1 :])
-
-
-MANY_VARIATION = [f"tss:first={k}" for k in range(9)]
 
 
 def grows(bls: str, als: str, variation: float, seed: int) -> float:
@@ -282,20 +242,6 @@ def test_there_is_no_ratio_without_an_interval() -> None:
         ratio_figure(results(plain).assign(mean_imbalance=0.0), metric="mean_imbalance")
 
 
-def test_many_techniques_are_rows_of_points() -> None:
-    frame = results(
-        lambda bls, als, v, s: (20 + MANY_VARIATION.index(als) + s / 9) * (1 + v * (1 + s / 9)),
-        techniques=MANY_VARIATION,
-    )
-    for figure, columns in ((variation_figure(frame), 3), (ratio_figure(frame), 2)):
-        assert len(figure.axes) == 2 * columns
-        assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == MANY_VARIATION
-        assert "axis does not start at zero" in figure.get_supxlabel()
-        for axes in figure.axes:
-            assert len(axes.collections[0].get_segments()) == len(MANY_VARIATION)
-    assert figure.axes[3].get_title() == "sjf+easy, ϒ = 0.25"
-
-
 def costs(job_s: float, sizes: list[int], repeats: int = 6, group: str = "a", begin_s: float = 0.0) -> pd.DataFrame:
     rows = [(n, (begin_s + job_s * n) * (1 + 0.02 * (r - 2.5)), group) for n in sizes for r in range(repeats)]
     return pd.DataFrame(rows, columns=["jobs", "wall_s", "group"])
@@ -317,18 +263,6 @@ def test_the_cost_of_jobs_on_logarithmic_axes() -> None:
     x, y = fitted.get_xdata(), fitted.get_ydata()
     assert (x[0], x[-1]) == pytest.approx((10, 1000))
     np.testing.assert_allclose(y, 0.5 + 0.01 * x)
-
-
-def test_a_slope_without_an_interval_is_not_told() -> None:
-    for frame in (
-        costs(0.001, [10, 100], repeats=4),
-        pd.concat([costs(0.001, [10, 100]), costs(0.001, [10], repeats=1)]),
-    ):
-        figure = cost_figure(frame)
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a"]
-        assert "interval" not in figure.get_supxlabel()
-    single = cost_figure(costs(0.001, [10]))
-    assert [text.get_text() for text in single.legends[0].get_texts()] == ["a"]
 
 
 def test_costs_that_cannot_be_drawn() -> None:

@@ -19,7 +19,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload, sample_path
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
+from traces.figures.compare.delay_chain import delay_chain_figure
 from traces.figures.compare.start_delays import start_delays_figure
 from traces.figures.drawing.canvas import Figure, new_figure, save_all
 from traces.figures.workload.likeness import PANELS, likeness_figure
@@ -119,17 +119,6 @@ def test_both_runs_of_a_chain() -> None:
     assert uncut[1].get_xlabel() == "time [h]"
     assert uncut[0].get_title(loc="left") == "run A (the chain's)"
     assert uncut[0].get_title(loc="right") == "one run of each, no estimate"
-
-
-def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
-    n = MOST_JOBS + 3
-    frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
-    frame.loc[0, "attempt"] = 2
-    upper, lower = delay_chain_figure(frame, late="B").axes
-    names = [text.get_text() for text in upper.get_yticklabels()]
-    assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
-    assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
-    assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
 
 
 def test_nothing_to_draw() -> None:
@@ -306,17 +295,6 @@ def test_a_log_that_says_little() -> None:
     assert "every estimate is the run time:\nthe log seems to have none" in {
         text.get_text() for text in panel(figure, "Run time / estimate").texts
     }
-
-
-def test_an_hour_of_huge_work_does_not_flatten_the_others() -> None:
-    jobs = [(k, 3600 * k, 3600, 32, None) for k in range(100)] + [(100, 3600 * 50, 3600 * 1000, 64, None)]
-    figure = overview_figure(describe(Workload.from_jobs(jobs), PLATFORM))
-    (below,) = [axes for axes in figure.axes if axes.get_ylabel() == "offered load"]
-    assert below.get_ylim()[1] < 20
-    # A bar of an hour among a hundred is too narrow for its number, which is said above, and the cut is marked.
-    assert not below.texts
-    assert below.get_title(loc="right").endswith("; cut off: 1 hour, up to 1,000")
-    assert [line.get_marker() for line in below.get_lines()].count("^") == 1
 
 
 def test_classes_are_shown_in_part() -> None:

@@ -81,12 +81,6 @@ def test_missing_values_are_left_out() -> None:
     assert mean_interval([1, math.nan, 2, 3, 4, 5, math.nan]) == mean_interval([1, 2, 3, 4, 5])
 
 
-def test_many_values_are_drawn_in_blocks() -> None:
-    found = mean_interval(np.random.default_rng(5).standard_normal(1_200))
-    assert found.low < 0.1
-    assert found.high - found.low == pytest.approx(2 * 1.96 / math.sqrt(1_200), rel=0.08)
-
-
 def test_columns_are_samples_of_their_own() -> None:
     columns = np.random.default_rng(6).exponential(1.0, (7, 4))
     columns[:, 2] = 3.0

@@ -21,7 +21,6 @@ import pytest
 
 from traces.compiled import (
     Array,
-    CFunction,
     State,
     as_value,
     caller,
@@ -33,7 +32,7 @@ from traces.compiled import (
 )
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
-from traces.kernels.signatures import Bytes, Floats, Floats2, FunctionKind, Ints, Ints2, Shorts, StateKind, Words
+from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
 from traces.kernels.units import CannotCompile
 
 ADD = types.int64(types.int64, types.Column(types.float64))
@@ -176,14 +175,6 @@ def test_a_users_function_may_make_arrays() -> None:
     assert makes(1000) == 499500.0
 
 
-def test_kinds_have_names_that_tell_them_apart() -> None:
-    kinds = [types.int64, types.float64, types.Column(types.int64), types.Column(types.int64, 2)]
-    kinds += [StateKind(Inner), StateKind(Outer), FunctionKind(ADD), types.boolean]
-    assert len({kind.code for kind in kinds}) == len(kinds)
-    assert ADD.code == "i:i,f1"
-    assert isinstance(as_value(adds, ADD), CFunction) is jit_enabled()
-
-
 def test_a_column_that_is_refused_leaves_the_one_before() -> None:
     state = outer()
     looks(state, 1)
@@ -301,16 +292,6 @@ def sorts(values: Floats) -> float:
 def test_a_users_kernel_may_keep_lists_and_sort() -> None:
     assert lists(7) == 4
     assert sorts(np.array([4.0, 1.0, 2.0])) == 1.0 + 5.0
-
-
-def test_a_column_of_a_state_is_in_c_order() -> None:
-    if jit_enabled():
-        state = outer()
-        state.inner = state.inner._replace(table=np.ones((3, 2)).T)
-        with pytest.raises(
-            TypeError, match=r"Inner.table: float64, 2 dimensions; allowed: float64, 2 dimensions, in C"
-        ):
-            looks(state, 1)
 
 
 USERS = {

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from ledgers import Job, ledger, machine, transfer_records
 
-from traces.base.errors import TwolevelError
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import definitions, write_otf2
-from traces.exporters.otf2.library import binding, reading
+from traces.exporters.otf2.library import reading
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
 #: More than 16 bits count, and than files can be open at once.
@@ -129,10 +128,3 @@ def test_an_otf2_trace_has_names_longer_than_a_chunk(length: int, tmp_path: Path
     of = replace(of, machine=replace(of.machine, host_names=("h" * length, "host 1")))
     with reading(write_otf2(of, tmp_path)) as trace:
         assert [len(group.name) for group in trace.definitions.location_groups][:2] == [length, 6]
-
-
-def test_a_name_longer_than_any_chunk_is_one_error(tmp_path: Path) -> None:
-    of = ledger(machine(1), [])
-    of = replace(of, machine=replace(of.machine, name="c" * binding.CHUNK_SIZE_MAX.value))
-    with pytest.raises(TwolevelError, match="OTF2 has no room for a definition of 16777280 bytes"):
-        write_otf2(of, tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import signal
@@ -63,35 +62,6 @@ def test_definitions(tmp_path: Path) -> None:
         ]
         clock = found.clock_properties
         assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 30)
-
-
-def test_otf2_print_reads_it(tmp_path: Path) -> None:
-    path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    lines = [line.split(maxsplit=3) for line in ran.stdout.splitlines() if re.match(r"ENTER|LEAVE|METRIC", line)]
-    seen = [(kind, int(location), int(time), rest) for kind, location, time, rest in lines]
-    assert [one[:3] for one in seen if one[0] != "METRIC" and one[1] == 0] == [
-        ("ENTER", 0, 0),
-        ("LEAVE", 0, 4),
-        ("ENTER", 0, 5),
-        ("LEAVE", 0, 9),
-        ("ENTER", 0, 12),
-        ("LEAVE", 0, 20),
-    ]
-    assert ("ENTER", 1, 10, 'Region: "job 1542" <1>') in seen
-    assert '("task" <0>; UINT64; 2), ("chunk" <1>; UINT64; 1)' in ran.stdout
-    metrics = [
-        (time, re.findall(r"UINT64; (\d+)", rest)) for kind, at, time, rest in seen if (kind, at) == ("METRIC", 3)
-    ]
-    assert metrics == [
-        (0, ["0", "2", "1050"]),  # 21 ns in tasks in 20 ns
-        (3, ["1", "2", "1050"]),
-        (4, ["2", "2", "1050"]),
-        (10, ["1", "2", "1050"]),
-        (12, ["0", "2", "1050"]),
-        (20, ["0", "0", "0"]),
-    ]
 
 
 def files_of(directory: Path) -> dict[str, bytes]:
@@ -339,14 +309,6 @@ def test_power(further: dict[str, Array], members: list[str], values: list[list[
     assert found == list(zip(INSTANTS.tolist(), values, strict=True))
     units = {"power": ("W", -3), "limit": ("W", -3), "level": ("#", 0)}
     assert shown == [(name, *units[name], otf2.Base.DECIMAL) for name in members]
-    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    pattern = r'^METRIC_MEMBER .*Name: "(power|limit|level)".*, Base: (\w+), Exponent: (-?\d+), Unit: "(.+?)"'
-    printed = re.findall(pattern, ran.stdout, re.MULTILINE)
-    assert printed == [(name, "DECIMAL", str(units[name][1]), units[name][0]) for name in members]
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    read = re.findall(r"^METRIC +\d+ +(\d+) +Metric: 2,(.*)$", ran.stdout, re.MULTILINE)
-    assert [(int(at), [int(one) for one in re.findall(r"UINT64; (\d+)", rest)]) for at, rest in read] == found
 
 
 def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
@@ -475,23 +437,6 @@ def test_without_transfers_the_bytes_are_those_of_a_run_without_network(tmp_path
         del files["traces.otf2"]
     assert found[0] == found[1]
     assert b"wait for data" not in found[0]["traces.def"]
-
-
-def test_without_the_jit_the_bytes_are_the_same(tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; from test_transfers import sound;"
-        "from traces.exporters.otf2 import write_otf2; from traces.checks.ledger import check_ledger;"
-        "of = sound(); check_ledger(of); write_otf2(of, Path(sys.argv[1]))"
-    )
-    here = Path(__file__).parent
-    env = dict(
-        os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, (here, here.parent, here.parent.parent)))
-    )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "slow")], env=env, check=True)
-    write_otf2(sound(), tmp_path / "fast")
-    slow, fast = files_of(tmp_path / "slow"), files_of(tmp_path / "fast")
-    del slow["traces.otf2"], fast["traces.otf2"]
-    assert slow == fast
 
 
 def test_a_transfer_that_cannot_have_been_is_not_written(tmp_path: Path) -> None:

@@ -183,13 +183,6 @@ def test_a_window_of_all_that_there_is() -> None:
     assert ("queued", 3, 10, 25) in found.jobs
 
 
-def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
-    of = with_detail(small(), "job")
-    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
-    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
-    check_nesting(write_otf2(of, tmp_path))
-
-
 def test_details_are_those_of_the_option() -> None:
     from bridge.options.declared import TRACE_DETAIL
 
