@@ -27,7 +27,6 @@ from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
-from traces.exporters.shown.detail import with_detail
 from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 SMALL = [
@@ -252,37 +251,6 @@ def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_pa
         }
 
 
-#: Busy cores change at 0, 10, 14 and 20; one task spans all of it, others begin and end within and at the changes.
-COMPUTES = [
-    Job(1, 0, 0, 20, [(0, 1)], [(0, 0, 0, 20)]),
-    Job(2, 0, 0, 10, [(1, 3)], [(1, 0, 0, 3), (1, 1, 4, 10), (2, 2, 2, 7)]),
-    Job(3, 5, 14, 20, [(1, 2)], [(1, 0, 15, 16)]),
-]
-
-
-@pytest.mark.parametrize(
-    ("detail", "tasks", "thousandths"),
-    [
-        ("task", True, [2400, 2400, 1000, 1167, 0]),  # (10 + 3 + 6 + 5) / 10, 4 / 4, (6 + 1) / 6
-        ("chunk", True, [2400, 2400, 1000, 1167, 0]),
-        ("job", True, None),
-        ("lane", True, None),
-        ("task", False, None),
-    ],
-)
-def test_computing_cores(detail: str, tasks: bool, thousandths: list[int] | None, tmp_path: Path) -> None:
-    """The mean of cores inside tasks until the busy cores change next; no counter where no tasks are traced."""
-    of = ledger(machine(2, 1), COMPUTES)
-    path = write_otf2(with_detail(of if tasks else replace(of, tasks=None), detail), tmp_path)
-    with reading(path) as trace:
-        events = [event for at, event in trace.events if at.name == "batch scheduler"]
-        shown = [(one.name, one.unit, one.exponent) for one in events[0].metric.members]
-    assert [event.time for event in events] == [0, 5, 10, 14, 20]
-    assert [event.values[1] for event in events] == [3, 3, 1, 2, 0]
-    assert shown[2:] == ([] if thousandths is None else [("computing cores", "cores", -3)])
-    assert [event.values[2:] for event in events] == [(one,) for one in thousandths or ()] or [()] * 5
-
-
 INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
 LIMIT, LEVEL = np.array([-1, 8_000, -1]), np.array([0, 1, 0])
 
@@ -371,32 +339,6 @@ def test_the_order_of_events_by_hand(tmp_path: Path) -> None:
         (30, "Enter", "job 7"),
         (40, "Leave", "job 7"),
     ]
-
-
-def test_a_message_may_fall_into_another_task_and_overtake(tmp_path: Path) -> None:
-    """Core 0 computes on while it sends; the second message arrives first, and is told from the first by its tag."""
-    tasks = [(0, 0, 0, 2), (0, 1, 2, 9), (1, 2, 8, 9), (1, 3, 9, 12), (0, 4, 9, 10)]
-    transfers = [(0, 2, 5.0, 3, 8), (0, 3, 1e30, 4, 7)]
-    of = ledger(machine(2), [Job(1, 0, 0, 12, [(0, 2)], tasks, transfers=transfers)], with_transfers=True)
-    path = write_otf2(of, tmp_path)
-    found, _ = events_of(path)
-    assert found[0] == [
-        (0, "Enter", "job 1"),
-        (2, "Leave", "job 1"),
-        (2, "Enter", "job 1"),
-        (3, "Send", (1, 0, 5)),
-        (4, "Send", (1, 1, 2**62)),
-        (9, "Leave", "job 1"),
-        (9, "Enter", "job 1"),
-        (10, "Leave", "job 1"),
-    ]
-    assert found[1][:4] == [
-        (3, "Enter", "wait for data"),
-        (7, "Recv", (0, 1, 2**62)),
-        (8, "Recv", (0, 0, 5)),
-        (8, "Leave", "wait for data"),
-    ]
-    assert check_nesting(path) == 6 + 3  # and the job's submit, queued, running
 
 
 def test_definitions_of_messages(tmp_path: Path) -> None:
