@@ -5,7 +5,7 @@ source writes it, and shares no code with the project. The project's ceilings le
 whole number, its floors count what lies less than 1e-9 below one; so do these.
 
 The cores 0 … P-1 ask in turn, core 0 again after core P-1. Who knows better sends a rule what is really left before each
-further chunk: the rules of ``TOLD`` go by that.
+further chunk.
 """
 
 from __future__ import annotations
@@ -370,6 +370,3 @@ _RULES: dict[str, Callable[..., Sizes]] = {
     "tap": tap,
     "bold": bold,
 }
-
-#: The rules that go by what they are sent, whichever core asks.
-TOLD = frozenset(_RULES) - {"static", "wf", "mfac", "bold"}

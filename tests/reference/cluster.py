@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from reference import room
-from reference.estimates import Memory, expected_end
 from reference.machine import Attempt, Job, Machine, Rules
 from reference.orders import key
 
@@ -130,6 +129,45 @@ def run(
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     cluster.hints = hints or told is not None
     return cluster.run()
+
+
+@dataclass
+class Memory:
+    """All that have ended and tell of others, in the order in which they ended: (job, how long it ran)."""
+
+    rules: Rules
+    ended: list[tuple[Job, int]] = field(default_factory=list)
+
+    def planned(self, job: Job) -> int:
+        if job.window is not None:
+            return job.estimate  # of a reservation: the window was made for what it asks for
+        if self.rules.predictor is not None:
+            predicted = self.predicted(job)
+            return job.estimate if predicted is None else min(max(predicted, 1), job.estimate)
+        if job.planned is None:
+            return job.estimate
+        return min(job.planned, job.estimate) if self.rules.kill else job.planned
+
+    def predicted(self, job: Job) -> int | None:
+        predictor = self.rules.predictor
+        assert predictor is not None
+        for level in predictor.levels:
+            if any(getattr(job, name) < 0 for name in level):
+                continue
+            alike = [ran for other, ran in self.ended if all(getattr(other, x) == getattr(job, x) for x in level)]
+            if len(alike) >= predictor.least:
+                latest = alike[-predictor.mean_of :]
+                return sum(latest) // len(latest)
+        return None
+
+
+def corrected_end(start: int, planned: int, request: int, now: int, corrections: Sequence[int]) -> int:
+    """When a job that runs is thought to end: corrected each time that it runs longer, up to its request."""
+    end, last, times = start + planned, start + request, 0
+    while end <= now and end < last:
+        end = min(end + corrections[min(times, len(corrections) - 1)], last)
+        times += 1
+    return end
 
 
 class _Cluster:
@@ -627,11 +665,7 @@ class _Cluster:
             return wide.thought
         if self.rules.depth == 0:
             return start + self.planned[row]
-        end, last, times = start + self.planned[row], start + request, 0
-        while end <= self.now and end < last:
-            end = min(end + self.rules.corrections[min(times, len(self.rules.corrections) - 1)], last)
-            times += 1
-        return end
+        return corrected_end(start, self.planned[row], request, self.now, self.rules.corrections)
 
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
@@ -674,7 +708,7 @@ class _Cluster:
             return max(self.running[row].end, self.now + 1)
         if (wide := self.running[row].wide) is not None:
             return max(wide.thought, self.now + 1)
-        return expected_end(start, self.planned[row], request, self.now, self.rules.corrections)
+        return max(corrected_end(start, self.planned[row], request, self.now, self.rules.corrections), self.now + 1)
 
     def is_overdue(self, row: int) -> bool:
         """Whether a job has run for all that is planned with and all that it has asked for."""

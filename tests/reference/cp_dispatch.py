@@ -153,6 +153,15 @@ def places(case: Case, kind: str, job: Waiting) -> list[Cells]:
     return list(found.values())
 
 
+def fits(plan: list[tuple[int, int, Cells]], cells: Cells, begin: int, end: int, room: Cells) -> bool:
+    instants = {begin} | {other for other, _, _ in plan if begin < other < end}
+    return all(
+        amount + sum(taken[cell] for first, last, taken in plan if first <= instant < last) <= room[cell]
+        for instant in instants
+        for cell, amount in cells.items()
+    )
+
+
 def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction] | None = None) -> Fraction:
     """The least Σ (s - q + d) / e over all plans of all waiting jobs: e is d, max(d, 10), or 1 if the goal is ``wait``; or
     1 / e are the rates."""
@@ -162,14 +171,6 @@ def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction]
         per = [1 / rate for rate in rates]
     room, ways = available(case, kind), [places(case, kind, job) for job in case.waiting]
     best: list[Fraction] = []
-
-    def fits(plan: list[tuple[int, int, Cells]], cells: Cells, begin: int, end: int) -> bool:
-        instants = {begin} | {other for other, _, _ in plan if begin < other < end}
-        return all(
-            amount + sum(taken[cell] for first, last, taken in plan if first <= instant < last) <= room[cell]
-            for instant in instants
-            for cell, amount in cells.items()
-        )
 
     def extend(plan: list[tuple[int, int, Cells]], left: list[int], since: int, cost: Fraction) -> None:
         if best and cost + sum(Fraction(since, per[job]) for job in left) >= best[0]:
@@ -182,7 +183,7 @@ def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction]
             others = [other for other in left if other != job]
             for cells in ways[job]:
                 instants = sorted({since} | {end for _, end, _ in plan if end > since})
-                begin = next(one for one in instants if fits(plan, cells, one, one + duration))
+                begin = next(one for one in instants if fits(plan, cells, one, one + duration, room))
                 taken = (begin, begin + duration, cells)
                 extend([*plan, taken], others, begin, cost + Fraction(begin, per[job]))
 

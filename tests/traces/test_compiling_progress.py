@@ -63,15 +63,6 @@ def test_a_bar_on_a_terminal_that_goes() -> None:
     assert "8 of 8 kernels" in shown[-2]
 
 
-def test_more_kernels_than_were_thought_are_no_more_than_there_are() -> None:
-    clock, stream = Clock(), io.StringIO()
-    shown = Compiling({"one": 0}, stream=stream, clock=clock)
-    for _ in range(3):
-        clock.now_s += 4
-        shown.kernel()
-    assert stream.getvalue().splitlines()[-1] == "compiling for this version, once: 3 kernels"
-
-
 def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SAID", set())
     progress.not_kept("for a test")

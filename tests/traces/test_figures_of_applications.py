@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import messaging_ledgers
 
-import traces.figures.application.loop as loop
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
@@ -106,21 +105,6 @@ def test_bars_axes_and_the_makespan() -> None:
     assert list(zip(dots.get_xdata(), dots.get_ydata(), strict=True)) == [(0, 5), (0, 4), (6, 1)]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a chunk", "the next", "scheduling", "idle", "makespan"]
-
-
-def test_many_chunks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bars, "SINGLE_BARS", 8)
-    monkeypatch.setattr(loop, "SINGLE_DOTS", 2)
-    upper, lower = loop_figure(SMALL, n_cores=3, end_ns=12).axes
-    (picture,) = upper.images
-    pixels = np.asarray(picture.get_array())
-    assert pixels.shape == (3, bars._COLUMNS, 3)
-    colours = [loop.CHUNK_COLOURS[0], loop.IDLE_COLOUR, loop.SCHEDULING_COLOUR, loop.CHUNK_COLOURS[1]]
-    for at, colour in zip((2, 5, 6.5, 8), colours, strict=True):
-        expected = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-        assert pixels[0, int(at / 12 * bars._COLUMNS)] == pytest.approx(expected, abs=1e-9)
-    spans = sorted(np.asarray(segment)[:, 1].tolist() for segment in lower.collections[0].get_segments())
-    assert [[round(lo / 0.93), round(hi / 1.07)] for lo, hi in spans] == [[1, 1], [4, 5]]
 
 
 def test_chunk_sizes_are_squares_side_by_side() -> None:
@@ -288,15 +272,6 @@ def test_circles_edges_and_names() -> None:
     assert axes.get_title(loc="right") == "5 tasks, 5 edges, 3 levels; 8 GFLOP"
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["level 0", "level 1", "level 2", "edge (wider: more bytes)", "critical path", "without bytes"]
-
-
-def test_colours_are_hosts_or_cores() -> None:
-    def shown(**options: Any) -> list[str]:
-        return [text.get_text() for text in task_graph_figure(*DIAMOND, [], **options).legends[0].get_texts()][:-2]
-
-    core = np.array([0, 3, 2, 1, -1])
-    assert shown(core=core, first_core=(0, 2, 4)) == ["host 0", "host 1", "never ran"]
-    assert shown(core=core) == ["core 0", "core 1", "core 2", "core 3", "never ran"]
 
 
 def test_a_large_graph_is_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -417,20 +417,6 @@ def several(n: int) -> pd.DataFrame:
     return pd.concat([BALANCES.assign(run=f"run {k}", imbalance=BALANCES["imbalance"] * (k + 1)) for k in range(n)])
 
 
-def test_runs_stand_side_by_side() -> None:
-    figure = imbalance_jobs_figure(several(3))
-    (axes,) = figure.axes
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["run 0", "run 1", "run 2"]
-    middles = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines[::2]]
-    median = float(np.median([*FIVE, 0.5]))
-    assert [y for _, y in middles] == [pytest.approx(median * k) for k in (1, 2, 3)]
-    x = [x for x, _ in middles]
-    assert x == sorted(set(x))
-    assert x[0] > 0.5
-    assert x[-1] < 1.5
-    assert len({line.get_marker() for line in axes.lines[::2]}) == 3
-
-
 LOADS = jobs_of(
     [
         {"submit": 0, "start": 0, "end": 6, "cores": 2, "held": 4},
@@ -676,15 +662,6 @@ def test_a_late_window_is_told_from_its_begin() -> None:
     axis = time_axis(7200 * S, 7260 * S)
     assert (axis.limits, axis.label) == ((0, 60), "time since 2 h 00 min of the workload [s]")
     assert axis.at(7230 * S) == 30
-
-
-def test_a_window_in_the_middle_keeps_the_clock_of_the_workload() -> None:
-    axis = time_axis(60 * S, 100 * S)
-    assert (axis.limits, axis.origin_ns) == ((60, 100), 0)
-
-
-def test_no_time_is_an_axis_all_the_same() -> None:
-    assert time_axis(5 * S, 5 * S).span_ns == 1
 
 
 @given(st.floats(1, 1e18), st.floats(1, 1e6))

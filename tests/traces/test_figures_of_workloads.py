@@ -297,18 +297,6 @@ def test_a_log_that_says_little() -> None:
     }
 
 
-def test_classes_are_shown_in_part() -> None:
-    jobs = [
-        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "partition": k % 2, "status": k % 2}
-        for k in range(300)
-    ]
-    axes = panel(overview_figure(describe(Workload.from_jobs(jobs), PLATFORM)), "Classes")
-    assert [text.get_text() for text in axes.get_yticklabels()] == [
-        "status", "failed", "completed", "queue", "0", "29 others", "partition", "0", "1",
-    ]  # fmt: skip
-    assert [axes.containers[k][0].get_width() for k in range(6)] == pytest.approx([50, 50, 100 / 30, 2900 / 30, 50, 50])
-
-
 @pytest.mark.parametrize(
     "jobs", [[(1, 5, 10, 2, 20)], [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]], ids=["one job", "a century"]
 )

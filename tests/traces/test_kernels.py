@@ -155,15 +155,6 @@ def test_functions_are_called_by_their_address() -> None:
     assert adds(4, column) == 8
 
 
-def test_a_function_of_another_signature_is_refused() -> None:
-    if not jit_enabled():
-        return
-    with pytest.raises(TypeError, match="adds is not compiled for"):
-        as_value(adds, types.int64(types.int64))
-    with pytest.raises(TypeError, match="is not compiled for"):
-        as_value(lambda x: x, ADD)
-
-
 def test_what_a_users_function_raises_is_raised() -> None:
     assert fails(2) == 2
     with pytest.raises(ValueError, match="too many"):

@@ -97,13 +97,6 @@ def test_jobs_come_back_exactly() -> None:
     assert about["texts"]["technique"] == ["gss"]
 
 
-def test_a_job_that_was_never_eligible_has_no_such_instant() -> None:
-    made = tables()
-    made.jobs.loc[2, "eligible_ns"] = -1
-    _, columns = unpacked(timeline_text(made))
-    assert columns["eligible_after"][2] == 0
-
-
 def test_tasks_come_back_by_core_and_time() -> None:
     made = tables()
     about, columns = unpacked(timeline_text(made))
