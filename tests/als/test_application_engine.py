@@ -270,18 +270,6 @@ def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_los
     assert str(lost_error(application)) == said
 
 
-@pytest.mark.parametrize("rule", [STATIC, SS], ids=["within a chunk", "as a chunk"])
-def test_a_task_that_ends_in_between_is_a_reason_to_go_on(rule: Technique) -> None:
-    application = Application([TEN] * 3, [1.0], rule)
-    application.state.counters[FRUITLESS] = MOST_FRUITLESS - 1
-    application.advance(15)
-    application.set_speed(0.0, 0)
-    assert application.state.counters[FRUITLESS] == 1
-    application.set_speed(1.0, 0)
-    assert application.advance()
-    assert application.state.start_ns.tolist() == [0, 15, 25]
-
-
 @pytest.mark.parametrize("by", [SS, GraphPart(SS), GraphPart(planner("heft"))], ids=["loop", "graph", "planned"])
 def test_the_last_core_stays(by: Any) -> None:
     """Core 1 is to leave; core 0 is lost for good meanwhile."""

@@ -19,7 +19,6 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 
 P = 4
-ALL = np.arange(P)
 
 
 def machine(*specs: str, n_cores: int = P, seed: int = 7) -> CoreSpeeds:
@@ -35,25 +34,6 @@ def next_ns(speeds: CoreSpeeds, t_ns: int) -> list[int]:
 
 def at(speeds: CoreSpeeds, *instants: int) -> list[list[float]]:
     return [speeds.factors(np.arange(speeds.n_cores), t).tolist() for t in instants]
-
-
-def test_late_and_lost_cores() -> None:
-    speeds = machine("late:cores=1,at=100s", "lost:cores=2,at=50s", "lost:cores=3,at=0s,until=5s")
-    s = NS_PER_S
-    assert at(speeds, 0, 5 * s - 1, 5 * s, 50 * s - 1, 50 * s, 100 * s - 1, 100 * s, MAX_NS) == [
-        [1, 0, 1, 0],
-        [1, 0, 1, 0],
-        [1, 0, 1, 1],
-        [1, 0, 1, 1],
-        [1, 0, 0, 1],
-        [1, 0, 0, 1],
-        [1, 1, 0, 1],
-        [1, 1, 0, 1],
-    ]
-    base = np.array([1.0, 2.0, 3.0, 4.0])
-    found = speeds.changes(ALL, base, 0, MAX_NS, 100)
-    assert found == ([(5 * s, 3, 4.0), (50 * s, 2, 0.0), (100 * s, 1, 2.0)], MAX_NS)
-    assert next_ns(speeds, 100 * s) == [NEVER] * P
 
 
 TRACE = """time_s,core,factor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -142,20 +142,6 @@ def test_kernels_are_given_the_constants(spec: str, found: tuple[float, ...]) ->
     assert (numbers[N_HOSTS], numbers[TOPOLOGY]) == (5, 2)
     assert [amounts[place] for place in (LATENCY_NS, BANDWIDTH, MEMORY)] == [500.5, 6.25e9, 5e10]
     assert network("star", 5).amounts[MEMORY] == 0.0
-
-
-def test_a_model_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from als.network import SharingModel\nMINE = SharingModel('mine', latency_factor=2)\nOTHER = 3\nKIND = SharingModel\n"
-    )
-    model = network_model(f"{file}:MINE")
-    assert model == SharingModel("mine", latency_factor=2.0)
-    assert network_model(f"{file}:MINE:crosstraffic=no") == replace(model, crosstraffic=False)  # type: ignore[type-var]
-    with pytest.raises(InputError, match="int; allowed: NetworkModel"):
-        network_model(f"{file}:OTHER")
-    with pytest.raises(InputError, match=r"^phase: no file"):
-        network_model("away.py:MINE", "phase")
 
 
 @pytest.mark.parametrize(

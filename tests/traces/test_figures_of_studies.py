@@ -11,7 +11,7 @@ from study_frames import H, plain, results, within
 
 from traces.base.errors import InputError
 from traces.figures.application.imbalance import imbalance_figure
-from traces.figures.study.combinations import FEW, STYLES, Combinations, batch_label
+from traces.figures.study.combinations import Combinations
 from traces.figures.study.comparison import comparison_figure
 from traces.figures.study.cost import cost_figure
 from traces.figures.study.makespans import beside_best, makespans_figure
@@ -76,14 +76,6 @@ def test_one_workload_and_four_options_are_drawn() -> None:
         makespans_figure(frame.drop(columns="als"))
     with pytest.raises(InputError, match=r"unknown variation 0\.3; known: "):
         makespans_figure(frame, variation=0.3)
-
-
-def test_styles_are_told_apart_without_colour() -> None:
-    assert len(STYLES) == FEW
-    for told in ("colour", "hatch", "marker", "dash"):
-        assert len({getattr(one, told) for one in STYLES}) == FEW
-    assert batch_label("sjf", "none") == "sjf"
-    assert batch_label("sjf", "easy") == "sjf+easy"
 
 
 def test_bars_are_the_means_and_whiskers_the_intervals() -> None:

@@ -173,23 +173,6 @@ def test_what_cannot_be_drawn() -> None:
         likeness_figure([{"panel": "hour", "at": 1, "source": 0}])
 
 
-def test_a_day_has_no_months() -> None:
-    rows = [row | {"source": 1.0, "generated": 1.0} if row["at"] == 3.0 else row for row in table()]
-    rows = [
-        row | ({"source": 0.0, "generated": 0.0} if row["panel"] in ("weekday", "month") and row["at"] != 3.0 else {})
-        for row in rows
-    ]
-    hours, weekdays, months, work = likeness_figure(rows).axes
-    assert [text.get_text() for axes in (weekdays, months) for text in axes.texts] == [
-        "all jobs of both are of one weekday",
-        "all jobs of both are of one month",
-    ]
-    assert hours.get_lines()
-    assert work.get_lines()
-    rows = [row | {"generated": 1.0} if row["panel"] == "month" and row["at"] == 4.0 else row for row in rows]
-    assert likeness_figure(rows).axes[2].get_lines()
-
-
 PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
 START = "; UnixStartTime: 4102444800"
 PARIS = ("; UnixStartTime: 1067040000", "; TimeZoneString: Europe/Paris")  # Saturday, 25 October 2003, 2:00

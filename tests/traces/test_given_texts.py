@@ -21,11 +21,6 @@ from hypothesis import strategies as st
 from als.core_speeds.contract import chosen_cores
 from als.core_speeds.trace import Trace
 from als.schedulers import scheduler
-from bls.constraints.advance_reservations import Window, windows
-from bls.machine.partitions import Partition, partition_table
-from bls.machine.platform import HostGroup, Platform
-from bls.machine.switches import Switch, topology
-from bls.workloads.workload import Workload
 from bridge.cli.app import _fault, _Warnings
 from bridge.cli.workload.files import numbers
 from bridge.standard_error import lined_up, text_table
@@ -36,8 +31,6 @@ from traces.base.printable import escaped, printable, unescaped
 from traces.base.processor import processor_model
 from traces.base.time import MAX_NS, duration_ns, format_ns, parse_duration_ns, parse_instant_ns, time_in
 from traces.intervals import OPEN, intervals_text, parse_intervals, parse_texts
-
-FIVE = Platform(hosts=(HostGroup(count=5, cores=2, speed_gflops=1.0),))
 
 
 @pytest.mark.parametrize(
@@ -98,24 +91,6 @@ def test_a_range_ends_where_the_machine_does() -> None:
     assert chosen_cores("1 3-", 5, "x").tolist() == [1, 3, 4]
     with pytest.raises(InputError, match="core 7; allowed: 0 to 4"):
         chosen_cores("7-", 5, "x")
-
-
-def test_hosts_of_partitions_switches_and_windows() -> None:
-    platform = Platform(hosts=FIVE.hosts, partitions=(Partition("a", hosts="0-1"), Partition("b", hosts="2-")))
-    assert [part.hosts for part in platform.partitions] == ["0-1", "2-"]
-    assert partition_table(platform).n_cores.tolist() == [4, 6]
-    found = topology([Switch("s", hosts="-2"), Switch("t", hosts="3-")], 5)
-    assert (found.lo.tolist(), found.hi.tolist()) == ([0, 3], [3, 5])
-    with pytest.raises(InputError, match="host 9; the platform has the hosts 0 to 4"):
-        Platform(hosts=FIVE.hosts, partitions=(Partition("a", hosts="9-"),))
-    hour = 3600 * 10**9
-    made = windows(
-        [Window("maintenance", "m", 0, hour, hosts="4-"), Window("reservation", "r", 0, hour, cores="3-7", jobs="2-")],
-        FIVE,
-    )
-    assert made.core_hi.tolist() == [10, 8]
-    jobs = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (5, 1, 10, 2, 10)])
-    assert made.of_jobs(jobs).tolist() == [-1, 1, 1]
 
 
 def test_users_and_seeds() -> None:

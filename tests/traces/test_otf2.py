@@ -22,7 +22,6 @@ from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
 from traces.checks.ledger import InvariantError
 from traces.compiled import Array
-from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
@@ -130,33 +129,6 @@ def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert capfd.readouterr().err == ""
-
-
-def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
-    assert exporter("otf2") is EXPORTERS["otf2"]
-    with pytest.raises(InputError, match=r"--trace: unknown trace writer 'otf'; known: otf2"):
-        exporter("otf", "--trace")
-    (tmp_path / "mine.py").write_text(
-        "def write(ledger, directory):\n    path = directory / 'jobs'\n    directory.mkdir(parents=True)\n"
-        "    path.write_text(str(len(ledger.jobs)))\n    return path\n\nnumber = 3\n"
-    )
-    path = exporter(f"{tmp_path / 'mine.py'}:write")(ledger(machine(2, 1), SMALL), tmp_path / "out")
-    assert path.read_text() == "3"
-    with pytest.raises(InputError, match=": int; allowed: Exporter"):
-        exporter(f"{tmp_path / 'mine.py'}:number")
-
-
-@pytest.mark.parametrize("name", sorted(EXPORTERS))
-def test_every_writer_takes_every_ledger(name: str, tmp_path: Path) -> None:
-    """The contract: a path inside the directory, which need not exist, and nothing beside it."""
-    for k, of in enumerate(
-        [ledger(machine(2, 1), SMALL), ledger(machine(2, 1), SMALL, with_tasks=False), ledger(machine(1), [])]
-    ):
-        directory = tmp_path / f"{k}" / "deep"
-        path = exporter(name)(of, directory)
-        assert path.is_file()
-        assert directory in path.parents
-        assert list((tmp_path / f"{k}").iterdir()) == [directory]
 
 
 def test_importing_the_package_does_not_import_the_writers() -> None:

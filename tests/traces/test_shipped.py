@@ -107,14 +107,6 @@ def test_a_library_of_other_sources_or_form_is_not_used(
     assert capsys.readouterr().err == ""
 
 
-def test_a_package_without_a_library_has_no_units(
-    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "nowhere")
-    assert shipped.units() == frozenset()
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize("how", ["missing", "emptied", "cut", "flipped", "no index"])
 def test_a_damaged_library_is_not_used_and_that_is_said_once(
     how: str, copy: Path, capsys: pytest.CaptureFixture[str]
