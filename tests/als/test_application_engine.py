@@ -579,3 +579,12 @@ def test_totals_leave_out_jobs_without_an_application_level() -> None:
     assert figures["computing_utilisation"] is None
     assert figures["mean_imbalance"] is None
     assert figures["max_cov"] is None
+
+
+def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:
+    phases = [SS, planner("heft")]
+    application = Application([TEN] * 8, [1.0, 1.0], phases=phases, part_tasks=[4, 4], max_cores=3)
+    application.advance(6)
+    application.resize([(7, 1.0, 0)], [1])
+    assert application.advance()
+    assert application.state.core.tolist() == [0, 1, 7, 0, 0, 7, 0, 7]

@@ -20,7 +20,7 @@ from pages import ROOT, blocks, section, table
 from reference import drawing
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
-from als.graphs.draw import NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
+from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
 from als.graphs.table import graph_table, new_drawing_room
 from als.graphs.trial import try_out
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
@@ -541,3 +541,34 @@ def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> N
         params[4] = 1  # the same edge twice
     with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
         drawn_graph(GraphModel("w", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
+
+
+def test_models_that_cannot_be() -> None:
+    def size(tasks: int, cores: int) -> tuple[int, int]:
+        return 1, 0
+
+    known: dict[str, Any] = {"name": "w", "make": badly, "params": [0.0], "n_tasks": size}
+    for wrong, words in (
+        ({"make": 3}, "graph w: make must be a function, not 3"),
+        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
+        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
+        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
+        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
+        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
+        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
+        ({"scale": False}, "graph w: scale False; allowed: True"),
+    ):
+        with pytest.raises(InputError, match=words):
+            GraphModel(**(known | wrong))
+    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
+        graph_kernel(lambda one, other: one)
+
+
+def test_what_is_beyond_every_float_is_impossible() -> None:
+    streams = Streams(10, 10)
+    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
+    for total in (0.0, -1.0, math.nan, math.inf):
+        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
+    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
+    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
+        drawn_graph(GraphModel("w", lambda *a: 0, np.empty(0), lambda n, p: (1, 0)), 1, 2, 0, 4, 3.0, 1.0)

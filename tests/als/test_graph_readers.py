@@ -514,3 +514,19 @@ def test_any_text_is_a_graph_or_one_line(fragments: list[str], head: str) -> Non
         assert re.fullmatch(r"line [0-9]+: .+", says)
     else:
         assert set(found.nodes) >= {name for one, other, _ in parsed_edges(found) for name in (one, other)}
+
+
+def test_too_long_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("als.graphs.readers.MAX_TEXT_BYTES", 2**20)
+    bomb = gzip.compress(b"digraph {" + b" " * 2**24 + b"}")
+    assert len(bomb) < 2**15
+    assert "more than 1048576 bytes of text" in refused(tmp_path, bomb)
+
+
+def test_a_text_longer_than_memory_can_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXTS["dot"]
+    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()) - 1)
+    assert f"{len(text.encode())} bytes of text need about 0.0 GiB, and 0.0 are free" in refused(tmp_path, text)
+    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()))
+    (tmp_path / "enough.dot").write_text(text, encoding="utf-8")
+    assert read_graph(tmp_path / "enough.dot").n_tasks > 0

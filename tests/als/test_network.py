@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -471,3 +471,17 @@ def test_links_of_one_place_in_the_table_are_not_mixed_up() -> None:
     net = network_state(network_model("cm02:crosstraffic=no"), "full", hosts=100, bandwidth_gbps=8, latency_ns=0)
     for target in range(2, 100):
         assert transfer_times(net, [0, 0], [1, target], [100.0, 100.0], [0, 0]).tolist() == [100, 100]
+
+
+def test_a_model_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from als.network import SharingModel\nMINE = SharingModel('mine', latency_factor=2)\nOTHER = 3\nKIND = SharingModel\n"
+    )
+    model = network_model(f"{file}:MINE")
+    assert model == SharingModel("mine", latency_factor=2.0)
+    assert network_model(f"{file}:MINE:crosstraffic=no") == replace(model, crosstraffic=False)  # type: ignore[type-var]
+    with pytest.raises(InputError, match="int; allowed: NetworkModel"):
+        network_model(f"{file}:OTHER")
+    with pytest.raises(InputError, match=r"^phase: no file"):
+        network_model("away.py:MINE", "phase")

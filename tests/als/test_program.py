@@ -287,3 +287,12 @@ def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> 
     programs = Programs((Program((Graph("ss", f"{tmp_path}/promises.py:NONE", tasks=40),)),), 0.0)
     drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0, 1.0)
     assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])
+
+
+def test_mistakes_in_python() -> None:
+    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
+        Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
+        Serial(0.0)
+    with pytest.raises(InputError, match=r"loop\.als: None; allowed"):
+        Loop(None)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import messaging_ledgers
 
+import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunk_sizes_figure
@@ -291,3 +292,32 @@ def test_the_least_graphs(tmp_path: Path) -> None:
         save(schedule_figure(ScheduleTasks(*table((-1, -1, -1, 0))), None, n_cores=1), tmp_path / "s.png")
     with pytest.raises(InputError, match="the graph has no task"):
         save(task_graph_figure(none, none, none, none, []), tmp_path / "s.png")
+
+
+def test_names_stand_where_they_fit() -> None:
+    tasks = ScheduleTasks(*table((0, 0, 100, 0), (0, 100, 101, 0), (1, 0, 30, 0)))
+    names = ["first", "second", "the third has a name that is longer than its bar can bear"]
+    axes = schedule_figure(tasks, None, names=names, **OPTIONS).axes[0]
+    first, third = (text.get_text() for text in axes.texts)
+    assert first == "first"
+    assert third.startswith("the third has a name")
+    assert third.endswith("…")
+    axes = schedule_figure(tasks, None, **OPTIONS).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0", "2"]
+
+
+def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MOST_LINES", 1)
+    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
+    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
+    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]]]
+    assert axes.get_title(loc="right").endswith("; lines: the largest 1 of 2 transfers")
+
+
+def test_colours_are_hosts_or_cores() -> None:
+    def shown(**options: Any) -> list[str]:
+        return [text.get_text() for text in task_graph_figure(*DIAMOND, [], **options).legends[0].get_texts()][:-2]
+
+    core = np.array([0, 3, 2, 1, -1])
+    assert shown(core=core, first_core=(0, 2, 4)) == ["host 0", "host 1", "never ran"]
+    assert shown(core=core) == ["core 0", "core 1", "core 2", "core 3", "never ran"]

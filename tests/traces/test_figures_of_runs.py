@@ -732,3 +732,41 @@ NEVER_STARTED = [{"submit": 0, "start": -1, "end": -1, "cores": 1}]
 def test_what_cannot_be_drawn_of_a_run(draw: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw()
+
+
+def test_zero_has_a_place_of_its_own() -> None:
+    left, right = waits_figure(JOBS).axes
+    names = [text.get_text() for text in left.get_xticklabels()]
+    assert names[0] == "0"
+    assert left.get_xticks()[0] == curves(left)[0][0][0]
+    assert left.get_xlim()[0] < left.get_xticks()[0]
+    assert "0 apart" in left.get_xlabel()
+    (border,) = [line for line in left.lines if line.get_linestyle() == ":"]
+    assert left.get_xticks()[0] < border.get_xdata()[0] < 10 * S
+    assert (left.get_xscale(), right.get_xscale()) == ("log", "log")
+    markers = [line.get_marker() for line in left.lines[:1]]
+    assert markers == ["o"]
+    assert left.lines[0].get_markevery() == [2]  # of the two that did not wait: where the curve begins
+
+
+def test_more_jobs_than_colours_have_no_legend() -> None:
+    n = 40
+    k = np.arange(n)
+    figure = gantt_figure(k, k % 6, k * S, (k + 1) * S, **HOSTS)
+    assert figure.legends == []
+    assert "colours recur" in figure.axes[0].get_title(loc="right")
+    colours = figure.axes[0].collections[0].get_facecolor()
+    assert all((colours[k] != colours[k + 1]).any() for k in range(n - 1))
+
+
+def test_jobs_show_where_cores_are_held() -> None:
+    jobs = jobs_of(
+        [
+            {"submit": 0, "start": 0, "end": 10, "cores": 3, "allocation": "0-1 4"},
+            {"submit": 0, "start": 10, "end": 20, "cores": 1, "allocation": "5"},
+            {"submit": 0, "start": -1, "end": -1, "cores": 1},
+        ]
+    )
+    figure = heat_figure(jobs, **HOSTS, columns=2)
+    assert share(figure).tolist() == [[1, 0], [1, 0], [0, 0], [0, 0], [1, 0], [0, 1]]
+    assert figure.axes[1].get_ylabel() == "held by a job [share of the time]"

@@ -335,3 +335,18 @@ def test_the_lines_are_within_their_figures() -> None:
     for figure in figures:
         figure.draw_without_rendering()
         assert within(figure)
+
+
+def test_there_is_no_difference_without_an_interval() -> None:
+    for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
+        figure = makespans_figure(results(plain, seeds=seeds), variation=0.0)
+        axes = figure.axes[0]
+        said = [text.get_text() for text in axes.texts]
+        assert not any("%" in text or "lowest" in text for text in said)
+        assert all(len(group.get_segments()) == 0 for group in axes.collections)
+        assert figure.get_supxlabel() == f"variation ϒ = 0; {corner}: too few for an interval (5)"
+    # In a study where one combination lacks seeds, only that one has none.
+    frame = results(plain)
+    frame = frame[(frame.als != "gss") | (frame.bls != "fcfs") | (frame.seed < 3)]
+    said = [text.get_text() for text in makespans_figure(frame).axes[0].texts]
+    assert sum("%" not in text and "lowest" not in text for text in said) == 1

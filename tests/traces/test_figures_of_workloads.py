@@ -19,7 +19,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.workloads import read_workload, sample_path
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.figures.compare.delay_chain import delay_chain_figure
+from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
 from traces.figures.compare.start_delays import start_delays_figure
 from traces.figures.drawing.canvas import Figure, new_figure, save_all
 from traces.figures.workload.likeness import PANELS, likeness_figure
@@ -314,3 +314,37 @@ def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatc
     save_all(figure, paths[:1])
     assert len(found) == 2
     assert figure.axes[0].get_position().y1 < low
+
+
+def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
+    n = MOST_JOBS + 3
+    frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
+    frame.loc[0, "attempt"] = 2
+    upper, lower = delay_chain_figure(frame, late="B").axes
+    names = [text.get_text() for text in upper.get_yticklabels()]
+    assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
+    assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
+    assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
+
+
+def test_classes_are_shown_in_part() -> None:
+    jobs = [
+        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "partition": k % 2, "status": k % 2}
+        for k in range(300)
+    ]
+    axes = panel(overview_figure(describe(Workload.from_jobs(jobs), PLATFORM)), "Classes")
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "status", "failed", "completed", "queue", "0", "29 others", "partition", "0", "1",
+    ]  # fmt: skip
+    assert [axes.containers[k][0].get_width() for k in range(6)] == pytest.approx([50, 50, 100 / 30, 2900 / 30, 50, 50])
+
+
+def test_an_hour_of_huge_work_does_not_flatten_the_others() -> None:
+    jobs = [(k, 3600 * k, 3600, 32, None) for k in range(100)] + [(100, 3600 * 50, 3600 * 1000, 64, None)]
+    figure = overview_figure(describe(Workload.from_jobs(jobs), PLATFORM))
+    (below,) = [axes for axes in figure.axes if axes.get_ylabel() == "offered load"]
+    assert below.get_ylim()[1] < 20
+    # A bar of an hour among a hundred is too narrow for its number, which is said above, and the cut is marked.
+    assert not below.texts
+    assert below.get_title(loc="right").endswith("; cut off: 1 hour, up to 1,000")
+    assert [line.get_marker() for line in below.get_lines()].count("^") == 1

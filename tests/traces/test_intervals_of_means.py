@@ -110,3 +110,9 @@ def test_order_is_nothing_and_units_are_nothing(values: list[float], order: obje
     mirrored = mean_interval([-value for value in values])
     ends = [-found.high, -found.low]
     assert [mirrored.low, mirrored.high] == pytest.approx(ends, rel=1e-9, abs=1e-9 * (size + 1))
+
+
+def test_many_values_are_drawn_in_blocks() -> None:
+    found = mean_interval(np.random.default_rng(5).standard_normal(1_200))
+    assert found.low < 0.1
+    assert found.high - found.low == pytest.approx(2 * 1.96 / math.sqrt(1_200), rel=0.08)

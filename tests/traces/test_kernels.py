@@ -413,3 +413,12 @@ print("all loaded")
 def test_between_arrays_of_gigabytes() -> None:
     run = subprocess.run([sys.executable, "-c", _PROGRAM, "1"], capture_output=True, text=True, check=False)
     assert run.stdout == "all loaded\n", run.stderr[-2000:]
+
+
+def test_a_function_of_another_signature_is_refused() -> None:
+    if not jit_enabled():
+        return
+    with pytest.raises(TypeError, match="adds is not compiled for"):
+        as_value(adds, types.int64(types.int64))
+    with pytest.raises(TypeError, match="is not compiled for"):
+        as_value(lambda x: x, ADD)

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from ledgers import Job, ledger, machine, transfer_records
 
+from traces.base.errors import TwolevelError
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import definitions, write_otf2
-from traces.exporters.otf2.library import reading
+from traces.exporters.otf2.library import binding, reading
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
 #: More than 16 bits count, and than files can be open at once.
@@ -86,9 +87,10 @@ COUNTS: dict[str, Callable[[Path], int]] = {
 
 @pytest.mark.parametrize("name", sorted(set(EXPORTERS) - {"otf2"}))
 def test_a_trace_has_all_jobs(name: str, many: Ledger, tmp_path: Path) -> None:
+    of, n = (many, JOBS) if name != "text" else (of_many_jobs(3000), 3000)  # a file for each job
     with few_files():
-        path = exporter(name)(many, tmp_path)
-    assert COUNTS[name](path) == JOBS
+        path = exporter(name)(of, tmp_path)
+    assert COUNTS[name](path) == n
 
 
 def test_an_otf2_trace_of_many_jobs_is_written(many: Ledger, tmp_path: Path) -> None:
@@ -128,3 +130,10 @@ def test_an_otf2_trace_has_names_longer_than_a_chunk(length: int, tmp_path: Path
     of = replace(of, machine=replace(of.machine, host_names=("h" * length, "host 1")))
     with reading(write_otf2(of, tmp_path)) as trace:
         assert [len(group.name) for group in trace.definitions.location_groups][:2] == [length, 6]
+
+
+def test_a_name_longer_than_any_chunk_is_one_error(tmp_path: Path) -> None:
+    of = ledger(machine(1), [])
+    of = replace(of, machine=replace(of.machine, name="c" * binding.CHUNK_SIZE_MAX.value))
+    with pytest.raises(TwolevelError, match="OTF2 has no room for a definition of 16777280 bytes"):
+        write_otf2(of, tmp_path)

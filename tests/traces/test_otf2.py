@@ -22,6 +22,7 @@ from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
 from traces.checks.ledger import InvariantError
 from traces.compiled import Array
+from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
@@ -393,3 +394,17 @@ def test_faults_of_messages_are_named(
     else:
         with pytest.raises(InvariantError, match=message):
             check_nesting(path)
+
+
+def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
+    assert exporter("otf2") is EXPORTERS["otf2"]
+    with pytest.raises(InputError, match=r"--trace: unknown trace writer 'otf'; known: otf2"):
+        exporter("otf", "--trace")
+    (tmp_path / "mine.py").write_text(
+        "def write(ledger, directory):\n    path = directory / 'jobs'\n    directory.mkdir(parents=True)\n"
+        "    path.write_text(str(len(ledger.jobs)))\n    return path\n\nnumber = 3\n"
+    )
+    path = exporter(f"{tmp_path / 'mine.py'}:write")(ledger(machine(2, 1), SMALL), tmp_path / "out")
+    assert path.read_text() == "3"
+    with pytest.raises(InputError, match=": int; allowed: Exporter"):
+        exporter(f"{tmp_path / 'mine.py'}:number")

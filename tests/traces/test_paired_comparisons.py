@@ -212,3 +212,11 @@ def test_signs_and_units() -> None:
     assert shown_as("lost_core_hours", 1.0).label == "lost [core h]"
     assert shown_as("mean_imbalance", 1.0).label == "mean imbalance [fraction]"
     assert shown_as("tasks", 1.0).label == "tasks"
+
+
+def test_a_metric_that_no_run_has_is_compared_as_nothing() -> None:
+    frame = results(plain).assign(unfair_share=None)
+    found = paired_comparisons(frame, "als", "ss", ["unfair_share"])
+    assert (found.seeds == 0).all()
+    assert found.mean_base.isna().all()
+    assert comparison_table(found).count("–") > 4

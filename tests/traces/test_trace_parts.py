@@ -254,3 +254,10 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
     assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
     some = TraceRequest(("paje",), part=Part(cores=[(0, MOST_CORES)]))
     assert some.note(machine(*counts), "so") is None
+
+
+def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
+    of = with_detail(small(), "job")
+    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
+    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
+    check_nesting(write_otf2(of, tmp_path))
