@@ -48,41 +48,6 @@ def test_what_cores_did_by_hand() -> None:
     ]
 
 
-@settings(max_examples=100)
-@given(
-    start=st.integers(0, 10**15),
-    cores=st.lists(
-        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)), max_size=6), min_size=1, max_size=6
-    ),
-    shuffle=st.randoms(use_true_random=False),
-)
-def test_every_instant_of_every_core_is_shown_once(start: int, cores: list[Any], shuffle: Any) -> None:
-    rows, ends = [], [start]
-    for core, spans in enumerate(cores):
-        at = start
-        for idle, scheduling, work in spans:
-            begin = at + idle + scheduling
-            rows.append((core, 1, at + idle, begin, begin + work))
-            at = begin + work
-        ends.append(at)
-    if not rows:
-        return
-    shuffle.shuffle(rows)
-    end = max(ends)
-    found = np.stack(loop_intervals(chunks(*rows), len(cores), start, end), axis=1)
-    for core, spans in enumerate(cores):
-        mine = found[found[:, 0] == core]
-        if end > start:
-            assert mine[0, 1] == start
-            assert mine[-1, 2] == end
-        assert (mine[1:, 1] == mine[:-1, 2]).all()
-        assert (mine[:, 2] > mine[:, 1]).all()
-        length = mine[:, 2] - mine[:, 1]
-        assert length[mine[:, 3] <= 1].sum() == sum(work for _, _, work in spans)
-        assert length[mine[:, 3] == 2].sum() == sum(scheduling for _, scheduling, _ in spans)
-        assert (np.diff(mine[mine[:, 3] <= 1, 3]) != 0).all()  # two chunks in a row have different shades
-
-
 def test_bars_axes_and_the_makespan() -> None:
     figure = loop_figure(SMALL, n_cores=3, end_ns=12, title="gss", first_core=(0, 2, 3))
     upper, lower = figure.axes

@@ -16,7 +16,6 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from run_frames import S, jobs_of, tasks_of
 
-import traces.figures.run.core_heat as core_heat
 import traces.figures.run.utilisation as utilisation
 from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunks_figure
@@ -256,36 +255,6 @@ def test_the_map_by_hand() -> None:
     assert [text.get_text() for text in axes.texts] == ["host 0", "host 1"]
 
 
-SPANS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30), st.integers(1, 15)), min_size=1, max_size=10)
-
-
-@settings(max_examples=40)
-@given(SPANS, st.integers(1, 12), st.integers(1, 8))
-def test_the_mean_is_the_busy_share(drawn: list[tuple[int, int, int]], columns: int, most_rows: int) -> None:
-    """Also where several cores are a row, and the last row has fewer than the others."""
-    free = dict.fromkeys(range(7), 0)
-    rows = []
-    for core, gap, length in drawn:
-        rows.append((1, len(rows), 0, core, free[core] + gap, free[core] + gap + length, 1.0))
-        free[core] += gap + length
-    machine = {"first_core": np.array([0, 7]), "host_names": ["h"]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core_heat, "MOST_ROWS", most_rows)
-        figure = heat_figure(tasks_of(rows), **machine, columns=columns)
-    map_ = share(figure)
-    per_row = {1: 8, 2: 4, 3: 4}.get(most_rows, 2 if most_rows < 7 else 1)
-    assert map_.shape == (-(-7 // per_row), columns)
-    cores_of_row = np.array([min(per_row, 7 - low) for low in range(0, 7, per_row)])
-    begin = min(row[4] for row in rows)
-    end = max(row[5] for row in rows)
-    begin = 0 if 4 * begin < end else begin
-    busy = sum(length for _, _, length in drawn) / (7 * (end - begin))
-    assert (map_.mean(axis=1) * cores_of_row).sum() / 7 == pytest.approx(busy)
-    said = figure.axes[0].get_title(loc="right")
-    assert said.endswith(f"mean share {busy:.3f}") or abs(float(said.split()[-1]) - busy) < 0.0006
-    assert (f"{per_row} a row" in said) == (per_row > 1)
-
-
 def test_memory_is_that_of_intervals_and_not_of_cores() -> None:
     n_cores, n_jobs = 1_000_000, 1000
     rows = [
@@ -413,10 +382,6 @@ def test_boxes_and_points_by_hand() -> None:
     assert axes.get_title(loc="right") == "9 jobs, mean 0.344, largest 0.9 (not drawn)"
 
 
-def several(n: int) -> pd.DataFrame:
-    return pd.concat([BALANCES.assign(run=f"run {k}", imbalance=BALANCES["imbalance"] * (k + 1)) for k in range(n)])
-
-
 LOADS = jobs_of(
     [
         {"submit": 0, "start": 0, "end": 6, "cores": 2, "held": 4},
@@ -448,33 +413,6 @@ def test_the_curves_by_hand_of_utilisation() -> None:
     assert asked.get_title(loc="right") == "mean 1.7 (dashed), at most 4"
     middles = [line.get_ydata()[0] for axes in (busy, waiting, asked) for line in axes.lines]
     assert middles == [pytest.approx(0.5), pytest.approx(0.7), pytest.approx(1.7)]
-
-
-ATTEMPTS = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=9
-)
-
-
-@pytest.mark.parametrize("exact", [1000, 5])
-@settings(max_examples=25)
-@given(drawn=ATTEMPTS)
-def test_what_is_drawn_integrates_to_the_time_that_cores_are_busy(
-    exact: int, drawn: list[tuple[int, int, int, int]]
-) -> None:
-    """And the queue to the time that jobs wait; step by step, and as columns."""
-    rows = [{"submit": q, "start": q + w, "end": q + w + p, "cores": n} for q, w, p, n in drawn]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(utilisation, "EXACT_STEPS", exact)
-        panels = utilisation_figure(jobs_of(rows), cores=64).axes
-    # Short runs have an axis in other units than seconds: areas are compared as shares of the width.
-    totals = (sum(p * n for _, _, p, n in drawn), sum(w for _, w, _, _ in drawn), sum(w * n for _, w, _, n in drawn))
-    unit = {"s": 1.0, "min": 60.0, "ms": 1e-3}[panels[2].get_xlabel().split("[")[1][:-1]]
-    for axes, total, whole in zip(panels, totals, (64, 1, 1), strict=True):
-        if axes.patches:
-            values, edges = (np.array(column) for column in curve(axes))
-            assert (values * np.diff(edges)).sum() * whole * unit == pytest.approx(total)
-        else:
-            assert total == 0
 
 
 def test_a_band_goes_from_the_least_to_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -662,16 +600,6 @@ def test_a_late_window_is_told_from_its_begin() -> None:
     axis = time_axis(7200 * S, 7260 * S)
     assert (axis.limits, axis.label) == ((0, 60), "time since 2 h 00 min of the workload [s]")
     assert axis.at(7230 * S) == 30
-
-
-@given(st.floats(1, 1e18), st.floats(1, 1e6))
-def test_marks_are_few_ascending_and_within(low: float, factor: float) -> None:
-    marks = duration_marks(low, low * factor)
-    at = [ns for ns, _ in marks]
-    assert len(at) <= 8
-    assert at == sorted(set(at))
-    assert all(low <= ns <= low * factor for ns in at)
-    assert factor < 5 or low * factor > 3e18 or at
 
 
 def test_marks_say_what_they_are() -> None:

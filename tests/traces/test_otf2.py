@@ -263,57 +263,6 @@ def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
     assert sorted(held) == [("held", 3, 8), ("held", 4, 4)]
 
 
-#: (time, kind, what): Enter and Leave of a region, Send and Recv with peer, tag and bytes.
-Event = tuple[int, str, object]
-
-
-def events_of(path: Path) -> tuple[dict[int, list[Event]], list[int]]:
-    """The events of each core, in the order in which they are stored, and how many its definition says."""
-    found: dict[int, list[Event]] = defaultdict(list)
-    with reading(path) as trace:
-        locations = list(trace.definitions.locations)
-        core_of = {location: core for core, location in enumerate(locations)}
-        for location, event in trace.events:
-            kind, here = type(event).__name__, found[core_of[location]]
-            if kind in ("Enter", "Leave"):
-                here.append((event.time, kind, event.region.name))
-            elif kind == "MpiSend":
-                assert event.communicator.name == "cores"
-                assert core_of[event.communicator.location(event.receiver)] == event.receiver
-                here.append((event.time, "Send", (event.receiver, event.msg_tag, event.msg_length)))
-            elif kind == "MpiRecv":
-                here.append((event.time, "Recv", (event.sender, event.msg_tag, event.msg_length)))
-            else:
-                assert kind == "Metric"
-        return found, [location.number_of_events for location in locations]
-
-
-def test_the_order_of_events_by_hand(tmp_path: Path) -> None:
-    of = sound()
-    found, _ = events_of(write_otf2(of, tmp_path))
-    assert found[1] == [
-        (10, "Enter", "job 7"),
-        (13, "Leave", "job 7"),
-        (16, "Enter", "wait for data"),
-        (20, "Recv", (0, 0, 4_000_000)),
-        (20, "Leave", "wait for data"),
-        (20, "Enter", "job 7"),
-        (24, "Leave", "job 7"),
-        (24, "Send", (2, 2, 2)),
-        (60, "Enter", "job 8"),
-        (61, "Leave", "job 8"),
-        (61, "Send", (3, 3, 8)),
-    ]
-    assert found[2] == [
-        (24, "Enter", "wait for data"),
-        (25, "Recv", (0, 1, 1000)),
-        (30, "Recv", (1, 2, 2)),
-        (30, "Leave", "wait for data"),
-        (30, "Enter", "job 7"),
-        (40, "Leave", "job 7"),
-    ]
-
-
 def test_definitions_of_messages(tmp_path: Path) -> None:
     with reading(write_otf2(sound(), tmp_path)) as trace:
         (comm,) = trace.definitions.comms
