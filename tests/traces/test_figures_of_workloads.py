@@ -190,6 +190,11 @@ def sample() -> Description:
     return describe(read_workload(sample_path()), Platform())
 
 
+@pytest.fixture(scope="module")
+def drawn(sample: Description) -> Any:
+    return overview_figure(sample)
+
+
 def panel(figure: Any, title: str) -> Any:
     (found,) = [axes for axes in figure.axes if axes.get_title(loc="left") == title]
     return found
@@ -208,8 +213,8 @@ def every(n_jobs: int, step_s: int, *header: str) -> Description:
     return describe(replace(made, header=header), PLATFORM)
 
 
-def test_bars_are_the_figures(sample: Description) -> None:
-    figure = overview_figure(sample)
+def test_bars_are_the_figures(sample: Description, drawn: Any) -> None:
+    figure = drawn
     above = panel(figure, "Arrivals and offered load, by hour")
     assert bars_of_workload_overview(above) == [one.jobs for one in sample.timeline]
     below = figure.axes[figure.axes.index(above) + 1]
@@ -230,7 +235,7 @@ def test_bars_are_the_figures(sample: Description) -> None:
         list(row) for row in days_of.arrivals.by_weekday_and_hour
     ]
     assert [bar.get_width() for bar in days.containers[0]] == list(days_of.arrivals.by_weekday)
-    figure = overview_figure(sample)
+    figure = drawn
     widths = panel(figure, "Widths")
     assert sum(bars_of_workload_overview(widths, 0)) == pytest.approx(100)
     assert sum(bars_of_workload_overview(widths, 1)) == pytest.approx(100)
@@ -245,8 +250,8 @@ def test_bars_are_the_figures(sample: Description) -> None:
     assert [line.get_ydata()[-1] for line in curves] == [100, 100]
 
 
-def test_the_head_says_what_it_is(sample: Description) -> None:
-    title, facts = (text.get_text() for text in overview_figure(sample).axes[0].texts)
+def test_the_head_says_what_it_is(sample: Description, drawn: Any) -> None:
+    title, facts = (text.get_text() for text in drawn.axes[0].texts)
     assert title == "Synthetic cluster of 4 hosts with 64 cores each  (sample.swf)"
     assert facts.startswith("320 jobs  ·  submitted in 23 h 44 min, 2024-01-01 to 2024-01-01  ·  24 users")
     assert facts.endswith(f"offered load {sample.load:.3f}  ·  cluster: 256 cores")
