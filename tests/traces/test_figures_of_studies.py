@@ -317,26 +317,6 @@ def test_comparisons_without_an_interval_are_left_out() -> None:
     assert comparison_figure(both, workload="v").axes
 
 
-def test_the_lines_are_within_their_figures() -> None:
-    frame = results(grows)
-    comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "utilisation", "mean_imbalance"])
-    # Three panels side by side, the last with the longest label.
-    slow = frame.assign(mean_bounded_slowdown=frame["makespan_ns"] / 1e9)
-    longest = paired_comparisons(slow, "als", "ss", ["makespan_ns", "utilisation", "mean_bounded_slowdown"])
-    longest = longest.assign(option="coordination", base="none")
-    figures = (
-        variation_figure(frame, title="A title of a study"),
-        ratio_figure(frame),
-        imbalance_figure(frame),
-        comparison_figure(comparisons),
-        comparison_figure(longest),
-        cost_figure(costs(0.0011, [10, 100]), title="T"),
-    )
-    for figure in figures:
-        figure.draw_without_rendering()
-        assert within(figure)
-
-
 def test_there_is_no_difference_without_an_interval() -> None:
     for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
         figure = makespans_figure(results(plain, seeds=seeds), variation=0.0)
