@@ -48,13 +48,13 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
     ],
     ids=["lost cores", "choosing", "hints and releases"],
 )
-@settings(max_examples=800)
+@settings(max_examples=500)
 @given(data=st.data(), instants=pauses)
 def test_all_that_can_happen(strategy: st.SearchStrategy[Scenario], data: st.DataObject, instants: list[int]) -> None:
     check(data.draw(strategy), instants)
 
 
-@pytest.mark.parametrize(("choosing", "seeds"), [(False, 200), (True, 60)])
+@pytest.mark.parametrize(("choosing", "seeds"), [(False, 150), (True, 50)])
 def test_scaled_speeds_and_other_widths(choosing: bool, seeds: int) -> None:
     for seed in range(seeds):
         check(crowded(seed, choosing=choosing), [Random(seed).randint(0, 200) for _ in range(seed % 3)])
