@@ -111,7 +111,6 @@ WHOLE_FILES = (
     "traces/test_intervals_of_means.py",
     "traces/test_kernel_store.py",
     "traces/test_otf2.py",
-    "traces/test_shipped.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""Sorting, extremes, lanes and step functions against plain Python."""
+"""Heaps, sorting, extremes, lanes and step functions against plain Python."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import Job, ledger, ledgers, machine, never_started
 
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
 from traces.algorithms.extremes import extremes
 from traces.algorithms.lanes import pack_lanes
 from traces.algorithms.sorting import sort_first, sort_places
@@ -212,3 +213,51 @@ def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
         last = state
     columns = (found.instant_ns.tolist(), found.queue_length.tolist(), found.busy_cores.tolist())
     assert list(zip(*columns, strict=True)) == expected
+
+
+ROOM = 40
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_the_smallest_pair_is_first_whatever_is_done(data: st.DataObject) -> None:
+    time, key = np.full(ROOM, -99, np.int64), np.full(ROOM, -99, np.int64)
+    pairs: list[tuple[int, int]] = []
+    times = st.integers(0, 6) | st.sampled_from((2**62, 2**63 - 1))
+    for number in range(data.draw(st.integers(1, ROOM))):
+        action = (
+            data.draw(st.sampled_from(("push", "push", "drop", "replace", "settle", "remove"))) if pairs else "push"
+        )
+        t = data.draw(times)
+        if action == "push":
+            # Pairs are unique: keys are, but do not come in order.
+            size = heap_push(time, key, len(pairs), t, (number * 17) % ROOM)
+            pairs.append((t, (number * 17) % ROOM))
+            assert size == len(pairs)
+        elif action == "drop":
+            assert heap_drop_top(time, key, len(pairs)) == len(pairs) - 1
+            pairs.remove(min(pairs))
+        elif action == "replace":
+            top = min(pairs)
+            heap_replace_top(time, key, len(pairs), t, top[1])
+            pairs[pairs.index(top)] = (t, top[1])
+        elif action == "remove":
+            lo = data.draw(st.integers(0, ROOM))
+            hi = data.draw(st.integers(lo, ROOM))
+            size = heap_remove_keys(time, key, len(pairs), lo, hi)
+            pairs = [(at, one) for at, one in pairs if not lo <= one < hi]
+            assert size == len(pairs)
+        else:
+            at = data.draw(st.integers(0, len(pairs) - 1))
+            old = (int(time[at]), int(key[at]))
+            heap_settle(time, key, len(pairs), at, t)
+            pairs[pairs.index(old)] = (t, old[1])
+        held = list(zip(time[: len(pairs)].tolist(), key[: len(pairs)].tolist(), strict=True))
+        assert sorted(held) == sorted(pairs)
+        assert not pairs or held[0] == min(pairs)
+    size = len(pairs)
+    left = []
+    while size:
+        left.append((int(time[0]), int(key[0])))
+        size = heap_drop_top(time, key, size)
+    assert left == sorted(pairs)
