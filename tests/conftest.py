@@ -104,17 +104,13 @@ WHOLE_FILES = (
     "bridge/test_supervisor_environment.py",
     "contracts/test_adding.py",
     "contracts/test_figure_contract.py",
-    "traces/test_delay_figures.py",
-    "traces/test_gantt.py",
-    "traces/test_graph_figures.py",
+    "traces/test_figures_of_applications.py",
+    "traces/test_figures_of_runs.py",
+    "traces/test_figures_of_studies.py",
+    "traces/test_figures_of_workloads.py",
     "traces/test_intervals_of_means.py",
     "traces/test_kernel_store.py",
-    "traces/test_likeness_figure.py",
-    "traces/test_loop_figure.py",
-    "traces/test_makespans.py",
     "traces/test_otf2.py",
-    "traces/test_shipped.py",
-    "traces/test_workload_overview.py",
 )
 
 

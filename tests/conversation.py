@@ -38,63 +38,32 @@ changed = msgspec.structs.replace
 
 
 def hello(**fields: Any) -> Hello:
-    given_fields = {"version": 11, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths"}
-    return Hello(
-        **{
-            **given_fields,
-            "conserves_work": True,
-            "releases": True,
-            "hints": True,
-            "resizes": True,
-            "wishes": True,
-            "scales": True,
-            **fields,
-        }
-    )
+    given_fields = {
+        "version": 11,
+        "token": TOKEN,
+        "worker": "w",
+        "name": "n",
+        "tasks": "lengths",
+        "conserves_work": True,
+    }
+    able = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), True)
+    return Hello(**{**given_fields, **able, **fields})
 
 
 def recipe(**fields: Any) -> Recipe:
-    given_fields = {
-        "seed": 1,
-        "job_number": 1,
-        "cores": 2,
-        "n": 3,
-        "mean_gflop": 1.0,
-        "variation": 0.0,
-        "total_gflop": 3.0,
-    }
-    return Recipe(
-        **{**given_fields, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "program": "", **fields}
-    )
+    given_fields = {"seed": 1, "job_number": 1, "cores": 2, "n": 3, "mean_gflop": 1.0, "variation": 0.0}
+    given_fields |= {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9}
+    return Recipe(**{**given_fields, "program": "", **fields})
 
 
 def start(how: str = "lengths", /, **fields: Any) -> Start:
-    defaults: dict[str, Any] = {
-        "job": JOB,
-        "attempt": 4,
-        "start_ns": 100,
-        "core_speed_gflops": pack_float64([1.0, 1.0]),
-        "technique": "ss",
-        "parts": None,
-        "overhead_ns": 0,
-        "latency_ns": None,
-        "master": False,
-        "core_host": None,
-        "network": None,
-        "records": False,
-        "releases": False,
-        "recipe": recipe() if how == "recipe" else None,
-        "tasks": None if how == "recipe" else 3,
-        "until_ns": None,
-        "changes": (),
-        "hints": (),
-        "resizes": None,
-        "wishes": None,
-        "scales": (),
-        "resize_ns": 0,
-        "stop_ns": None,
-    }
-    return Start(**{**defaults, **fields})
+    none = ("parts", "latency_ns", "core_host", "network", "until_ns", "resizes", "wishes", "stop_ns")
+    given_fields: dict[str, Any] = {**dict.fromkeys(none), "changes": (), "hints": (), "scales": ()}
+    given_fields |= {"job": JOB, "attempt": 4, "start_ns": 100, "core_speed_gflops": pack_float64([1.0, 1.0])}
+    given_fields |= {"technique": "ss", "overhead_ns": 0, "resize_ns": 0}
+    given_fields |= {"master": False, "records": False, "releases": False}
+    given_fields |= {"recipe": None, "tasks": 3} if how != "recipe" else {"recipe": recipe(), "tasks": None}
+    return Start(**{**given_fields, **fields})
 
 
 def lengths(first: int = 0, count: int = 3) -> Lengths:
@@ -104,38 +73,19 @@ def lengths(first: int = 0, count: int = 3) -> Lengths:
 def records(first: int = 0, count: int = 3, **fields: Any) -> Records:
     """All on core 0, one after the other, 50 ns each."""
     starts = [100 + 50 * task for task in range(first, first + count)]
-    defaults: dict[str, Any] = {
-        "start_ns": pack_int64(starts),
-        "end_ns": pack_int64([start_ns + 50 for start_ns in starts]),
-        "core": pack_int32([0] * count),
-        "chunk": pack_int32([0] * count),
-        "length_gflop": pack_float64([1.0] * count),
-    }
-    return Records(job=JOB, first=first, **{**defaults, **fields})
+    given_fields = {"start_ns": pack_int64(starts), "end_ns": pack_int64([start_ns + 50 for start_ns in starts])}
+    given_fields |= dict.fromkeys(("core", "chunk"), pack_int32([0] * count))
+    return Records(
+        **{"job": JOB, "first": first, **given_fields, "length_gflop": pack_float64([1.0] * count), **fields}
+    )
 
 
 def outcome(**fields: Any) -> Outcome:
-    defaults: dict[str, Any] = {
-        "job": JOB,
-        "attempt": 4,
-        "end_ns": 300,
-        "stopped": False,
-        "last_lost": None,
-        "tasks": 3,
-        "ran": 3,
-        "chunks": 2,
-        "transfers": 0,
-        "length_gflop": 3.0,
-        "length_cov": 0.0,
-        "finish_ns": pack_int64([300, 100]),
-        "busy_ns": pack_int64([150, 0]),
-        "released_ns": None,
-        "scheduling_ns": 0,
-        "chosen": (),
-        "ahead_chunks": 0,
-        "graph": None,
-    }
-    return Outcome(**{**defaults, **fields})
+    given_fields: dict[str, Any] = {"job": JOB, "attempt": 4, "end_ns": 300, "stopped": False, "tasks": 3, "ran": 3}
+    given_fields |= {"chunks": 2, "transfers": 0, "length_gflop": 3.0, "length_cov": 0.0, "scheduling_ns": 0}
+    given_fields |= {"finish_ns": pack_int64([300, 100]), "busy_ns": pack_int64([150, 0]), "chosen": ()}
+    given_fields |= {**dict.fromkeys(("last_lost", "released_ns", "graph")), "ahead_chunks": 0}
+    return Outcome(**{**given_fields, **fields})
 
 
 def promise(not_before_ns: int) -> Promise:
@@ -169,7 +119,6 @@ def network(**fields: Any) -> Network:
 
 
 def graph(edges: int = 2, **fields: Any) -> Start:
-    """A start of one graph, with records."""
     given_fields = {"parts": (loop(3, edges=edges),), "core_host": pack_int32([0, 2]), "network": network()}
     return start(**{**given_fields, "records": True, **fields})
 
@@ -213,7 +162,6 @@ class Pair:
         return self.application if sender_of(message) is Role.BRIDGE else self.bridge
 
     def say(self, *messages: Message) -> None:
-        """Send each message and have it arrive."""
         for message in messages:
             data = self.ends[sender_of(message)].send(message)
             receiver = self.receiver_of(message)

@@ -77,7 +77,6 @@ als = ["static", "gss"]
 
 @cache
 def _made() -> Path:
-    """A run of five jobs, and a study of four."""
     folder = TemporaryDirectory(prefix="twolevel-texts-")
     register(folder.cleanup)
     made = Path(folder.name)
@@ -252,7 +251,6 @@ _LIVE = {
 
 
 def _of_page(name: str, kind: str, *words: str) -> list[str]:
-    """The blocks of a page in which one of these words is."""
     return [text for text in blocks(ROOT / name, kind) if any(word in text for word in words)]
 
 

@@ -64,7 +64,6 @@ class Case:
         return Workload.from_lines([*columns, lines], header=(), rejects={}, source="case", n_lines=len(self.jobs))
 
     def options(self) -> dict[str, Any]:
-        """The keywords of ``bridge.simulate``."""
         wanted = {job.number: cores_text(job.wanted) for job in self.jobs if job.wanted is not None}
         return {
             "platform": Platform(tuple(HostGroup(*group) for group in self.groups)),
@@ -107,7 +106,6 @@ class Case:
 
 
 def cores_text(cores: frozenset[int]) -> str:
-    """A set of cores as the option takes it."""
     return intervals_text([(core, core + 1) for core in sorted(cores)])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conversation import Pair, network
+from conversation import Pair, network, recipe, start
 
 from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.adapters.simgrid.process import Installation, find_simgrid
@@ -33,7 +33,6 @@ LV08 = {
 
 @cache
 def simgrid() -> Installation:
-    """The SimGrid of this machine, which ``make`` installs."""
     return find_simgrid()
 
 
@@ -46,42 +45,11 @@ def between(core_host: list[int], **fields: Any) -> dict[str, Any]:
 def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields: Any) -> Start:
     """A job of about 12 tasks of 1 GFLOP a core, or of a program, on cores of these speeds."""
     cores = np.array(list(speed))
-    given: dict[str, Any] = {
-        "seed": 3,
-        "job_number": 17,
-        "cores": len(cores),
-        "n": 12 * len(cores),
-        "mean_gflop": 1.0,
-        "variation": 0.5,
-    }
-    given |= {"total_gflop": 12.0 * len(cores), "core_gflop": 12.0, "speed_gflops": 1.0}
-    given |= {"bytes_per_gflop": 1e9, "program": program}
-    defaults: dict[str, Any] = {
-        "job": 4,
-        "attempt": 0,
-        "start_ns": 7 * 10**9,
-        "core_speed_gflops": pack_float64(cores),
-        "technique": how,
-        "parts": None,
-        "overhead_ns": 0,
-        "latency_ns": None,
-        "master": False,
-        "core_host": None,
-        "network": None,
-        "records": True,
-        "releases": False,
-        "recipe": Recipe(**{name: fields.pop(name, value) for name, value in given.items()}),
-        "tasks": None,
-        "until_ns": None,
-        "changes": (),
-        "hints": (),
-        "resizes": None,
-        "wishes": None,
-        "scales": (),
-        "resize_ns": 0,
-        "stop_ns": None,
-    }
-    return Start(**{**defaults, **fields})
+    drawn: dict[str, Any] = {"seed": 3, "job_number": 17, "cores": len(cores), "n": 12 * len(cores), "variation": 0.5}
+    drawn |= {"total_gflop": 12.0 * len(cores), "core_gflop": 12.0, "program": program}
+    drawn |= {name: fields.pop(name) for name in Recipe.__struct_fields__ if name in fields}
+    given = {"job": 4, "attempt": 0, "start_ns": 7 * 10**9, "core_speed_gflops": pack_float64(cores), "technique": how}
+    return start(**{**given, "records": True, "recipe": recipe(**drawn), "tasks": None, **fields})
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +76,6 @@ class Answered:
 
 
 def answered(peer: Peer, order: Start, resumes: Iterable[Resume] = ()) -> Answered | Failed:
-    """What a simulator answers, judged by the sessions of both ends."""
     pair, suspended = Pair("recipe"), []
     said: list[Message] = []
     for message in (order, *resumes):

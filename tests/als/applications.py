@@ -70,7 +70,6 @@ def driven(application: Application, case: Any, pauses: Sequence[int] = (), *, u
 
 
 def _resize(application: Application, decided: Resize[float]) -> None:
-    """Apply a decision, unless it is void."""
     try:
         application.resize(decided.given, sorted(decided.taken), cost_ns=decided.cost)
     except InputError as error:
@@ -83,7 +82,6 @@ def released(application: Application) -> list[int | None]:
 
 
 def ran(application: Application) -> Run:
-    """What the engine has recorded."""
     state = application.state
     columns = (state.chunk, state.core, state.start_ns, state.end_ns)
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -250,7 +248,6 @@ def some_resizes(chance: Random, n_cores: int, last: int) -> tuple[Resize[float]
 
 
 def some_changes(chance: Random, n_cores: int, last: int) -> tuple[Change, ...]:
-    """Some changes of speed, one of a core at an instant, losses among them."""
     if chance.random() < 0.5:
         return ()
     found = [(chance.randint(0, last), chance.randrange(n_cores)) for _ in range(chance.randint(1, 4))]

@@ -131,7 +131,6 @@ class Loop:
         return size
 
     def sizes(self) -> list[int]:
-        """The cores ask in turn until nothing is left."""
         found: list[int] = []
         while self.left:
             found.append(self.ask(len(found) % self.p))

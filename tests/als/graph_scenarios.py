@@ -46,7 +46,6 @@ class Platform:
     bandwidth: float = 1.0  # bytes/ns
 
     def state(self) -> NetworkState:
-        """As the engine takes it."""
         return network_state(
             network_model(self.model),
             self.topology,
@@ -57,7 +56,6 @@ class Platform:
         )
 
     def route(self, a: int, b: int) -> list[Link]:
-        """The links of a route, one by one."""
         bandwidth, latency = 1e9 * self.bandwidth, self.latency * 1e-9
         if self.topology == "star":
             return [(("up", a), bandwidth, latency / 2), (("down", b), bandwidth, latency / 2)]
@@ -65,7 +63,6 @@ class Platform:
         return [(key, bandwidth, latency)]
 
     def reference(self) -> Network:
-        """As the reference takes it."""
         model = network_model(self.model)
         memory = None if self.memory is None else 1e9 * self.memory
         if not isinstance(model, SharingModel):
@@ -116,7 +113,6 @@ class GraphScenario:
         return self.scheduler not in PLANNERS and self.scheduler not in ("hosts", "cores")
 
     def part(self) -> GraphPart:
-        """As an application takes it."""
         if self.scheduler == "hosts":
             return GraphPart(MAPPED, self.by_rank, host=np.array(self.mapped, np.int64))
         if self.scheduler == "cores":
@@ -185,7 +181,6 @@ class GraphScenario:
             return "all lost"
 
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> GraphRun | str:
-        """What the engine makes of it, suspended at the changes and the pauses."""
         application = self.application(keep_tasks=keep_tasks)
         if ended := driven(application, self, pauses):
             return ended
@@ -272,7 +267,6 @@ def graph_scenarios(
 
 
 def crowded_graph(seed: int, names: Sequence[str] = (*NAMES, *PLANNERS, *PLANNERS)) -> GraphScenario:
-    """A graph on one host, without a network, while other cores come and go."""
     chance = Random(seed)
     n_cores, n_tasks = chance.randint(1, 5), chance.randint(1, 16)
     pairs = [(a, b) for a in range(n_tasks) for b in range(a + 1, n_tasks)]

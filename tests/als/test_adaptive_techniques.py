@@ -1,12 +1,11 @@
 """The adaptive techniques: sequences that other tools gave, what they learn, and a slow reference that agrees.
 
 The vectors are for N = 1000 tasks of a second each on P = 4 cores. A core asks when it is idle; the speeds are 2, 1, 1 and 1.
-What cores get that ask in turn is in test_chunk_vectors.
+What cores get that ask in turn is in chunks.csv.
 """
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from typing import Any
 
@@ -19,7 +18,7 @@ from reference.adaptive_rules import Factoring, Stealing, Weights
 
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
-from als.techniques.contract import FACTS, FIRST, LAST_SIZE, LAST_SQUARES, LAST_TOTAL_NS, LAST_WORK_NS, Technique
+from als.techniques.contract import FIRST, LAST_SQUARES, Technique
 
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]
 
@@ -93,14 +92,17 @@ def test_what_a_chunk_costs_counts_in_d_and_e_only() -> None:
     assert technique("awf:time=total").params != technique("awf").params
 
 
-def test_a_batch_keeps_its_weights() -> None:
-    """Core 0 reports again within the second batch, which counts in the third only, with weights of 0.5 and 1.5."""
-    loop = Loop(TECHNIQUES["awf-b"], 800, 2)
-    assert [loop.ask(core, left=left) for core, left in ((0, 800), (1, 600))] == [200, 200]
-    assert loop.ask(1, (200, 200.0), left=400) == 100  # core 0 has not reported yet
-    assert loop.ask(0, (200, 600.0), left=300) == 100
-    assert loop.ask(0, (100, 300.0), left=200) == 25
-    assert [loop.ask(1, left=left) for left in (175, 100)] == [75, 38]
+def test_af_measures_each_core_s_mean_and_deviation() -> None:
+    """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
+    loop, size = Loop(technique("af"), 1000, 1), 0
+    times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
+    for request, chunk in enumerate(times, start=1):
+        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
+        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
+    every = [time for chunk in times for time in chunk]
+    mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
+    exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
+    assert size == np.ceil(exact) < 1000
 
 
 @pytest.mark.parametrize("name", ["awf-b", "awf-c"])
@@ -116,44 +118,6 @@ def test_cores_that_are_not_there_are_not_waited_for(name: str) -> None:
     loop.speed[3] = 1.0
     assert loop.ask(3, left=left, request=12) == 1000
     assert loop.ask(0, left=left) == 1500
-
-
-def test_af_measures_each_core_s_mean_and_deviation() -> None:
-    """Chan's formula over chunks of (1, 3), (2) and (4, 6, 8) s gives the sample variance of all six."""
-    loop, size = Loop(technique("af"), 1000, 1), 0
-    times = [[1.0, 3.0], [2.0], [4.0, 6.0, 8.0]]
-    for request, chunk in enumerate(times, start=1):
-        loop.facts[LAST_SQUARES] = np.var(chunk) * len(chunk) * S * S
-        size = loop.ask(0, (len(chunk), sum(chunk) * S), left=1000, request=request)
-    every = [time for chunk in times for time in chunk]
-    mean, d = np.mean(every), np.var(every, ddof=1) / np.mean(every)
-    exact = (d + 2 * mean * 1000 - np.sqrt(d * d + 4 * d * mean * 1000)) / (2 * mean)
-    assert size == np.ceil(exact) < 1000
-
-
-def test_the_first_chunks_of_af() -> None:
-    for name, first in (("af", 25), ("af:start=half", 125), ("af:first=100", 100), ("maf:first=7", 7)):
-        assert chunk_sequence(technique(name), 1000, 4)[0] == first
-    # As soon as core 0 has finished its 25 tasks in 12.5 s it takes all others to be as it is: ⌈900/4⌉.
-    assert said(drive(technique("af:unmeasured=own"), 1000, UNEQUAL)).split()[4] == "0:225"
-    assert said(drive(technique("af"), 1000, UNEQUAL)).split()[4] == "0:25"
-
-
-def test_lb4omp_s_base_and_weights() -> None:
-    """⌈N/2P⌉, and half of it for each batch; a core's weight counts as soon as it has finished a chunk."""
-    halves = [size for size in (125, 63, 32, 16, 8, 4, 2) for _ in range(4)]
-    assert chunk_sequence(technique("awf-b:base=halving"), 1000, 4) == halves
-    # At 125 s, core 0 has run 251 tasks; the others come one by one.
-    skipping = said(drive(technique("awf-c:unmeasured=skip"), 1000, UNEQUAL))
-    assert skipping.split()[:4] == BY_CHUNK.split()[:4]
-    assert skipping.split()[5] == "3:43"  # of ⌈511/8⌉ = 64; the weights of cores 0 and 3 are 4/3 and 2/3
-
-
-def test_no_chunk_is_below_the_least() -> None:
-    for name in ("awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf"):
-        least = chunk_sequence(technique(f"{name}:min=16"), 1000, 4)
-        assert min(least[:-1]) == 16
-        assert sum(least) == 1000
 
 
 loops = st.fixed_dictionaries(
@@ -227,27 +191,6 @@ def test_factoring_as_the_slow_reference(
     as_reference(f"{name}:mu={'known' if known else 'measured'},{text}", slow, loop)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"unmeasured": "own"},
-        {"unmeasured": "own", "spread": "deviation", "start": "half"},
-        {"round": "down", "first": 3},
-        {"round": "half", "cap": True},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("name", ["af", "maf"])
-def test_factoring_as_the_slow_reference_on_a_longer_loop(name: str, options: dict[str, Any]) -> None:
-    lengths = np.random.default_rng(5).gamma(0.7, 2.0, 700).tolist()
-    text = ",".join(f"{key}={'yes' if value is True else value}" for key, value in options.items())
-    slow = Factoring(**options, whole=name == "maf").technique()
-    cores, overhead = [1.0, 3.0, 0.7, 1.0, 2.0], 100_000_000
-    chunks = drive(technique(f"{name}:{text}" if text else name), 700, cores, lengths=lengths, overhead_ns=overhead)
-    assert chunks == drive(slow, 700, cores, lengths=lengths, overhead_ns=overhead)
-
-
 def test_weights_that_are_no_binary_fractions() -> None:
     """They are 16/9 and 8/9, so a base of 9 k gives 16 k and 8 k, and not one more."""
     cores = [1.0] * 7 + [2.0]
@@ -268,25 +211,12 @@ def test_af_takes_no_notice_of_cores_that_are_not_there() -> None:
     assert loop.ask(0, left=left) == 600
 
 
-def test_stealing_by_hand() -> None:
-    """Eight chunks of two on three cores, 3 + 3 + 2; core 0 is so fast that it steals from core 1, then again, then core 2."""
-    chunks = drive(technique("static-steal:chunk=2"), 16, [100.0, 1.0, 1.0])
-    assert [(chunk.core, chunk.first) for chunk in chunks] == [
-        *((0, 0), (1, 6), (2, 12), (0, 2), (0, 4)),
-        (0, 10),  # the last of core 1's two
-        (1, 8),  # core 1's only one left: nobody may take it
-        (2, 14),
-    ]
-    assert {chunk.size for chunk in chunks} == {2}
-
-
 def test_as_many_chunks_as_cores_are_chunks_and_fewer_are_blocks() -> None:
     for name, first, blocks in (("static-steal:chunk=4", 10, [4, 4, 2]), ("static-steal:chunk=5", 10, [4, 3, 3])):
         assert [chunk.size for chunk in drive(technique(name), first, [1.0] * 3)] == blocks
 
 
 def taken(loop: Loop, core: int) -> list[int]:
-    """The first tasks of all chunks that a core gets which asks alone."""
     found = []
     while loop.left and loop.ask(core):
         found.append(int(loop.facts[FIRST]))
@@ -306,14 +236,6 @@ def test_what_absent_cores_have_left_is_taken_whole() -> None:
     few = Loop(technique("static-steal"), 2, 4, [0.0, 0.0, 1.0, 1.0])
     assert taken(few, 2) == [0, 1]
     assert few.ask(3, left=1) == 0
-
-
-@pytest.mark.parametrize("cores", [1, 2, 7, 64])
-@pytest.mark.parametrize("name", ["awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf", "static-steal"])
-def test_a_task_a_core_is_one_each(name: str, cores: int) -> None:
-    assert [(chunk.core, chunk.first) for chunk in drive(technique(name), cores, [1.0] * cores)] == [
-        (core, core) for core in range(cores)
-    ]
 
 
 @settings(max_examples=150)
@@ -336,61 +258,6 @@ def test_stealing_as_the_slow_reference(tasks: int, chunk: int, cores: list[floa
 
     reference = Technique("reference", asked, places=True)
     assert drive(technique(f"static-steal:chunk={chunk}"), tasks, cores) == drive(reference, tasks, cores)
-
-
-@pytest.mark.parametrize("name", ["awf", "awf-b", "awf-c", "awf-d", "awf-e", "af", "maf", "static-steal"])
-def test_registered(name: str) -> None:
-    rule = TECHNIQUES[name]
-    assert (rule.name, rule.learns, rule.places) == (name, name != "static-steal", name == "static-steal")
-    assert technique(name) == rule
-    assert rule.source
-
-
-class Comes:
-    """Requests in a row of cores that are lost and come back, to a technique and to its slow reference."""
-
-    def __init__(self, name: str, seed: int) -> None:
-        self.draw = random.Random(f"{name} {seed}")
-        draw = self.draw
-        self.p, self.left = draw.randint(2, 5), draw.randint(20, 400)
-        self.n = self.left
-        self.technique = technique(name)
-        self.rule = Weights(variant=name.removeprefix("awf").removeprefix("-"))
-        self.memo = np.zeros(self.technique.memo_size + self.p * self.technique.memo_per_core)
-        self.params = np.array(self.technique.params)
-        self.speed = np.array([float(draw.randint(1, 3)) for _ in range(self.p)])
-        self.was = self.speed.copy()
-        self.last = [0] * self.p
-
-    def loses_and_finds(self) -> None:
-        for core in range(self.p):
-            if self.draw.random() < 0.2:
-                self.speed[core] = 0.0 if self.speed[core] else self.was[core]
-        if not self.speed.any():
-            self.speed[:] = self.was
-
-    def ask(self, request: int) -> tuple[int, int]:
-        core = self.draw.choice(np.flatnonzero(self.speed).tolist())
-        facts = np.zeros(FACTS)
-        facts[LAST_SIZE] = self.last[core]
-        facts[LAST_WORK_NS] = self.last[core] * 2.0 ** self.draw.randint(20, 26)
-        facts[LAST_TOTAL_NS] = facts[LAST_WORK_NS] + 2.0 ** self.draw.randint(10, 24)
-        given = (self.n, self.p, core, request, self.left, facts, self.speed)
-        mine = self.technique.asked(*given, self.params, self.memo)
-        theirs = self.rule.asked(*given, None, None)
-        self.last[core], self.left = mine, self.left - mine
-        return mine, theirs
-
-
-@pytest.mark.parametrize("name", ["awf-b", "awf-d", "awf-c", "awf-e"])
-def test_a_measured_core_that_comes_back_has_its_measured_weight(name: str) -> None:
-    for seed in range(60):
-        case, request = Comes(name, seed), 0
-        while case.left:
-            case.loses_and_finds()
-            mine, theirs = case.ask(request)
-            assert mine == theirs, (seed, request)
-            request += 1
 
 
 def test_a_core_that_is_away_as_the_weights_of_a_batch_change_comes_back_with_its_own() -> None:

@@ -1,7 +1,8 @@
-"""The application engine by calls: arguments and calls that are refused, techniques at fault, and what no reference models."""
+"""The application engine by calls: what is refused, techniques at fault, metrics, and checks of its state."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -9,15 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from applications import ran
+from pages import ROOT, section, table
 from reference.application import Ran
 
 from als.application import Application
 from als.application_faults import lost_error
-from als.engine import loop as engine
-from als.engine.dag.parts import GraphPart
+from als.engine import state as s
+from als.engine.dag import state as g
+from als.engine.dag.metrics import GRAPH_METRICS
+from als.engine.dag.parts import Edges, GraphPart
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.state import FRUITLESS
-from als.engine.status import ApplicationStatus
+from als.engine.metrics import LOOP_METRICS, application_metrics, finish_cov, finish_imbalance, loop_metrics, measure
+from als.engine.state import FRUITLESS, ApplicationState
+from als.engine.validation import validate
 from als.planners import planner
 from als.planners.mapped import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
@@ -25,7 +30,8 @@ from als.techniques.contract import FIRST
 from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
-from traces.compiled import jit_enabled
+from traces.checks.jobs import InvariantError
+from traces.compiled import Array, jit_enabled
 
 SS, STATIC = TECHNIQUES["ss"], TECHNIQUES["static"]
 NS, TEN = 1e-9, 1e-8  # GFLOP: one and ten nanoseconds at 1 GFLOP/s
@@ -134,12 +140,6 @@ def test_what_is_just_within_the_limits() -> None:
         slow.set_speed(1e-12)
 
 
-def test_without_a_stop_the_kernel_runs_to_the_end() -> None:
-    application = Application([1.0] * 5, [1.0] * 2, TECHNIQUES["gss"])
-    assert engine.run_until_stop(application.state, engine.NEVER) == ApplicationStatus.FINISHED
-    assert (application.ran, application.end_ns) == (5, 3 * 10**9)
-
-
 def test_records_call_cores_as_they_are_numbered_and_arguments_stay_as_they_are() -> None:
     lengths, speeds, numbers = np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([70, 9])
     for given_array in (lengths, speeds, numbers):
@@ -150,16 +150,6 @@ def test_records_call_cores_as_they_are_numbered_and_arguments_stay_as_they_are(
     assert application.advance()
     assert ran(application).tasks == [Ran(0, 70, 0, 200_000_000), Ran(1, 9, 0, 400_000_000)]
     assert speeds.tolist() == [1.0, 2.0]
-
-
-def test_after_a_stop_nothing_changes() -> None:
-    application = Application([TEN] * 2, [1.0], SS)
-    application.advance(5)
-    application.stop()
-    assert application.finished
-    assert application.advance()
-    application.set_speed(2.0)
-    assert (application.end_ns, ran(application).tasks) == (5, [Ran(0, 0, 0, 5), None])
 
 
 # Techniques at fault, and techniques of Python.
@@ -208,21 +198,6 @@ def test_what_is_no_technique_is_refused() -> None:
         Technique("plain", lambda *arguments: 1)
 
 
-def test_a_technique_may_send_some_cores_away() -> None:
-    application = Application([1.0, 1.0], [1.0, 1.0, 1.0], Technique("mine", _one_each))
-    assert application.advance()
-    assert application.state.core.tolist() == [0, 1]
-
-
-def test_a_memo_belongs_to_one_job() -> None:
-    first, second = (Application([1.0] * n, [1.0, 1.0], TECHNIQUES["fac"]) for n in (40, 6))
-    first.advance(1)
-    assert second.advance()
-    assert first.advance()
-    assert second.state.chunk.tolist() == [0, 0, 1, 1, 2, 3]
-    assert np.bincount(first.state.chunk).tolist() == [10, 10, 5, 5, 3, 3, 1, 1, 1, 1]
-
-
 @technique_kernel
 def _own_half(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
@@ -265,16 +240,6 @@ def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every
     assert choosing.chosen["Growing"] >= steps
 
 
-def test_a_candidate_at_fault_is_not_chosen_around() -> None:
-    class Wrong:
-        def chunk(self, ask: Ask) -> int:
-            return 0
-
-    application = Application([NS] * 9, [1.0, 1.0], Selection((TECHNIQUES["gss"], PythonTechnique(Wrong))))
-    with pytest.raises(PluginError, match=r"^technique Wrong: chunk\(\) gave 0; allowed: 1 to 9, the tasks left$"):
-        application.advance()
-
-
 # Lost cores and widths.
 
 
@@ -285,15 +250,6 @@ def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
     assert not application.advance(1000)
     with pytest.raises(InputError, match="all cores are lost, with 2 tasks left"):
         application.advance()
-
-
-def test_a_loss_and_an_arrival_at_one_instant_may_be_told_one_after_the_other() -> None:
-    application = Application([TEN] * 3, [1.0, 1.0, 0.0], phases=[None, SS], part_tasks=[1, 2])
-    application.set_speed(0.0, 0)
-    application.advance(0)
-    application.set_speed(1.0, 2)
-    assert application.advance()
-    assert application.state.core.tolist() == [2, 1, 2]
 
 
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:
@@ -312,18 +268,6 @@ def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_los
     assert application.advance()
     said = "1 tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
     assert str(lost_error(application)) == said
-
-
-@pytest.mark.parametrize("rule", [STATIC, SS], ids=["within a chunk", "as a chunk"])
-def test_a_task_that_ends_in_between_is_a_reason_to_go_on(rule: Technique) -> None:
-    application = Application([TEN] * 3, [1.0], rule)
-    application.state.counters[FRUITLESS] = MOST_FRUITLESS - 1
-    application.advance(15)
-    application.set_speed(0.0, 0)
-    assert application.state.counters[FRUITLESS] == 1
-    application.set_speed(1.0, 0)
-    assert application.advance()
-    assert application.state.start_ns.tolist() == [0, 15, 25]
 
 
 @pytest.mark.parametrize("by", [SS, GraphPart(SS), GraphPart(planner("heft"))], ids=["loop", "graph", "planned"])
@@ -361,6 +305,282 @@ def test_a_wish_is_known_just_after_the_part_would_have_begun() -> None:
     assert application.wishes == [(20, 1)]
 
 
+def test_tasks_that_have_places_have_no_other_width() -> None:
+    application = Application([TEN] * 2, [1.0, 1.0], phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))])
+    with pytest.raises(InputError, match="resize: a graph whose tasks have hosts or cores of their own, mapped"):
+        application.resize(taken=[0])
+
+
+def _loop() -> ApplicationState:
+    # Four cores in the middle of a loop; one was lost, and what it had was put back.
+    application = Application(np.arange(1.0, 41.0), [1.0, 1.0, 1.0, 1.0], TECHNIQUES["gss"])
+    application.advance(9_000_000_000)
+    application.set_speed(0.0, 2)
+    return application.state
+
+
+def _graph() -> ApplicationState:
+    # Two rows of six tasks, each of the second after two of the first.
+    source = np.repeat(np.arange(6), 2)
+    target = 6 + (source + np.tile([0, 1], 6)) % 6
+    target = target[np.lexsort((target, source))]
+    edges = Edges(np.array([0, 12]), source, target, np.zeros(12))
+    application = Application(np.arange(1.0, 13.0), [1.0, 1.0, 1.0], phases=[GraphPart(TECHNIQUES["ss"])], edges=edges)
+    application.advance(8_000_000_000)
+    return application.state
+
+
+Plant = Callable[[ApplicationState], None]
+
+
+def _add(of: Callable[[ApplicationState], Array], at: int, amount: int = 1) -> Plant:
+    def plant(state: ApplicationState) -> None:
+        of(state)[at] += amount
+
+    return plant
+
+
+def _counter(counter: int, amount: int = 1) -> Plant:
+    return _add(lambda state: state.counters, counter, amount)
+
+
+def _number(number: int) -> Plant:
+    return _add(lambda state: state.graph.numbers, number)
+
+
+def _put(of: Callable[[ApplicationState], Array], at: Any, value: Any) -> Plant:
+    """Write a value, or what it is of the state, at a place, or where the state says."""
+
+    def plant(state: ApplicationState) -> None:
+        of(state)[at(state) if callable(at) else at] = value(state) if callable(value) else value
+
+    return plant
+
+
+def _begun(state: ApplicationState) -> int:
+    return int(np.flatnonzero(state.start_ns >= 0)[0])
+
+
+def _held_twice(state: ApplicationState) -> None:
+    one, other = np.flatnonzero(state.cores[s.HELD_STOP] > state.cores[s.HELD_FIRST])[:2].tolist()
+    for row in (s.HELD_FIRST, s.HELD_STOP, s.HELD_SIZE):
+        state.cores[row, one] = state.cores[row, other]
+
+
+def _computing(state: ApplicationState) -> int:
+    return int(np.flatnonzero(state.graph.cores[g.DOES] == g.COMPUTES)[0])
+
+
+def _other_owner(state: ApplicationState) -> None:
+    state.graph.tasks[g.AT, state.graph.cores[g.TASK, _computing(state)]] += 1
+
+
+def _absent(state: ApplicationState) -> None:
+    state.speed[0] = 0.0
+    state.counters[s.PRESENT] -= 1
+
+
+def _taken(state: ApplicationState) -> None:
+    state.taken[int(np.flatnonzero(state.taken == 0)[0])] = 1
+    state.counters[s.LEFT] -= 1
+
+
+def _waits(state: ApplicationState) -> None:
+    state.graph.pools[g.WAITING_SIZE, 0] += 1
+    state.graph.waiting[state.graph.pools[g.WAITING_SIZE, 0] - 1] = 11
+    state.graph.numbers[g.WAITING] += 1
+
+
+def _last_ask(state: ApplicationState) -> int:
+    return int(state.ask_ns[: state.counters[s.ASKING]].max()) + 1
+
+
+IN_LOOPS: list[tuple[Plant, str]] = [
+    (_counter(s.PRESENT), "cores that are there: 4 by its count, 3 there are"),
+    (_counter(s.LEFT), "tasks that are left: "),
+    (_counter(s.HOLES), "tasks that were passed over or put back: "),
+    (_counter(s.PUT_BACK), "tasks that were put back: "),
+    (_counter(s.LOWEST, 40), " was put back, and is looked for from "),
+    (_counter(s.NEXT, 100), "the next task is "),
+    (_counter(s.STATUS, 4), "status 4"),
+    (_counter(s.GONE), "cores that are lost for good: 1 by its count, 0 there are"),
+    (_put(lambda one: one.ask_ns, 0, _last_ask), "heap of requests: entry "),
+    (_put(lambda one: one.ask_ns, 0, 0), "should have been served at 0 ns"),
+    (_put(lambda one: one.ask_core, 1, lambda one: one.ask_core[0]), "is 2 times among those that ask"),
+    (_put(lambda one: one.cores[s.AWAY], lambda one: one.ask_core[0], 1), "asks 1 times, and was sent away"),
+    (_held_twice, "hold the same task of "),
+    (_put(lambda one: one.cores[s.HELD_STOP], 0, 100), "core 0 has a chunk of "),
+    (_put(lambda one: one.taken, 0, 0), "tasks that are left: "),
+    (_put(lambda one: one.start_ns, lambda one: np.flatnonzero(one.end_ns > 0)[0], 10**18), " runs from "),
+    (_put(lambda one: one.core, _begun, 99), "is on core 99"),
+    (_put(lambda one: one.chunk, _begun, 99), "is of chunk 99"),
+    (_put(lambda one: one.busy_ns, 1, -1), "core 1 has been busy for -1 ns"),
+    (_put(lambda one: one.speed, 0, np.nan), "core 0 has speed nan"),
+]
+
+IN_GRAPHS: list[tuple[Plant, str]] = [
+    (_counter(s.LEFT), "tasks that are left: "),
+    (_number(g.UNDONE), "tasks that have not ended: "),
+    (_number(g.WAITING), "tasks that wait: "),
+    (_number(g.TURNED_AWAY), "cores that wait for the next round: "),
+    (_number(g.TASK_0), "the graph has tasks "),
+    (_put(lambda one: one.graph.cores[g.TASK], _computing, 11), "computes task 11, which core -1 has"),
+    (_other_owner, " computes task "),
+    (_put(lambda one: one.graph.cores[g.DOES], _computing, g.IDLES), "and its next event is of kind 0"),
+    (_absent, "of speed 0.0, is 1 times among those that ask"),
+    (_add(lambda one: one.graph.tasks[g.PENDING], 11), "producers that task 11 waits for: "),
+    (_put(lambda one: one.graph.tasks[g.MISSING], 11, -1), "waits for 1 tasks and -1 data"),
+    (_put(lambda one: one.graph.tasks[g.POSITION], 0, 1), "no task has place 0"),
+    (_taken, "and core -1 has it"),
+    (_put(lambda one: one.graph.cores[g.QUEUED], 0, lambda one: 1 - one.graph.cores[g.QUEUED, 0]),
+     "times among those that wait for tasks"),
+    (_waits, "task 11 is 1 times among those that wait for a core"),
+    (_put(lambda one: one.graph.sent_ns, 3, 5), "and data take no time"),
+    (_put(lambda one: one.graph.arrived_ns, 3, 5), "transfer 3 was sent at -1 ns, and arrived at 5 ns"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "plant", "words"),
+    [(make, *row) for make, rows in ((_loop, IN_LOOPS), (_graph, IN_GRAPHS)) for row in rows],
+)
+def test_a_planted_fault_is_found(make: Callable[[], ApplicationState], plant: Plant, words: str) -> None:
+    state = make()
+    validate(state)
+    plant(state)
+    with pytest.raises(InvariantError) as caught:
+        validate(state, "job 7")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith("job 7 at ")
+
+
+def test_an_application_is_checked_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    application = Application(np.ones(20), [1.0, 1.0], TECHNIQUES["ss"])
+    application.checks = 2
+    checked: list[int] = []
+    monkeypatch.setattr("als.engine.validation.validate", lambda state: checked.append(int(state.counters[s.NOW])))
+    for until in (1, 2, 3, 4, 5):
+        application.advance(until * 10**9)
+    assert application.advance()
+    assert checked == [2 * 10**9, 4 * 10**9, 10**10]
+
+
+NAMES = [name for name, _ in LOOP_METRICS]
+
+
+def measured(
+    finish: list[int],
+    busy: list[int],
+    speed: list[float] | None = None,
+    *,
+    start: int = 0,
+    work: float = 1.0,
+    length_cov: float = 0.25,
+    scheduling: int = 0,
+    chunks: int = 1,
+) -> dict[str, float]:
+    values = np.empty(len(LOOP_METRICS))
+    speeds = np.ones(len(finish)) if speed is None else np.array(speed)
+    columns = (np.array(finish, np.int64), np.array(busy, np.int64), speeds)
+    measure(values, start, *columns, work, length_cov, scheduling, chunks)
+    return loop_metrics(values)
+
+
+def test_all_metrics_by_hand() -> None:
+    # Four cores from 10 s on. t = 2, 4, 6 and 8 s, the mean 5 s, σ² = 5 s², the sample's 20/3 s².
+    # They spent 2, 3, 6 and 7 s in tasks, in all 18 s, and 1 s in scheduling; 24 GFLOP at 1, 1, 2 and 2 GFLOP/s.
+    found = measured(
+        [12 * 10**9, 14 * 10**9, 16 * 10**9, 18 * 10**9],
+        [2 * 10**9, 3 * 10**9, 6 * 10**9, 7 * 10**9],
+        [1.0, 1.0, 2.0, 2.0],
+        start=10 * 10**9,
+        work=24.0,
+        length_cov=0.125,
+        scheduling=10**9,
+        chunks=9,
+    )
+    by_hand = {
+        "cov": math.sqrt(5) / 5,
+        "cov_sample": math.sqrt(20 / 3) / 5,
+        "imbalance": 8 / 5 - 1,
+        "load_balance": 5 / 8,
+        "percent_imbalance": (8 - 5) / 8 * 4 / 3,
+        "max_minus_mean_ns": 3e9,
+        "sakellariou_l_ns": 7e9 - 18e9 / 4,
+        "sakellariou_lr": 1 - 18 / (4 * 7),
+        "efficiency": 24 / (8 * 6),
+        "scheduling_ns": 1e9,
+        "scheduling_share": 1 / (4 * 8),
+        "rounds": 9.0,
+        "length_cov": 0.125,
+        "computing_ns": 18e9,
+    }
+    assert list(found) == list(by_hand) == NAMES
+    assert found == pytest.approx(by_hand, rel=1e-14)
+
+
+def test_what_there_is_no_number_for() -> None:
+    assert all(math.isnan(value) for value in measured([7, 7], [0, 0], start=7).values())
+    assert math.isnan(finish_imbalance(np.full(7, 3, np.int64), 3))
+    assert math.isnan(finish_cov(np.full(7, 3, np.int64), 3))
+    only_scheduling = measured([9, 7], [0, 0], start=7, scheduling=2)
+    assert math.isnan(only_scheduling.pop("sakellariou_lr"))
+    assert not any(math.isnan(value) for value in only_scheduling.values())
+    assert math.isnan(measured([9, 7], [1, 0], [0.0, 0.0])["efficiency"])
+
+
+def test_the_page_defines_every_metric() -> None:
+    text = section(ROOT / "docs" / "reference/metrics.md", "The application level")
+    for rest, unit, metrics in (
+        (text, "fraction", LOOP_METRICS),
+        (text[text.index("### Graphs") :], "ratio", GRAPH_METRICS),
+    ):
+        rows = table(rest[rest.index("| what |") :])
+        assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
+
+
+def test_the_distribution_over_jobs() -> None:
+    k = len(LOOP_METRICS)
+    nothing = np.full(k, math.nan)
+    jobs = [np.arange(k) + 10.0 * j for j in (3, 0, 4, 1, 2)]
+    jobs[0][NAMES.index("cov_sample")] = math.nan  # a job of one core
+    loops = np.array([jobs[0], nothing, *jobs[1:], nothing]).T
+    zeros, none = np.zeros(7, np.int64), np.full(7, math.nan)
+    distribution = application_metrics(zeros, zeros, none, none, loops, 0.0)["distribution"]
+    assert list(distribution) == NAMES
+    for at, name in enumerate(NAMES):
+        if name == "cov_sample":
+            expected = {"mean": 17.5, "median": 15.0, "p10": 3.0, "p90": 34.0, "max": 40.0}
+        else:
+            expected = {"mean": 20.0, "median": 20.0, "p10": 4.0, "p90": 36.0, "max": 40.0}
+        shifted = {key: value + at for key, value in expected.items()}
+        assert distribution[name] == pytest.approx(shifted, rel=1e-14), name
+    empty = application_metrics(zeros, zeros, none, none, np.full((k, 7), math.nan), 0.0)["distribution"]
+    assert empty["cov"] == dict.fromkeys(("mean", "median", "p10", "p90", "max"))
+    assert empty.keys() == distribution.keys()
+
+
+def test_totals_leave_out_jobs_without_an_application_level() -> None:
+    some = np.array([0.5, math.nan, 0.0])
+    loops = np.full((len(LOOP_METRICS), 3), math.nan)
+    loops[NAMES.index("computing_ns")] = [30.0, math.nan, 15.0]
+    figures = application_metrics(np.array([3, 0, 4]), np.array([2, 0, 4]), some, 2 * some, loops, 60.0, detail=False)
+    assert figures == {
+        "tasks": 7,
+        "chunks": 6,
+        "mean_imbalance": 0.25,
+        "max_imbalance": 0.5,
+        "mean_cov": 0.5,
+        "max_cov": 1.0,
+        "computing_utilisation": 0.75,
+    }
+    none, nothing = np.full(1, math.nan), np.full((len(LOOP_METRICS), 1), math.nan)
+    figures = application_metrics(np.zeros(1, np.int64), np.zeros(1, np.int64), none, none, nothing, 60.0)
+    assert figures["computing_utilisation"] is None
+    assert figures["mean_imbalance"] is None
+    assert figures["max_cov"] is None
+
+
 def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:
     phases = [SS, planner("heft")]
     application = Application([TEN] * 8, [1.0, 1.0], phases=phases, part_tasks=[4, 4], max_cores=3)
@@ -368,9 +588,3 @@ def test_a_graph_after_a_loop_is_planned_for_the_cores_that_stay() -> None:
     application.resize([(7, 1.0, 0)], [1])
     assert application.advance()
     assert application.state.core.tolist() == [0, 1, 7, 0, 0, 7, 0, 7]
-
-
-def test_tasks_that_have_places_have_no_other_width() -> None:
-    application = Application([TEN] * 2, [1.0, 1.0], phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))])
-    with pytest.raises(InputError, match="resize: a graph whose tasks have hosts or cores of their own, mapped"):
-        application.resize(taken=[0])

@@ -1,4 +1,4 @@
-"""The generators of task graphs: those of slow references and of the shapes that their names say."""
+"""The generators of task graphs, and a job's graph as it is drawn with them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from pages import ROOT, blocks, section, table
 from reference import drawing
 
 from als.graphs import GENERATORS, GraphDraft, GraphModel, graph_kernel, graph_model, takes_variation
-from als.graphs.draw import DrawnGraph, drawn_graph, room
+from als.graphs.draw import IMPOSSIBLE, NO_ROOM, DrawnGraph, draw_graph, drawn_graph, room
+from als.graphs.table import graph_table, new_drawing_room
 from als.graphs.trial import try_out
-from als.streams import GRAPHS
+from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
 from traces.base.errors import InputError, PluginError
+from traces.compiled import Array
 
 Edges = list[tuple[int, int]]
 
@@ -102,7 +104,7 @@ def factorisation(tiles: int, lower_only: bool) -> tuple[list[tuple[str, float]]
 
 
 @pytest.mark.parametrize("name", ["cholesky", "lu"])
-@pytest.mark.parametrize("tiles", range(1, 9))
+@pytest.mark.parametrize("tiles", [1, 2, 3, 5])
 def test_factorisations_have_the_dependences_of_their_tiles(name: str, tiles: int) -> None:
     tasks, expected = factorisation(tiles, name == "cholesky")
     model = graph_model(f"{name}:tiles={tiles}")
@@ -176,32 +178,6 @@ def test_layered_graphs_are_those_of_the_reference(
     assert edges(graph) == layered(n, min(depth, n), regularity, jump, density, degree, stream)
 
 
-def layers_of(n: int, found: Edges) -> list[int]:
-    level = [0] * n
-    for one, other in found:  # sorted by producer, and those come before their consumers
-        level[other] = max(level[other], level[one] + 1)
-    return level
-
-
-@pytest.mark.parametrize(
-    ("spec", "depth"), [("layered", 10), ("layered:width=20", 5), ("layered:depth=7", 7), ("layered:width=2.5", 40)]
-)
-def test_layered_graphs_are_as_wide_and_deep_as_they_say(spec: str, depth: int) -> None:
-    graph = drawn(spec, 100)
-    level = layers_of(100, edges(graph))
-    assert max(level) == depth - 1
-    assert level == sorted(level), "every task waits for one of the layer before"
-    sizes = np.bincount(level)
-    assert abs(sizes - 100 / depth).max() <= 0.3 * 100 / depth + 1, "regularity 0.9"
-
-
-def test_other_jobs_have_other_random_graphs_and_the_same_regular_ones() -> None:
-    for name in GENERATORS:
-        same = edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 3))
-        assert same == (name != "layered")
-        assert edges(drawn(name, 60, 4, 1, 2)) == edges(drawn(name, 60, 4, 1, 2))
-
-
 def test_the_variation_of_the_run() -> None:
     assert takes_variation("lu:tiles=3")
     assert not takes_variation("lu:cov=0.1")
@@ -232,47 +208,6 @@ def test_a_file_is_read_with_what_is_said_behind_it(monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match=r"idle: all tasks have work 0, which cannot be scaled.*scale=no"):
         graph_model("file:idle")
     assert not graph_model("file:idle,scale=no").scale
-
-
-PLUG_IN = """
-from dataclasses import dataclass, replace
-
-import numpy as np
-
-from als.graphs import GraphModel, graph_kernel
-
-@graph_kernel
-def pair(draft):
-    draft.size[0], draft.size[1] = 2, 1
-    if draft.gflop.size < 2 or draft.source.size < 1:
-        return -1
-    draft.gflop[0], draft.gflop[1] = 1.0, draft.params[0]
-    draft.source[0], draft.target[0], draft.bytes[0] = 0, 1, 1.0
-    return 0
-
-MINE = GraphModel("mine", pair, [3.0], lambda tasks, cores: (2, 1))
-NONE = GraphModel("none", pair, [-3.0], lambda tasks, cores: (2, 1))
-
-@dataclass(frozen=True)
-class Pair:
-    name = "pair"
-    ratio: float = 2.0
-
-    def graph(self, variation):
-        return GraphModel("pair", pair, [self.ratio], lambda tasks, cores: (2, 1), cov=variation)
-"""
-
-
-def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
-    file = tmp_path / "graphs_of_mine.py"
-    file.write_text(PLUG_IN)
-    assert drawn(f"{file}:MINE").gflop.tolist() == [0.25, 0.75]
-    assert drawn(f"{file}:Pair:ratio=4").gflop.tolist() == [0.2, 0.8]
-    assert graph_model(f"{file}:Pair", variation=0.2).cov == 0.2
-    with pytest.raises(PluginError, match=r"graph none: its rule makes task 1 of the weight -3\.0; allowed: above 0"):
-        graph_model(f"{file}:NONE")
-    with pytest.raises(InputError, match="mine has no parameters"):
-        graph_model(f"{file}:MINE:ratio=3")
 
 
 @graph_kernel
@@ -343,14 +278,19 @@ def of_three(wrong: int, tasks: int = 5, edges: int = 4) -> GraphModel:
     ],
 )
 def test_what_a_rule_must_not_do_is_said(wrong: int, words: str) -> None:
+    try_out(of_three(0))
     with pytest.raises(PluginError, match=f"graph w: {words}"):
         try_out(of_three(wrong))
 
 
-def test_what_fits_is_taken() -> None:
-    try_out(of_three(0))
-    try_out(of_three(0, 3, 2))
-    try_out(of_three(0, 3, 0))  # room for edges is made again where it is too little
+def test_a_generator_of_a_file_is_tried_when_it_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "graphs_of_mine.py"
+    file.write_text("from test_graph_generators import of_three\nGOOD, BAD = of_three(0), of_three(9)\n")
+    assert drawn(f"{file}:GOOD").gflop.tolist() == pytest.approx([1 / 3] * 3)
+    with pytest.raises(PluginError, match=r"graph w: its rule makes edge 1 of the weight 0\.0; allowed: above 0"):
+        graph_model(f"{file}:BAD")
+    with pytest.raises(InputError, match="w has no parameters"):
+        graph_model(f"{file}:GOOD:ratio=3")
 
 
 @pytest.mark.parametrize(
@@ -373,27 +313,6 @@ def test_what_fits_is_taken() -> None:
 def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None:
     with pytest.raises(PluginError, match=f"graph w: .*{words}|graph w: {words}"):
         try_out(model)
-
-
-def test_models_that_cannot_be() -> None:
-    def size(tasks: int, cores: int) -> tuple[int, int]:
-        return 1, 0
-
-    known: dict[str, Any] = {"name": "w", "make": badly, "params": [0.0], "n_tasks": size}
-    for wrong, words in (
-        ({"make": 3}, "graph w: make must be a function, not 3"),
-        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
-        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
-        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
-        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
-        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
-        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
-        ({"scale": False}, "graph w: scale False; allowed: True"),
-    ):
-        with pytest.raises(InputError, match=words):
-            GraphModel(**(known | wrong))
-    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
-        graph_kernel(lambda one, other: one)
 
 
 PAGE = ROOT / "docs" / "reference/graph-generators.md"
@@ -442,19 +361,214 @@ def test_the_generator_of_the_page(tmp_path: Path) -> None:
     assert len(drawn(f"{tmp_path / 'mine.py'}:MINE", 16).gflop) == 16
 
 
-def test_the_pictures_of_the_page() -> None:
-    assert shape("fork-join:width=3,stages=2")[1] == sorted(
-        [
-            *((0, k) for k in (1, 2, 3)),
-            *((k, 4) for k in (1, 2, 3)),
-            *((4, k) for k in (5, 6, 7)),
-            (5, 8),
-            (6, 8),
-            (7, 8),
-        ]
+@graph_kernel
+def never(draft: GraphDraft) -> int:
+    return -2
+
+
+def of_file(gflop: list[float], edges: list[tuple[int, int, float]], **given_ones: Any) -> GraphModel:
+    graph: Any = SimpleNamespace(
+        gflop=np.array(gflop),
+        source=np.array([edge[0] for edge in edges], np.int64),
+        target=np.array([edge[1] for edge in edges], np.int64),
+        bytes=np.array([edge[2] for edge in edges], np.float64),
     )
-    assert shape("tree:depth=3")[1] == [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)]
-    (block,) = (text for text in blocks(PAGE, "text") if text.startswith("cholesky:tiles=3"))
-    waits = re.findall(r"^ (\d)  \w+\([\d, ]+\) *([\d ]*)$", block, re.MULTILINE)
-    assert [int(task) for task, _ in waits] == list(range(10))
-    assert edges(drawn("cholesky:tiles=3")) == sorted((int(k), int(task)) for task, row in waits for k in row.split())
+    for column in vars(graph).values():
+        column.flags.writeable = False
+    return GraphModel(
+        "file", never, np.empty(0), lambda n, p: (len(gflop), len(edges)), ccr=None, source=graph, **given_ones
+    )
+
+
+def factors(stream: Any, n: int, cov: float) -> list[float]:
+    found: list[float] = []
+    while len(found) < n:
+        factor = 1 + cov * drawing.normal(next(stream))
+        if factor > 0:
+            found.append(factor)
+    return found
+
+
+class Streams:
+    """A job's two streams, from their beginning, and arrays for its graphs."""
+
+    def __init__(self, tasks: int, edges: int, seed: int = 1, job: int = 2) -> None:
+        self.gflop = np.full(tasks, -1.0)
+        self.edges = new_drawing_room(edges, 1)
+        self.size = self.edges.draft.size
+        self.keys = self.edges.keys
+        fill_round_keys(self.keys, np.uint64(seed), np.uint64(job))
+        start_stream(self.edges.draft.cursor, GRAPHS)
+        start_stream(self.edges.work_cursor, GRAPH_WORK)
+
+    def draw(
+        self,
+        model: GraphModel,
+        n: int = 0,
+        total: float = 1.0,
+        rate: float = 1.0,
+        first: int = 0,
+        last: int | None = None,
+    ) -> int:
+        of, edges = graph_table([model]), self.edges
+        if last is not None:
+            shorter = {name: getattr(edges, name)[:last] for name in ("source", "target", "bytes")}
+            edges = edges._replace(**shorter)
+        return draw_graph(of, edges, 0, self.gflop[first:last], first, n, 4, total, rate)
+
+    def graph(self, first: int = 0) -> tuple[list[float], list[int], list[int], list[float]]:
+        n, n_edges = self.size.tolist()
+        columns: list[Array] = [self.gflop[first : first + n]]
+        columns += [
+            column[first : first + n_edges] for column in (self.edges.source, self.edges.target, self.edges.bytes)
+        ]
+        return tuple(column.tolist() for column in columns)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    job=st.integers(0, 2**62),
+    n=st.integers(1, 40),
+    cov=st.sampled_from((0.01, 0.25, 1.0, 10.0)),
+    total=st.floats(1e-3, 1e9),
+)
+def test_work_is_weight_times_the_factor_of_the_reference(
+    seed: int, job: int, n: int, cov: float, total: float
+) -> None:
+    graph = drawn_graph(graph_model(f"chain:cov={cov},ccr=2"), seed, job, n, 4, total, 10.0)
+    drawn = factors(drawing.words(seed, job, GRAPH_WORK), n, cov)
+    assert graph.gflop.tolist() == pytest.approx([total * factor / math.fsum(drawn) for factor in drawn], rel=1e-12)
+    # All edges weigh the same: twice what a task of the mean work takes.
+    assert graph.bytes.tolist() == pytest.approx([2 * total / n * 10.0] * (n - 1))
+
+
+EDGES = [(0, 1, 100.0), (0, 2, 0.0), (1, 2, 7.0)]
+
+
+def test_a_file_is_scaled_with_its_bytes_or_left_as_it_is_and_its_tasks_vary() -> None:
+    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES), 1, 2, 99, 4, 8.0, 1e9)
+    assert graph.gflop.tolist() == [2.0, 0.0, 6.0]
+    assert graph.bytes.tolist() == [200.0, 0.0, 14.0]
+    assert (graph.source.tolist(), graph.target.tolist()) == ([0, 0, 1], [1, 2, 2])
+    graph = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False), 1, 2, 99, 4, 8.0, 1e9)
+    assert graph.gflop.tolist() == [1.0, 0.0, 3.0]
+    assert graph.bytes.tolist() == [100.0, 0.0, 7.0]
+    drawn = factors(drawing.words(1, 2, GRAPH_WORK), 3, 0.5)
+    unscaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, scale=False, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
+    assert unscaled.gflop.tolist() == pytest.approx([drawn[0], 0.0, 3 * drawn[2]])
+    assert unscaled.bytes.tolist() == [100.0, 0.0, 7.0]
+    scaled = drawn_graph(of_file([1.0, 0.0, 3.0], EDGES, cov=0.5), 1, 2, 0, 4, 8.0, 1e9)
+    factor = 8.0 / (drawn[0] + 3 * drawn[2])
+    assert scaled.gflop.tolist() == pytest.approx([factor * drawn[0], 0.0, factor * 3 * drawn[2]])
+    assert scaled.bytes.tolist() == pytest.approx([factor * 100.0, 0.0, factor * 7.0])
+
+
+@pytest.mark.parametrize(
+    "model", [of_file([0.0, 0.0], []), of_file([1e-300, 0.0], [(0, 1, 1e300)]), of_file([1e308, 1e308], [(0, 1, 1.0)])]
+)
+def test_a_file_that_cannot_be_scaled(model: GraphModel) -> None:
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(InputError, match="graph file: its work cannot be scaled to the job's"),
+    ):
+        drawn_graph(model, 1, 2, 0, 4, 8e30, 1.0)
+
+
+def test_the_graphs_of_a_job_follow_each_other_in_its_streams() -> None:
+    one = Streams(200, 400)
+    first, second = graph_model("layered:tasks=30,cov=0.3"), graph_model("layered:tasks=50,cov=0.4")
+    assert one.draw(first) == 0
+    whole = one.graph()
+    assert one.draw(second, first=150) == 0
+    assert one.graph(150)[1] != drawn_graph(second, 1, 2, 0, 4, 1.0, 1.0).source.tolist()
+    alone = drawn_graph(first, 1, 2, 0, 4, 1.0, 1.0)
+    assert whole == tuple(column.tolist() for column in alone)
+    stream = drawing.words(1, 2, GRAPH_WORK)
+    factors(stream, 30, 0.3)
+    drawn = factors(stream, 50, 0.4)
+    assert one.graph(150)[0] == pytest.approx([factor / math.fsum(drawn) for factor in drawn])
+
+
+def test_where_there_is_no_room_the_streams_stay_where_they_were() -> None:
+    model, other = graph_model("layered:tasks=41,cov=0.3"), graph_model("layered:tasks=13,cov=0.4")
+    patient, hasty = Streams(100, 400), Streams(100, 400)
+    for streams in (patient, hasty):
+        assert streams.draw(other) == 0
+    n, n_edges = 41, 0
+    for last in (0, 40, 41, 60):
+        assert hasty.draw(model, last=last) == NO_ROOM
+        n, n_edges = hasty.size.tolist()
+    assert n == 41
+    assert n_edges > 60
+    for streams in (patient, hasty):
+        assert streams.draw(model, last=n_edges) == 0
+    assert hasty.size.tolist() == [n, n_edges]
+    assert patient.graph() == hasty.graph()
+    assert hasty.draw(of_file([1.0, 1.0], [(0, 1, 1.0)]), last=1) == NO_ROOM
+    assert hasty.size.tolist() == [2, 1]
+
+
+@graph_kernel
+def wrong_one(draft: GraphDraft) -> int:
+    """A graph of two edges that the parameters say: gflop of a task, the edges, bytes of one, and the sizes."""
+    gflop, source, target, bytes_, size = draft.gflop, draft.source, draft.target, draft.bytes, draft.size
+    params = draft.params
+    gflop[0], gflop[1], gflop[2] = 1.0, 1.0, params[0]
+    source[0], target[0], source[1], target[1] = int(params[1]), int(params[2]), int(params[3]), int(params[4])
+    bytes_[0], bytes_[1] = 1.0, params[5]
+    size[0], size[1] = int(params[6]), int(params[7])
+    return 0
+
+
+#: Of each parameter of the rule, the values that break its contract.
+BREAKS = (
+    (0.0, -1.0, math.nan, math.inf), (-1, 1), (0,), (0, 2), (1, 3), (0.0, math.inf, math.nan), (0, 4), (-1, 3)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value"), [(place, one) for place, values in enumerate(BREAKS) for one in values])
+def test_a_rule_that_breaks_its_contract_is_named(place: int, value: float) -> None:
+    params = [1.0, 0, 1, 1, 2, 1.0, 3, 2]
+
+    def size(tasks: int, cores: int) -> tuple[int, int]:
+        return 3, 2
+
+    sound = drawn_graph(GraphModel("sound", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
+    assert sound.gflop.tolist() == [1.0] * 3
+    params[place] = value
+    if (place, value) == (3, 0):
+        params[4] = 1  # the same edge twice
+    with pytest.raises(PluginError, match="graph w: its rule makes no graph; allowed: weights above 0"):
+        drawn_graph(GraphModel("w", wrong_one, np.array(params), size), 1, 2, 0, 4, 3.0, 1.0)
+
+
+def test_models_that_cannot_be() -> None:
+    def size(tasks: int, cores: int) -> tuple[int, int]:
+        return 1, 0
+
+    known: dict[str, Any] = {"name": "w", "make": badly, "params": [0.0], "n_tasks": size}
+    for wrong, words in (
+        ({"make": 3}, "graph w: make must be a function, not 3"),
+        ({"n_tasks": (1, 0)}, r"graph w: n_tasks must be a function, not \(1, 0\)"),
+        ({"params": ["a"]}, r"graph w: params \['a'\]; allowed: numbers"),
+        ({"params": 3.0}, r"graph w: params 3.0; allowed: numbers"),
+        ({"ccr": None}, "graph w: ccr None; allowed: 0 to 1e[+]06"),
+        ({"ccr": -1.0}, "graph w: ccr: -1.0 is out of range"),
+        ({"cov": 11.0}, "graph w: cov: 11.0 is out of range"),
+        ({"scale": False}, "graph w: scale False; allowed: True"),
+    ):
+        with pytest.raises(InputError, match=words):
+            GraphModel(**(known | wrong))
+    with pytest.raises(InputError, match="graph_kernel: <lambda> takes 2 arguments; allowed: draft"):
+        graph_kernel(lambda one, other: one)
+
+
+def test_what_is_beyond_every_float_is_impossible() -> None:
+    streams = Streams(10, 10)
+    assert streams.draw(graph_model("chain:tasks=3"), rate=math.inf) == IMPOSSIBLE
+    for total in (0.0, -1.0, math.nan, math.inf):
+        assert streams.draw(graph_model("chain:tasks=3"), total=total) == IMPOSSIBLE
+    assert streams.draw(graph_model("chain:tasks=3,cov=10")) == 0
+    with pytest.raises(PluginError, match="graph w: make is not made by graph_kernel"):
+        drawn_graph(GraphModel("w", lambda *a: 0, np.empty(0), lambda n, p: (1, 0)), 1, 2, 0, 4, 3.0, 1.0)

@@ -1,22 +1,30 @@
-"""Applications of several parts, graphs and loops and serial ones: each part is as if it were alone from where it begins."""
+"""Graphs in applications: what may be given, parts one behind the other, and what holds for every graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import pytest
 from applications import lengths
 from graph_scenarios import GraphScenario, graph_scenarios, some_edges
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from reference.graph_records import edges_of
+from reference.graph_records import edges_of, graph_ran
+from reference.planning import RULES, related, upward_ranks
+from test_planners import order_of
 
 from als.application import Application
 from als.engine import state as s
 from als.engine.dag import state as g
+from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
 from als.engine.dag.parts import Edges, GraphPart
+from als.network import network_model, network_state
 from als.planners import PLANNERS
+from als.planners.mapped import MAPPED
 from als.techniques import Technique, technique
 from traces.base.errors import InputError
 
@@ -36,7 +44,6 @@ class Part:
     mapped: tuple[int, ...] = ()
 
     def kind(self, machine: GraphScenario) -> GraphPart | Technique | None:
-        """As an application takes it."""
         if self.graph:
             assert self.scheduler is not None
             rank = machine.by_rank and self.scheduler not in PLANNERS
@@ -145,7 +152,6 @@ def test_a_part_is_as_if_alone_from_where_it_begins(
 
 
 def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop: int | None) -> None:
-    """Task for task and transfer for transfer."""
     state, speeds, start = whole.state, list(machine.speeds), machine.start
     task = edge = chunks = ran = busy = waited = 0
     over = False
@@ -181,15 +187,6 @@ def compare(machine: GraphScenario, parts: list[Part], whole: Application, stop:
     assert whole.ran == ran
 
 
-def test_rounds_are_counted_through_all_parts() -> None:
-    """Two time steps of two tasks, one behind the other: of the four rounds, the first ones of the steps are their own."""
-    machine = GraphScenario([1e-9], [], [1.0], [0])
-    chain = Part("ss", True, [1e-9, 1e-9], [(0, 1, 0.0)])
-    both = application(machine, [chain, chain], machine.speeds, 0)
-    assert both.advance()
-    assert int(both.state.graph.numbers[g.REPEATS]) == 2
-
-
 def test_a_core_that_idles_behind_a_graph_may_change_its_speed() -> None:
     """A loop of two long tasks on two cores, a graph, and a serial part, in the middle of which the second core, which has
     nothing to do, changes its speed: what it had in the loop is none of its business any more."""
@@ -207,3 +204,178 @@ def test_a_core_that_idles_behind_a_graph_may_change_its_speed() -> None:
     assert found.advance()
     assert found.end_ns == 10 + 2 + 50
     assert found.state.busy_ns.sum() == 2 * 10 + 2 * 1 + 50
+
+
+SS = technique("ss")
+
+
+def edges(*pairs: tuple[int, int], first: tuple[int, ...] | None = None, n_bytes: float = 0.0) -> Edges:
+    """Edges of one part, or of parts from ``first`` on."""
+    source, target = (np.array([pair[end] for pair in pairs], np.int64) for end in (0, 1))
+    return Edges(
+        np.array((0, len(pairs)) if first is None else first), source, target, np.full(len(pairs), float(n_bytes))
+    )
+
+
+def small_application(n: int = 4, cores: int = 2, **given: Any) -> Application:
+    """``n`` tasks of 1 GFLOP on cores of 1 GFLOP/s."""
+    return Application([1.0] * n, [1.0] * cores, **{"phases": [GraphPart(SS)]} | given)
+
+
+@pytest.mark.parametrize("scheduler", [SS, PLANNERS["heft"]], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (edges((1, 1)), "edges: part 0: the task 1 waits for itself"),
+        (edges((0, 1), (1, 0)), "edges: part 0: the tasks 0 -> 1 -> 0 wait for each other"),
+        (edges((0, 1), (1, 2), (2, 3), (3, 1)), "edges: part 0: the tasks 1 -> 2 -> 3 -> 1 wait for each other"),
+    ],
+)
+def test_cycles_are_refused_by_name(scheduler: Any, given: Edges, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        small_application(phases=[GraphPart(scheduler)], edges=given)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"edges": edges((0, 4))}, "edges: one is to or from a task that is not in its part"),
+        ({"edges": edges((-1, 2))}, "edges: one is to or from a task that is not in its part"),
+        ({"edges": edges((1, 2), (0, 2))}, "edges: allowed: sorted by"),
+        ({"edges": edges((0, 2), (0, 2))}, "edges: allowed: sorted by .* none twice"),
+        ({"edges": edges((0, 2), n_bytes=-1)}, "edges: allowed: 1 targets, and bytes from 0 on, finite"),
+        ({"edges": edges((0, 2), n_bytes=np.nan)}, "edges: allowed: 1 targets, and bytes from 0 on, finite"),
+        ({"edges": edges((0, 2), first=(0, 1, 1))}, r"edges\.first: .*; allowed: 2 numbers from 0 to 1, ascending"),
+        ({"edges": edges((0, 2), first=(1, 1))}, r"edges\.first"),
+        ({"phases": [SS], "edges": edges((0, 2))}, "edges: given, but no part is a graph"),
+        (
+            {"phases": [SS, GraphPart(SS)], "part_tasks": (2, 2), "edges": edges((0, 1), first=(0, 1, 1))},
+            "edges: part 0 has 1; allowed: none, as it is no graph",
+        ),
+        ({"edges": edges(), "core_host": [0]}, "core_host: allowed: a host for each of 2 cores, 0 to 0"),
+        ({"edges": edges(), "core_host": [0, 1]}, "core_host: allowed: a host for each of 2 cores, 0 to 0"),
+        ({"phases": [GraphPart(MAPPED, core=np.array([0, 1, 2, 0]))]}, "mapped: task 2 is for core 2; allowed: 0 to 1"),
+        ({"phases": [GraphPart(MAPPED, host=np.array([0, 1, 0, 0]))]}, r"mapped: task 1 is for host 1; allowed: \[0\]"),
+        ({"phases": [GraphPart(MAPPED, host=np.array([0]))]}, "mapped: 1 places; allowed: one for each of 4 tasks"),
+    ],
+)
+def test_what_cannot_be(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        small_application(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((technique("select:gss,fac"),), "select:gss,fac: looks ahead to the end of a loop"),
+        ((MAPPED,), "host, core: allowed: one of them with mapped"),
+        ((SS, False, np.zeros(1)), "host, core: allowed: one of them with mapped, and with nothing else"),
+        ((PLANNERS["heft"], True), "by_rank: not with heft, which has an order of its own"),
+    ],
+)
+def test_parts_that_cannot_be(given: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        GraphPart(*given)
+
+
+def test_an_order_against_the_edges_is_refused() -> None:
+    """A core's tasks follow one another by number, and the first waits for the second."""
+    found = small_application(2, 1, phases=[GraphPart(MAPPED, core=np.zeros(2, np.int64))], edges=edges((1, 0)))
+    with pytest.raises(
+        InputError, match="mapped: the order of the cores' tasks contradicts the edges, with 2 tasks left"
+    ):
+        found.advance()
+
+
+def test_one_that_never_ends_names_its_longest_task() -> None:
+    found = Application([1.0, 1e12, 2.0], [1e-6], phases=[GraphPart(SS)], edges=edges((0, 1)))
+    with pytest.raises(InputError, match=r"last simulated instant, \d+ ns; its longest task, 1, has 1e\+12 GFLOP"):
+        found.advance()
+
+
+def test_data_that_take_time_allow_no_other_width() -> None:
+    net = network_state(network_model("hockney"), "full", hosts=8, bandwidth_gbps=8, latency_ns=0)
+    with pytest.raises(InputError, match="resize: a graph whose data take time on a network; allowed: no network"):
+        small_application(3, network=net).resize(taken=[0])
+
+
+undisturbed = graph_scenarios(lost=False, changing=False, max_tasks=16)
+
+
+@settings(max_examples=120)
+@given(scenario=undisturbed)
+def test_no_sooner_than_the_critical_path_and_all_cores_allow(scenario: GraphScenario) -> None:
+    application = scenario.application()
+    assert application.advance()
+    run = graph_ran(application)
+    took = run.end - scenario.start
+    longest = [Fraction(0)] * len(scenario.lengths)
+    for k, gflop in enumerate(scenario.lengths):
+        longest[k] = Fraction(gflop) + max([longest[a] for a, b, _ in scenario.edges if b == k], default=Fraction(0))
+    n, fastest, work = len(scenario.lengths), max(scenario.speeds), sum(map(Fraction, scenario.lengths))
+    assert took >= float(max(longest)) / fastest * 1e9 - n
+    assert took >= float(work) / sum(scenario.speeds) * 1e9 - n
+    assert sum(run.busy) == sum(row.end - row.start for row in run.tasks if row is not None)
+    # And what is said of it.
+    values = np.empty(len(GRAPH_METRICS))
+    measure_graph(values, application.state, scenario.start, run.end, np.array(scenario.speeds), False)
+    found = graph_metrics(values)
+    assert found["critical_path_ns"] == pytest.approx(float(max(longest)) / fastest * 1e9)
+    assert found["parallelism"] == pytest.approx(float(work / max(longest)))
+    assert found["slr"] == pytest.approx(took / found["critical_path_ns"])
+    assert found["speedup"] == pytest.approx(float(work) / fastest * 1e9 / took)
+    host = [scenario.core_host[row.core] for row in run.tasks if row is not None]
+    across = [n for a, b, n in scenario.edges if host[a] != host[b] and n > 0 and scenario.platform.model != "none"]
+    assert found["transfers"] == len(across)
+    assert found["transfer_bytes"] == pytest.approx(sum(across))
+    assert found["transfer_wait_ns"] == run.transfer_wait
+
+
+@settings(max_examples=80)
+@given(scenario=graph_scenarios(schedulers=st.sampled_from(("ss", "ss", *PLANNERS)), changing=False))
+def test_order_and_plan_are_those_of_the_ranks(scenario: GraphScenario) -> None:
+    graph, n = scenario.application().state.graph, len(scenario.lengths)
+    place, planned = graph.tasks[g.POSITION].tolist(), graph.tasks[g.PLAN].tolist()
+    latency, across, within = (float(cost) for cost in graph.amounts[:3])
+    network, several = scenario.platform.reference(), len(set(scenario.core_host)) > 1
+    if network.kind == "none":
+        assert (latency, across, within) == (0, 0, 0)
+    else:
+        seconds, bandwidth = scenario.platform.latency * 1e-9, scenario.platform.bandwidth * 1e9
+        if network.kind == "sharing" and seconds > 0:
+            bandwidth = min(bandwidth, network.gamma / (2 * seconds))
+        assert latency == pytest.approx(network.latency_factor * seconds if several else 0)
+        assert across == pytest.approx(1 / (network.bandwidth_factor * bandwidth) if several else 0)
+        assert within == pytest.approx(1 / (network.bandwidth_factor * network.memory) if network.memory else 0)
+    if not any(scenario.speeds):
+        return
+    edges = {(a, b): n_bytes for a, b, n_bytes in scenario.edges}
+    order = order_of(n, edges)
+    at = {task: at for at, task in enumerate(order)}
+    problem = related(scenario.lengths, edges, scenario.speeds, scenario.core_host, (latency, across, within), order)
+    if scenario.scheduler in PLANNERS:
+        RULES[scenario.scheduler](problem)
+        assert planned == [problem.core[k] for k in range(n)]
+        expected = sorted(range(n), key=lambda k: (problem.begin[k], at[k]))
+    elif scenario.by_rank:
+        ranks = upward_ranks(problem)
+        expected = sorted(range(n), key=lambda k: (-ranks[k], at[k]))
+    else:
+        expected = list(range(n))
+    assert [expected.index(k) for k in range(n)] == place
+
+
+@settings(max_examples=60)
+@given(scenario=undisturbed, instants=st.lists(st.integers(0, 300), max_size=6))
+def test_it_ends_no_sooner_than_is_said(scenario: GraphScenario, instants: list[int]) -> None:
+    application, said = scenario.application(), []
+    for instant in sorted(instants):
+        if application.advance(scenario.start + instant):
+            break
+        said.append((application.not_before_ns, application.only_messages))
+    application.advance()
+    last = int(application.state.end_ns.max())
+    for (instant, only), at in zip(said, sorted(instants), strict=False):
+        assert instant <= max(last, scenario.start + at)
+        assert only == (last < scenario.start + at)

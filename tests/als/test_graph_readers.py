@@ -1,8 +1,10 @@
-"""Files with task graphs: one small graph in every format, and everything that is wrong with others."""
+"""Files with task graphs: one small graph in every format, the DOT language, and everything that is wrong with others."""
 
 from __future__ import annotations
 
 import gzip
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from pages import ROOT, blocks, section, table
 from als.graphs import readers
 from als.graphs.readers import CORE_GFLOPS, READERS, read_graph
 from als.graphs.readers.contract import GraphRows
+from als.graphs.readers.dot_language import MAX_DEPTH, DotGraph, parse_dot
 from als.graphs.task_graph import MAX_EDGES, TaskGraph
 from traces.base.errors import InputError
 
@@ -56,10 +59,6 @@ def assert_small(graph: TaskGraph) -> None:
     assert graph.gflop.tolist() == pytest.approx([1, 2, 3], rel=1e-15)
     assert edges_of(graph) == [("a", "b", 100.0), ("a", "c", 0.0)]
     assert graph.host is None
-
-
-def test_every_format_has_its_file_here() -> None:
-    assert set(TEXTS) == set(READERS)
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -131,10 +130,6 @@ def test_work_of_run_times_is_by_the_speed_of_the_core(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (wfformat(*SPECIFICATION, "tasks", 0, "parents", ["b"]), "the tasks a -> b -> a wait for each other"),
-        (DAX.replace('<child ref="c"', '<child ref="a"').replace('ef="a"/></child>\n</', 'ef="b"/></child>\n</'),
-         "the tasks a -> b -> a wait for each other"),
-        (DOT.replace("a -> c", "b -> a"), "the tasks a -> b -> a wait for each other"),
-        (GRAPHML.replace('source="a" target="c"', 'source="b" target="a"'), "the tasks a -> b -> a wait for each other"),
         (wfformat(*SPECIFICATION, "tasks", 0, "children", ["d"]),
          "workflow.specification.tasks[0]: edge 'a' -> 'd': there is no task 'd'"),
         (DAX.replace('<parent ref="a"/></child>\n</', '<parent ref="d"/></child>\n</'),
@@ -150,30 +145,17 @@ def test_work_of_run_times_is_by_the_speed_of_the_core(tmp_path: Path) -> None:
         (DAX.replace(repr(1 / SPEED), "-1"), "line 4: job 'a': runtime: '-1' is out of range"),
         (DOT.replace("1e9", "-1"), "task 'a': size: '-1' is out of range"),
         (GRAPHML.replace("1e9", "-1"), "line 6: task 'a': flops: '-1' is out of range"),
-        (wfformat(*EXECUTION, "tasks", 1, "runtimeInSeconds", float("nan")), "task 'a': runtimeInSeconds: nan is out of"),
-        (DAX.replace(repr(1 / SPEED), "nan"), "job 'a': runtime: 'nan' is out of range"),
-        (DOT.replace("1e9", "nan"), "task 'a': size: 'nan' is out of range"),
-        (GRAPHML.replace("1e9", "inf"), "task 'a': flops: 'inf' is out of range"),
         (wfformat(*SPECIFICATION, "files", 0, "sizeInBytes", -60), "file 'x': sizeInBytes: -60 is out of range"),
         (DAX.replace('size="60"', 'size="-60"'), "line 5: job 'a': uses 'x': size: '-60' is out of range"),
         (DOT.replace("100", "-100"), "line 5: edge 'a' -> 'b': size: '-100' is out of range"),
-        (DOT.replace('size="100"', 'bytes="-1"'), "edge 'a' -> 'b': bytes: '-1' is out of range"),
         (GRAPHML.replace(">100<", ">-100<"), "line 9: edge 'a' -> 'b': bytes: '-100' is out of range"),
         (wfformat(*EXECUTION, "tasks", 1, "runtimeInSeconds", ...), "task 'a' has no runtimeInSeconds"),
         (DAX.replace(f' runtime="{2 / SPEED!r}"', ""), "line 9: job 'b' has no runtime"),
         (DOT.replace(' [size="2e9"]', ""), "task 'b': has no flops"),
         (GRAPHML.replace('<data key="d0">2e9</data>', ""), "line 7: task 'b': has no flops"),
         (wfformat("workflow", {"specification": {"tasks": []}, "execution": {"tasks": []}}), "a graph without tasks"),
-        ("<adag/>", "a graph without tasks"),
-        ("digraph {}", "a graph without tasks"),
-        ("<graphml><graph edgedefault='directed'/></graphml>", "a graph without tasks"),
         (wfformat().replace('"a"', r'"a\u0007"'), r"tasks[0]: task: the name 'a\x07' holds control characters"),
-        (DAX.replace('job id="a"', 'job id="a&#10;b"'), r"line 4: task: the name 'a\nb' holds control characters"),
-        (DOT.replace("b [size", '"b\x07" [size'), r"task: the name 'b\x07' holds control characters"),
-        (GRAPHML.replace('node id="a"', 'node id="a&#127;"'), "line 6: task: the name"),
         (DAX.replace('<child ref="c"', '<child ref="b"'), "edge 'a' -> 'b' is given twice"),
-        (DOT.replace("a -> c", "a -> b"), "edge 'a' -> 'b' is given twice"),
-        (GRAPHML.replace('target="c"', 'target="b"'), "edge 'a' -> 'b' is given twice"),
     ],
 )  # fmt: skip
 def test_what_is_no_graph_in_any_format(tmp_path: Path, text: str, says: str) -> None:
@@ -214,24 +196,11 @@ def test_what_is_no_wfformat(tmp_path: Path, text: str | bytes, says: str) -> No
     assert says in refused(tmp_path, text)
 
 
-def test_a_task_that_was_executed_and_is_not_there(tmp_path: Path) -> None:
-    tasks = [{"id": "c"}, {"id": "a"}, {"id": "b"}]
-    del tasks[0]
-    assert "workflow.execution.tasks: there is no task 'c'" in refused(
-        tmp_path, wfformat(*SPECIFICATION, "tasks", tasks)
-    )
-
-
 def test_edges_of_wfformat_are_those_that_either_side_names(tmp_path: Path) -> None:
     only_children = wfformat(*SPECIFICATION, "tasks", 1, "parents", [])
     only_parents = wfformat(*SPECIFICATION, "tasks", 0, "children", [])
     assert_small(read(tmp_path, only_children))
     assert_small(read(tmp_path, only_parents))
-
-
-def test_files_without_an_edge_make_none(tmp_path: Path) -> None:
-    graph = read(tmp_path, DAX.replace('  <child ref="b"><parent ref="a"/></child>\n', ""))
-    assert edges_of(graph) == [("a", "c", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -326,17 +295,6 @@ def test_graphml_of_networkx(tmp_path: Path) -> None:
     assert graph.host.tolist() == [1, 0]
 
 
-def test_defaults_of_graphml(tmp_path: Path) -> None:
-    text = GRAPHML.replace('attr.type="double"/>', 'attr.type="double"><default>3e9</default></key>')
-    text = text.replace('attr.type="long"/>', 'attr.type="long"><default>0</default></key>')
-    assert_small(read(tmp_path, text.replace('<data key="d0">3e9</data>', "")))
-
-
-def test_edges_of_graphml_may_stand_before_their_nodes(tmp_path: Path) -> None:
-    edge = '    <edge source="a" target="c"/>\n'
-    assert_small(read(tmp_path, GRAPHML.replace(edge, "").replace("    <node id", f"{edge}    <node id", 1)))
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -376,41 +334,6 @@ def test_dot_as_simgrid_writes_it(tmp_path: Path) -> None:
     assert set(edges_of(graph)) == {("0", "1", 10001.4), ("1", "end", 0.0), ("root", "0", 0.0), ("0", "end", 0.0)}
 
 
-def test_defaults_chains_subgraphs_and_ports_of_dot(tmp_path: Path) -> None:
-    graph = read(
-        tmp_path,
-        """/* all of
-        it */ # and more
-        strict digraph "a graph" {
-          node [size="1e9"]; edge [bytes=5];
-          a -> {b "c d":p} -> e:n;
-          subgraph cluster_1 { node [size="2e9", shape=box]; f; "g\\"h" [gflop=7] }
-          i [size="3e9"]; i [label="later"];
-          b -> f [bytes=8];
-        }""",
-    )
-    assert graph.names == ("a", "b", "c d", "e", "f", 'g"h', "i")
-    assert graph.gflop.tolist() == [1, 1, 1, 1, 2, 7, 3]
-    assert set(edges_of(graph)) == {
-        ("a", "b", 5), ("a", "c d", 5), ("b", "e", 5), ("c d", "e", 5), ("b", "f", 8),
-    }  # fmt: skip
-
-
-def test_a_group_within_a_chain_is_taken_once(tmp_path: Path) -> None:
-    graph = read(tmp_path, in_dot("a -> {c [size=1] d [size=1] c -> d} -> b"))
-    assert graph.names == ("a", "b", "c", "d")
-    assert {(one, other) for one, other, _ in edges_of(graph)} == {
-        ("a", "c"), ("a", "d"), ("c", "b"), ("c", "d"), ("d", "b"),
-    }  # fmt: skip
-
-
-def test_hosts_of_dot(tmp_path: Path) -> None:
-    graph = read(tmp_path, "digraph { a [size=1 host=2]; b [size=1 host=0] }")
-    assert graph.host is not None
-    assert graph.host.tolist() == [2, 0]
-    assert graph.core is None
-
-
 def test_cores_of_dot_and_graphml(tmp_path: Path) -> None:
     graph = read(tmp_path, "digraph { a [size=1 host=2 core=0]; b [size=1 host=0, core=7] }")
     assert graph.core is not None
@@ -421,11 +344,6 @@ def test_cores_of_dot_and_graphml(tmp_path: Path) -> None:
     assert again.core is not None
     assert again.host is not None
     assert (again.host.tolist(), again.core.tolist()) == ([2, 0], [0, 7])
-
-
-def test_a_number_in_a_string_is_no_pattern_of_python(tmp_path: Path) -> None:
-    for text in ("1_000", "٣", "0x10", "9" * 500):
-        assert "size: " in refused(tmp_path, f'digraph {{ a [size="{text}"] }}')
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -448,22 +366,6 @@ def test_what_does_not_fit_into_memory_is_one_line(tmp_path: Path, form: str, mo
 def test_too_large_a_graph(tmp_path: Path, form: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"als.graphs.readers.contract.{limit}", 1)
     assert f"more than 1 {what}; allowed: up to 1" in refused(tmp_path, TEXTS[form])
-
-
-def test_too_long_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("als.graphs.readers.MAX_TEXT_BYTES", 2**20)
-    bomb = gzip.compress(b"digraph {" + b" " * 2**24 + b"}")
-    assert len(bomb) < 2**15
-    assert "more than 1048576 bytes of text" in refused(tmp_path, bomb)
-
-
-def test_a_text_longer_than_memory_can_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = TEXTS["dot"]
-    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()) - 1)
-    assert f"{len(text.encode())} bytes of text need about 0.0 GiB, and 0.0 are free" in refused(tmp_path, text)
-    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()))
-    (tmp_path / "enough.dot").write_text(text, encoding="utf-8")
-    assert read_graph(tmp_path / "enough.dot").n_tasks > 0
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -508,3 +410,123 @@ def test_the_formats_and_limits_of_the_page() -> None:
     assert f"{CORE_GFLOPS} GFLOP/s" in text
     assert f"{MAX_EDGES // 10**6} million tasks or edges" in text
     assert readers.MAX_TEXT_BYTES == 2**30
+
+
+KEPT = ("size", "host")
+
+
+def parsed(text: str) -> DotGraph:
+    return parse_dot(text, KEPT, lambda place, what: InputError(f"{place}: {what}" if place else what))
+
+
+def refused_dot(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        parsed(text)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def parsed_edges(graph: DotGraph) -> list[tuple[str, str, str]]:
+    return [
+        (producer, consumer, edges.attributes.get("size", ""))
+        for edges in graph.edges
+        for producer in edges.producers
+        for consumer in edges.consumers
+    ]
+
+
+def sizes_of(graph: DotGraph) -> dict[str, str]:
+    """What each node's last word on its size is."""
+    found = {}
+    for name, node in graph.nodes.items():
+        known = dict(node.defaults)
+        for _, attributes in node.statements:
+            known.update(attributes)
+        found[name] = known.get("size", "")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"), tomllib.loads((Path(__file__).parent / "dot_edges.toml").read_text(encoding="utf-8"))["edges"]
+)
+def test_edges(text: str, edges: list[str]) -> None:
+    for head in ("digraph", "strict digraph G", 'DiGraph "a graph"', "STRICT digraph <b> ", "digraph 1"):
+        found = parsed(f"{head} {{\n{text}\n}}")
+        assert [f"{one} {other}" for one, other, _ in parsed_edges(found)] == edges
+
+
+def test_lines_are_counted_through_strings_and_comments() -> None:
+    assert refused_dot('digraph {\n/* \n */ a [x="\n\n", y=<\n>]\n# b\n// c\n=}').startswith("line 9: not DOT: '='")
+
+
+def test_defaults_hold_from_where_they_stand_to_the_end_of_their_braces() -> None:
+    """Lang.html: objects defined afterwards; a subgraph has those of its parent at the time of its definition."""
+    found = parsed(
+        """digraph {
+          a; node [size=1]; b; edge [size=10];
+          {c; node [size=2] d; edge [size=20] b; c -> d; a -> e}
+          f -> g; node [size=3, host=1] h; d [host=4];
+          subgraph s {node [size=5] i} subgraph s {j} subgraph t {k [size=6]}
+        }"""
+    )
+    assert sizes_of(found) == {
+        "a": "", "b": "1", "c": "1", "d": "2", "e": "2", "f": "1", "g": "1", "h": "3", "i": "5", "j": "5", "k": "6",
+    }  # fmt: skip
+    assert parsed_edges(found) == [("c", "d", "20"), ("a", "e", "20"), ("f", "g", "10")]
+    assert found.nodes["h"].defaults == {"size": "3", "host": "1"}
+    assert found.nodes["d"].statements == [(3, {}), (4, {"host": "4"})]
+
+
+def test_subgraphs_are_as_deep_as_is_allowed() -> None:
+    def nested(depth: int) -> str:
+        return "digraph {" + "{" * depth + "a -> b" + "}" * depth + "}"
+
+    assert parsed_edges(parsed(nested(MAX_DEPTH))) == [("a", "b", "")]
+    for depth in (MAX_DEPTH + 1, 100_000):
+        assert "nested too deep; allowed: 100 within each other" in refused_dot(nested(depth))
+    assert "nested too deep" in refused_dot("digraph {" + "a -> {" * 100_000)
+
+
+# Texts that would need more than linear time if the expressions tried again what they have read.
+@pytest.mark.parametrize(
+    "part", ['"', "/*", "<", "\\", '"\\', "a", "1", "1.", "a-1", "-", '"a"+', "#", " ", "é", "->a", ":a", "//"]
+)
+def test_long_texts_that_go_wrong(part: str) -> None:
+    for text in (f"digraph {{ {part * 20_000}", f'digraph {{ "{part * 20_000}', f"digraph {{ a [x={part * 20_000}"):
+        assert "line 1: " in refused_dot(text)
+
+
+WORDS_OF_DOT = (
+    r"""a 1 .5 "b" <c> -> -- { } [ ] = ; , : + " < > \ node edge graph subgraph digraph strict size /* */ // # é"""
+)
+FRAGMENTS = (*WORDS_OF_DOT.split(" "), *("\n", " ", "\x00"))
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=25), st.sampled_from(("digraph {", "digraph { a -> ", "")))
+def test_any_text_is_a_graph_or_one_line(fragments: list[str], head: str) -> None:
+    says = ""
+    try:
+        found = parsed(head + "".join(fragments))
+    except InputError as error:
+        says = str(error)
+    if says:
+        assert re.fullmatch(r"line [0-9]+: .+", says)
+    else:
+        assert set(found.nodes) >= {name for one, other, _ in parsed_edges(found) for name in (one, other)}
+
+
+def test_too_long_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("als.graphs.readers.MAX_TEXT_BYTES", 2**20)
+    bomb = gzip.compress(b"digraph {" + b" " * 2**24 + b"}")
+    assert len(bomb) < 2**15
+    assert "more than 1048576 bytes of text" in refused(tmp_path, bomb)
+
+
+def test_a_text_longer_than_memory_can_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXTS["dot"]
+    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()) - 1)
+    assert f"{len(text.encode())} bytes of text need about 0.0 GiB, and 0.0 are free" in refused(tmp_path, text)
+    monkeypatch.setattr("als.graphs.readers.free_memory_bytes", lambda: 10 * len(text.encode()))
+    (tmp_path / "enough.dot").write_text(text, encoding="utf-8")
+    assert read_graph(tmp_path / "enough.dot").n_tasks > 0

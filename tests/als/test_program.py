@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from als.programs.table import Programs, drawn_program
 from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
 from als.techniques import TECHNIQUES, Technique, technique_kernel
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 
 OWN_TECHNIQUE = """
 from als.techniques import Technique, technique_kernel
@@ -77,16 +75,6 @@ def test_one_loop_in_a_table() -> None:
     assert program_of(table, "x") == Program((Loop("gss", "normal:cov=0.25", tasks=1000),), 5, True, "solver")
 
 
-def test_phases_in_a_table() -> None:
-    serial = {"kind": "serial", "share": 1}
-    loop = {"kind": "loop", "share": 3, "als": "fac", "tasks_per_core": 8}
-    found = program_of({"phases": [serial, loop, {"kind": "loop"}]}, "x")
-    assert found == Program((Serial(1.0), Loop("fac", tasks_per_core=8, share=3.0), Loop()))
-    assert found.shares == (0.2, 0.6, 0.2)
-    assert found.loops == found.phases[1:]
-    assert (found.steps, found.redraw, found.name) == (1, False, "")
-
-
 def test_for_how_many_cores_phases_wish() -> None:
     """Half up, and no fewer and no more than the job may have; of a job of five cores, which may have two to eight."""
     table = {"phases": [{"kind": "loop", "cores": cores} for cores in (0.5, 0.3, 0.01, 1, 1.5, 1e6)]}
@@ -97,25 +85,6 @@ def test_for_how_many_cores_phases_wish() -> None:
     assert program.wishes_of(1, 1, 4) == [1, 1, 1, 1, 2, 4, 0, 1]
     assert Program((Loop("ss"),)).wishes_of(5, 2, 8) == [0]
     assert program_of({"als": "ss", "cores": 2}, "x").wishes == (2.0,)
-
-
-def test_a_plain_program_is_one_loop_with_all_of_the_work() -> None:
-    plain = Program.plain("ss", "equal", 4)
-    assert plain == Program((Loop("ss", "equal", 4),))
-    assert plain.shares == (1.0,)
-    assert plain.n_tasks(8) == 32
-
-
-@given(share=shares)
-def test_a_single_phase_has_exactly_all_of_the_work(share: float) -> None:
-    assert Program((Loop("ss", share=share),)).shares == (1.0,)
-
-
-@given(program=programs)
-def test_shares_are_divided_by_their_sum(program: Program) -> None:
-    total = sum(Fraction(phase.share) for phase in program.phases)
-    for phase, share in zip(program.phases, program.shares, strict=True):
-        assert math.isclose(share, Fraction(phase.share) / total, rel_tol=1e-15)
 
 
 @given(program=programs)
@@ -145,12 +114,6 @@ def test_what_a_loop_leaves_out_is_the_runs(program: Program, run: Loop) -> None
         assert (after.tasks, after.tasks_per_core) == (left_out if number == (None, None) else number)
 
 
-def test_the_number_of_tasks() -> None:
-    assert [Loop("ss", **count).n_tasks(6) for count in ({}, {"tasks_per_core": 4}, {"tasks": 7})] == [6, 24, 7]
-    phases = (Serial(0.5), Loop("ss", tasks_per_core=4), Loop("ss", tasks=7))
-    assert Program(phases, steps=10).n_tasks(6) == 10 * (1 + 24 + 7)
-
-
 def test_a_graph_in_a_table() -> None:
     table = {"graph": "layered:ccr=0.5", "als": "heft", "tasks_per_core": 4, "steps": 5, "redraw": True, "name": "dag"}
     assert program_of(table, "x") == Program((Graph("heft", "layered:ccr=0.5", tasks_per_core=4),), 5, True, "dag")
@@ -161,12 +124,6 @@ def test_a_graph_in_a_table() -> None:
     assert found.shares == (0.2, 0.6, 0.2)
     assert (found.loops, found.parallel) == ((Loop(),), (graph, Loop()))
     assert found.has_graph
-
-
-def test_a_planned_loop_is_a_graph_without_edges() -> None:
-    assert Program.plain("heft").has_graph
-    assert Program((Serial(1.0), Loop(), Graph(graph="chain"))).has_graph
-    assert not Program((Serial(1.0), Loop(), Loop("ss"))).has_graph
 
 
 def test_the_tasks_of_a_graph_are_its_own_or_about_as_many_as_are_asked_for() -> None:
@@ -240,15 +197,6 @@ def test_files_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest
         program_of({"graph": "file:small.dot"}, "x")
 
 
-def test_what_is_wrong_with_a_file_is_told_with_the_key_and_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "bad.dot"
-    path.write_text("digraph {\n a -- b }")
-    with pytest.raises(InputError) as caught:
-        program_of({"phases": [{"kind": "graph", "graph": f"file:{path}"}]}, "m.toml: application[1]")
-    where = f"m.toml: application[1].phases[0].graph: {path}: line 2: "
-    assert str(caught.value).startswith(where)
-
-
 def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     (tmp_path / "flops.txt").write_text("1.5\n2\n4\n")
     given = f"file:{tmp_path}/flops.txt"
@@ -258,28 +206,6 @@ def test_lengths_from_a_file_bring_their_number(tmp_path: Path) -> None:
     assert Program((Loop("ss", given),)).filled(Loop("ss", tasks=4)).n_tasks(64) == 3
     with pytest.raises(InputError, match=r"x\.phases\[0\]\.tasks: 4; allowed: 3"):
         Program((Loop("ss", tasks=4),)).filled(Loop("ss", given), "x")
-
-
-def test_parameters_stay_behind_the_path_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(
-        OWN_TECHNIQUE
-        + """
-from dataclasses import dataclass
-
-@dataclass(frozen=True)
-class Sized:
-    size: int = 1
-
-    def technique(self):
-        return Technique("sized", rule, params=(float(self.size),), parameters=self)
-
-SIZED = Sized().technique()
-"""
-    )
-    monkeypatch.chdir(tmp_path)
-    (loop,) = Program.from_json(Program.plain("mine.py:SIZED:size=3").to_json()).loops
-    assert loop.technique == f"{tmp_path}/mine.py:SIZED:size=3"
-    assert loop.found_technique().params == (3.0,)
 
 
 def test_technique_objects() -> None:
@@ -307,9 +233,6 @@ def test_jobs_that_cannot_run_a_program() -> None:
         four.check(cores, job_id, "x")
 
 
-SERIAL = {"kind": "serial", "share": 1}
-
-
 def test_a_mistake_in_a_plain_program_names_the_option() -> None:
     with pytest.raises(InputError, match=r"^--als: unknown application technique"):
         Program.plain("gs")
@@ -317,21 +240,6 @@ def test_a_mistake_in_a_plain_program_names_the_option() -> None:
         Program.plain("gss", "", 0)
     with pytest.raises(InputError, match=r"^--lengths: "):
         Program.plain("gss", "no such")
-
-
-def test_a_technique_that_cannot_be_loaded(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("1 / 0")
-    with pytest.raises(PluginError, match=r"^x\.als: .*broken\.py cannot be loaded: ZeroDivisionError"):
-        program_of({"als": f"{tmp_path}/broken.py:X"}, "x")
-
-
-def test_mistakes_in_python() -> None:
-    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
-        Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
-        Serial(0.0)
-    with pytest.raises(InputError, match=r"loop\.als: None; allowed"):
-        Loop(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -347,19 +255,6 @@ def test_mistakes_in_python() -> None:
 def test_a_text_that_is_no_program(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         Program.from_json(text)
-
-
-def test_json_is_plain() -> None:
-    phases = (Serial(0.25), Loop("fac", "normal:cov=1", tasks_per_core=8, share=0.75))
-    assert json.loads(Program(phases, steps=3, name="é").to_json()) == {
-        "name": "é",
-        "phases": [
-            {"kind": "serial", "share": 0.25},
-            {"kind": "loop", "als": "fac", "lengths": "normal:cov=1", "tasks_per_core": 8, "share": 0.75},
-        ],
-        "steps": 3,
-        "redraw": False,
-    }
 
 
 def test_room_is_made_for_each_program_on_the_cores_that_run_it() -> None:
@@ -392,3 +287,12 @@ def test_a_graph_of_more_edges_than_its_model_makes_room_for(tmp_path: Path) -> 
     programs = Programs((Program((Graph("ss", f"{tmp_path}/promises.py:NONE", tasks=40),)),), 0.0)
     drawn = drawn_program(programs, 0, 1, 1, 4, 100.0, 1.0, 1.0)
     assert (len(drawn.lengths), drawn.source.tolist(), drawn.target.tolist()) == (40, [*range(39)], [*range(1, 40)])
+
+
+def test_mistakes_in_python() -> None:
+    with pytest.raises(InputError, match=r"program\.phases\[1\]: 'loop'; allowed: Serial, Loop or Graph"):
+        Program((Serial(1.0), "loop"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"serial\.share: 0\.0 is no part"):
+        Serial(0.0)
+    with pytest.raises(InputError, match=r"loop\.als: None; allowed"):
+        Loop(None)  # type: ignore[arg-type]

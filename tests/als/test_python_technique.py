@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import re
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from event_driven import S, drive, said
+from event_driven import S, drive
 
 from als.chunk_sequence import chunk_sequence
 from als.techniques import TECHNIQUES, technique
-from als.techniques.contract import FACTS, NOW_NS, Technique, technique_kernel
+from als.techniques.contract import FACTS, Technique
 from als.techniques.python_technique import Ask, LoopStart, PythonTechnique
 from traces.base.errors import InputError, PluginError
 
@@ -28,8 +25,6 @@ class Guided:
 
 @pytest.fixture
 def asks() -> Callable[..., int]:
-    """Asks a technique once, as an engine would."""
-
     def asked(rule: Technique, memo: Any, remaining: int = 17, request: int = 0, core: int = 0) -> int:
         params = np.array(rule.params)
         return rule.asked(20, 2, core, request, remaining, np.zeros(FACTS), np.ones(2), params, memo)
@@ -37,10 +32,9 @@ def asks() -> Callable[..., int]:
     return asked
 
 
-@pytest.mark.parametrize("tasks", [1, 10, 100, 1000])
-def test_gss_by_hand_is_gss(tasks: int) -> None:
-    assert chunk_sequence(PythonTechnique(Guided), tasks, 4) == chunk_sequence(TECHNIQUES["gss"], tasks, 4)
-    assert chunk_sequence(PythonTechnique(Guided()), tasks, 4) == chunk_sequence(TECHNIQUES["gss"], tasks, 4)
+def test_gss_by_hand_is_gss() -> None:
+    assert chunk_sequence(PythonTechnique(Guided), 100, 4) == chunk_sequence(TECHNIQUES["gss"], 100, 4)
+    assert chunk_sequence(PythonTechnique(Guided()), 100, 4) == chunk_sequence(TECHNIQUES["gss"], 100, 4)
 
 
 def test_it_sees_all_that_is_known() -> None:
@@ -76,29 +70,6 @@ def test_it_sees_all_that_is_known() -> None:
     assert seen == [line(step, at) for step, at in ((0, 0), (1, 4)) for line in once]
 
 
-def test_every_call_sees_the_facts_of_its_own() -> None:
-    class Looks:
-        def chunk(self, ask: Ask) -> int:
-            return int(ask.speed_gflops[1]) + ask.now_ns
-
-    rule, memo = PythonTechnique(Looks), np.zeros(2)
-    kept = []
-    for request in range(3):
-        facts, speed = np.zeros(FACTS), np.array([0.0, request])
-        facts[NOW_NS] = 10 * request + 1
-        kept.append((facts, speed))  # so that the next ones are elsewhere
-        answer = rule.asked(90, 2, 0, request, 90, facts, speed, np.array(rule.params), memo)
-        assert answer == 11 * request + 1
-
-
-def test_without_finished_it_is_not_called_when_nothing_is_left(asks: Callable[..., int]) -> None:
-    rule = PythonTechnique(Guided)
-    memo = np.zeros(2)
-    assert asks(rule, memo) == 9
-    assert asks(rule, memo, remaining=0, request=2) == 0
-    assert rule.error() is None
-
-
 def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
     made = []
 
@@ -119,26 +90,6 @@ def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
         assert answers == [1, 2, 1, 3]
         assert len(made) == copies
         assert asks(rule, one) == 4, "the next time step of the same job"
-
-
-def test_objects_are_let_go_when_no_job_runs(asks: Callable[..., int]) -> None:
-    alive: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    class Kept:
-        def __init__(self) -> None:
-            alive.add(self)
-
-        def chunk(self, ask: Ask) -> int:
-            return 1
-
-    rule = PythonTechnique(Kept)
-    one, two = np.zeros(2), np.zeros(2)
-    asks(rule, one)
-    asks(rule, two)
-    assert len(alive) == 2
-    rule.forget_all()
-    gc.collect()
-    assert not alive
 
 
 def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., int]) -> None:
@@ -167,17 +118,6 @@ def test_an_impossible_chunk_is_said(answer: Any, asks: Callable[..., int]) -> N
     error = rule.error()
     assert isinstance(error, PluginError)
     assert str(error) == f"technique mine.py:Gives: chunk() gave {answer!r}; allowed: 1 to 17, the tasks left"
-    assert rule.error() is None
-
-
-@pytest.mark.parametrize("answer", [1, 17, np.int32(17), np.uint64(3)])
-def test_whole_numbers_of_any_kind_are_taken(answer: Any, asks: Callable[..., int]) -> None:
-    class Gives:
-        def chunk(self, ask: Ask) -> Any:
-            return answer
-
-    rule = PythonTechnique(Gives)
-    assert asks(rule, np.zeros(2)) == int(answer)
     assert rule.error() is None
 
 
@@ -295,47 +235,6 @@ def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -
     assert "\n" not in str(caught.value)
 
 
-def test_a_kernel_with_another_number_of_arguments_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.py"
-    path.write_text(
-        "from als.techniques import technique_kernel\n@technique_kernel\ndef rule(n_tasks, remaining):\n    return 1\n"
-    )
-    with pytest.raises(PluginError, match="technique_kernel: rule takes 2 arguments; allowed: n_tasks, n_cores, core"):
-        technique(f"{path}:RULE")
-
-
 def test_what_has_no_method_chunk_is_no_technique() -> None:
     with pytest.raises(InputError, match="technique int: 3 has no method"):
         PythonTechnique(3)
-
-
-def test_by_events_and_over_steps() -> None:
-    """A rule that learns from its own last chunk, and keeps what it learned for the next step."""
-
-    @dataclass
-    class Learns:
-        name = "learns"
-
-        def __post_init__(self) -> None:
-            self.rate: dict[int, float] = {}
-
-        def chunk(self, ask: Ask) -> int:
-            if ask.last_size:
-                self.rate[ask.core] = ask.last_size / ask.last_work_ns
-            share = self.rate[ask.core] / sum(self.rate.values()) if len(self.rate) == 2 else 0.25
-            return max(1, int(share * ask.remaining / 2 + 1e-9))
-
-    rule = PythonTechnique(Learns())
-    assert rule.name == "learns"
-    chunks = drive(rule, 60, [3.0, 1.0], steps=2)
-    # Step 1: core 0 alone is known until core 1 has run its 6 tasks, at 6 s. Step 2: 3/4 and 1/4 at once.
-    assert said([chunk for chunk in chunks if chunk.step == 0][:4]) == "0:7 1:6 0:5 0:5"
-    assert said([chunk for chunk in chunks if chunk.step == 1][:2]) == "0:22 1:4"
-
-
-def test_a_plain_kernel_is_asked_as_ever() -> None:
-    @technique_kernel
-    def pairs(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
-        return min(2, remaining)
-
-    assert said(drive(Technique("pairs", pairs), 5, [1.0, 1.0])) == "0:2 1:2 0:1"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from network_calls import network
-from test_dot_language import parsed
+from test_graph_readers import parsed
+from test_network import network
 
 from als.core_speeds import core_speeds
 from als.graphs import graph_model

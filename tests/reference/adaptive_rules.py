@@ -70,7 +70,6 @@ class Rule:
         return self.answer(n_tasks, n_cores, core, request, remaining, Fraction(float(facts[MEAN_S])), speeds)
 
     def hear(self, core: int, report: Report) -> None:
-        """Of a chunk that a core has finished."""
         self.history.setdefault(core, []).append(report)
 
     def answer(

@@ -31,18 +31,15 @@ def _in_this_order(hosts: Sequence[int], n: int, job: Job, offered: set[int], ma
 
 
 def first_fit(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
-    """The lowest-numbered cores."""
     return _in_this_order(range(len(machine.hosts)), job.cores, job, offered, machine)
 
 
 def best_fit(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
-    """Hosts with the fewest usable cores first, ties by number."""
     hosts = sorted(range(len(machine.hosts)), key=lambda host: (_usable(host, job, offered, machine), host))
     return _in_this_order(hosts, job.cores, job, offered, machine)
 
 
 def worst_fit(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
-    """Hosts with the most usable cores first, ties by number."""
     hosts = sorted(range(len(machine.hosts)), key=lambda host: (-_usable(host, job, offered, machine), host))
     return _in_this_order(hosts, job.cores, job, offered, machine)
 
@@ -73,7 +70,6 @@ def whole_host(job: Job, free: set[int], offered: set[int], machine: Machine, se
 
 
 def given(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
-    """The very cores that the job asks for."""
     if job.wanted is None or not job.wanted <= offered or not _whole_units(set(job.wanted), job, machine):
         return None
     return set(job.wanted)

@@ -37,7 +37,6 @@ class AllLost(Exception):
 
 
 def duration_ns(work: Real, speed: Real) -> int:
-    """Nanoseconds, rounded half to even, at least one."""
     return max(1, round(work / speed * 10**9))
 
 
@@ -55,25 +54,11 @@ class Ran:
 class Run:
     """What became of a job.
 
-    Attributes
-    ----------
-    tasks : list of Ran or None
-        None for a task that never began.
-    finish, busy : list of int
-        Of each core: when it finished; how long it was at work.
-    chunks : int
-    scheduling : int
-        Sum over the chunks of the time between asking for it and its first task.
-    chosen : dict
-        How often a selection chose each name.
-    ahead : int
-        Chunks handed out in simulations ahead.
-    released : list of (int or None)
-        Of each core: when it was released, if that was to be.
-    released_cores : dict
-        The same by what they are called.
-    wishes : list of (int, int)
-        When it wished for how many cores.
+    ``tasks``: None for a task that never began. ``finish``, ``busy``: of each core: when it finished; how long it
+    was at work. ``scheduling``: sum over the chunks of the time between asking for it and its first task.
+    ``chosen``: how often a selection chose each name. ``ahead``: chunks handed out in simulations ahead.
+    ``released``: of each core: when it was released, if that was to be. ``released_cores``: the same by what they
+    are called. ``wishes``: when it wished for how many cores.
     """
 
     tasks: list[Ran | None]
@@ -89,7 +74,6 @@ class Run:
 
     @property
     def end(self) -> int:
-        """When the last core finished."""
         return max(self.finish)
 
 
@@ -164,31 +148,15 @@ def run(
 ) -> Run:
     """Simulate a job.
 
-    Parameters
-    ----------
-    technique : str
-        Of its only loop; or else ``phases`` has one for each, or None for a serial part, and ``part_tasks`` says how many
-        tasks each part has: the phases, perhaps several times.
-    changes : sequence
-        (instant, core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one
-        instant the later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the
-        stop is too late.
-    hints : sequence
-        (instant, cores for which others wait from then on, as they are called, or else by their slots), ascending instants;
-        each is heard behind all else of its instant.
-    latency : sequence of int
-        Of each core; none: 0.
-    numbers : sequence of int
-        What the cores are called; none: 0, 1, 2 …
-    wishes : sequence of int
-        For how many cores each phase wishes, 0 for no wish; none: none does.
-    later : sequence
-        As ``changes``, and each is known behind all that happens at its instant; never to 0, nor of a core that is not there.
-
-    Raises
-    ------
-    TasksLeft
-    AllLost
+    ``technique``: of its only loop; or else ``phases`` has one for each, or None for a serial part, and
+    ``part_tasks`` says how many tasks each part has: the phases, perhaps several times. ``changes``: (instant,
+    core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one instant the
+    later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the stop is too
+    late. ``hints``: (instant, cores for which others wait from then on, as they are called, or else by their
+    slots), ascending instants; each is heard behind all else of its instant. ``latency``: of each core; none: 0.
+    ``numbers``: what the cores are called; none: 0, 1, 2 …. ``wishes``: for how many cores each phase wishes, 0 for
+    no wish; none: none does. ``later``: as ``changes``, and each is known behind all that happens at its instant;
+    never to 0, nor of a core that is not there. Raises TasksLeft or AllLost.
     """
     known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
     known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
@@ -277,12 +245,10 @@ class Job(Generic[Real]):
 
     @property
     def left(self) -> int:
-        """Tasks of the part that are not assigned."""
         return len(self.fresh) + len(self.back)
 
     @property
     def present(self) -> list[Core]:
-        """The cores that are there."""
         return [core for core in self.cores if core.there and core.released is None]
 
     @property
@@ -292,7 +258,6 @@ class Job(Generic[Real]):
         return sorted(under_way, key=lambda core: (core.arrives, core.number))
 
     def open(self, t: int) -> None:
-        """The next part begins."""
         self.part += 1
         wish = self.says[self.part % len(self.phases)] if self.says else 0
         if wish not in (0, self.wished[-1][1]):
@@ -333,18 +298,15 @@ class Job(Generic[Real]):
         return self.part in self.releasing and not (self.releasing[self.part] and core is self.first)
 
     def release(self, core: Core, t: int) -> None:
-        """A core has heard that nothing is left for it."""
         if not self.may_release(core):
             return
         core.released, core.known = t, self.made
 
     @property
     def first(self) -> Core:
-        """The core that would compute a serial part."""
         return min(self.present, key=lambda core: core.number)
 
     def ask(self, core: Core, t: int) -> None:
-        """A core sends a request."""
         core.away = False
         core.arrives = t + (0 if self.serial else core.latency)
 
@@ -358,7 +320,6 @@ class Job(Generic[Real]):
     # Time.
 
     def go(self, stop: int | None) -> None:
-        """Go from event to event, up to the stop."""
         while not self.over:
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
             behind = self.made in self.later
@@ -411,7 +372,6 @@ class Job(Generic[Real]):
         return min(losses, default=len(self.changes))
 
     def note(self, core: Core, rows: list[Ran], until: int) -> None:
-        """A core has worked on its chunk up to an instant."""
         assert core.chunk is not None
         self.tasks[core.chunk.tasks[0] : core.chunk.tasks[0] + len(rows)] = rows
         if until > core.chunk.begin:
@@ -426,7 +386,6 @@ class Job(Generic[Real]):
         return [core for core in self.cores if core.released is None and not core.leaving]
 
     def leave(self, core: Core, t: int) -> None:
-        """A core that is to leave goes."""
         core.leaving, core.released, core.known = False, t, self.made
 
     def ask_back(self, core: Core, now: int) -> None:
@@ -437,12 +396,10 @@ class Job(Generic[Real]):
             self.leave(core, now)
 
     def want(self, cores: Collection[int]) -> None:
-        """Others wait for these cores."""
         there = [core for core in self.cores if not core.leaving and core.released is None]
         self.wanted = frozenset(core.number for core in there if (core.label if self.named else core.number) in cores)
 
     def resize(self, decided: Resize[Real]) -> None:
-        """Cores come, and are to leave."""
         now = decided.at + 1
         slots = {core.number for core in self.staying}
         if not decided.taken <= slots or decided.taken == slots:
@@ -504,7 +461,6 @@ class Job(Generic[Real]):
             self.ask(core, t)
 
     def lose(self, core: Core, t: int) -> None:
-        """What a core has not finished goes back."""
         core.there = core.away = False
         rest: list[int] = []
         if core.arrives is not None:
@@ -612,7 +568,6 @@ class Job(Generic[Real]):
         return _run(self.fresh, size) if self.scattered else self.fresh[:size]
 
     def asked(self, core: Core, t: int, report: Report | None) -> Asked:
-        """What a rule is asked with."""
         speeds = [self.speed_now(other.number) for other in self.counted]
         return Asked(
             self.n_tasks, self.counted.index(core), self.requests, self.left, t, self.chunks, speeds, report, self.known
@@ -651,7 +606,6 @@ class Job(Generic[Real]):
         return bool(self.back) or (self.scattered and bool(self.fresh))
 
     def tell(self) -> None:
-        """What rules may know of what is left."""
         there = [core for core in self.cores if core.there]  # released or not: nothing is another for that
         if self.resized:
             there = [core for core in self.staying if core.there]
@@ -669,7 +623,6 @@ class Job(Generic[Real]):
         )
 
     def begin(self, name: str) -> None:
-        """From now on this rule hands out what is left."""
         phase = self.part % len(self.phases)
         rule = self.learned.get((phase, name)) or rule_of(name)
         if rule.learns:
@@ -682,7 +635,6 @@ class Job(Generic[Real]):
         rule.begin(self.left, [self.speed_now(core.number) for core in self.counted], self.given)
 
     def predicted(self, name: str, going_on: bool) -> float:
-        """When the loop would end under a rule if nothing changed any more."""
         ahead = deepcopy(self)
         ahead.changes = self.changes[: self.made]
         ahead.timeline = [[entry for entry in line if entry[0] < self.made] for line in self.timeline]
@@ -753,7 +705,6 @@ def _exact(number: Real) -> Fraction:
 
 
 def _run(tasks: list[int], most: int) -> list[int]:
-    """The first tasks, as far as they follow one another."""
     size = 1
     while size < min(most, len(tasks)) and tasks[size] == tasks[0] + size:
         size += 1

@@ -5,7 +5,7 @@ source writes it, and shares no code with the project. The project's ceilings le
 whole number, its floors count what lies less than 1e-9 below one; so do these.
 
 The cores 0 … P-1 ask in turn, core 0 again after core P-1. Who knows better sends a rule what is really left before each
-further chunk: the rules of ``TOLD`` go by that.
+further chunk.
 """
 
 from __future__ import annotations
@@ -41,14 +41,8 @@ def sizes(
 ) -> Sizes:
     """The chunks of a loop of ``n`` tasks on ``p`` cores.
 
-    Parameters
-    ----------
-    weights : sequence of float, optional
-        Of WF.
-    mu, sigma, h : float, optional
-        In s; None is 1, 0 and 0.
-    **parameters
-        As behind the technique's name; ``uniforms`` of RND is an iterable of the numbers drawn.
+    ``weights``: of WF. ``mu``, ``sigma``, ``h``: in s; None is 1, 0 and 0. ``**parameters``: as behind the
+    technique's name; ``uniforms`` of RND is an iterable of the numbers drawn.
     """
     rule = _RULES[name.replace("-", "_")]
     given = {"weights": weights, "mu": mu, "sigma": sigma, "h": h}
@@ -56,7 +50,6 @@ def sizes(
 
 
 def seen(number: Number) -> Decimal:
-    """The number, as it is now."""
     return Decimal(number() if callable(number) else number)
 
 
@@ -66,7 +59,6 @@ def after(left: int, size: int, told: int | None) -> int:
 
 
 def clamp(size: int, left: int, least: int = 1) -> int:
-    """At least ``least``, at most what is left."""
     return min(max(size, least), left)
 
 
@@ -76,21 +68,18 @@ def rounded(value: Fraction, how: str) -> int:
 
 
 def up(value: Fraction | Decimal) -> int:
-    """The ceiling, but for the slack."""
     if isinstance(value, Fraction):
         return ceil(value - SLACK)
     return int((value - Decimal("1e-9")).to_integral_value(ROUND_CEILING))
 
 
 def down(value: Fraction | Decimal) -> int:
-    """The floor, but for the slack."""
     if isinstance(value, Fraction):
         return floor(value + SLACK)
     return int((value + Decimal("1e-9")).to_integral_value(ROUND_FLOOR))
 
 
 def by_request(n: int, size_of: Callable[[int, int], int], least: int = 1) -> Sizes:
-    """A rule that needs only the number of the request and what is left."""
     left, request = n, 0
     while left:
         size = clamp(size_of(request, left), left, least)
@@ -217,7 +206,6 @@ def fac_mu_sigma(n: int, p: int, mu: Number = 1.0, sigma: Number = 0.0) -> Sizes
 
 
 def factored(p: int, batch: int, left: int, mu: Decimal, sigma: Decimal) -> int:
-    """A chunk of a batch that begins with ``left`` tasks."""
     with localcontext(DIGITS):
         b = p * sigma / (2 * Decimal(left).sqrt() * mu)
         x = 2 + b**2 + b * (b**2 + 4).sqrt() if batch else 1 + b**2 + b * (b**2 + 2).sqrt()
@@ -299,16 +287,8 @@ def tap(n: int, p: int, mu: Number = 1.0, sigma: Number = 0.0, alpha: float = 1.
 class Bold:
     """BOLD, with all that is under way looked at anew at each request.
 
-    Attributes
-    ----------
-    left : int
-        Tasks not assigned.
-    under_way : dict
-        Core → (size of its chunk, instant of its request in s).
-    tasks : int
-        As the loop begins.
-    ended : int
-        Tasks of chunks whose cores have asked again.
+    ``left``: tasks not assigned. ``under_way``: core → (size of its chunk, instant of its request in s). ``tasks``:
+    as the loop begins. ``ended``: tasks of chunks whose cores have asked again.
     """
 
     left: int
@@ -332,7 +312,6 @@ class Bold:
         return size
 
     def wanted(self, now_s: Fraction) -> int:
-        """As the formula has it."""
         if self.left <= self.p:
             return 1
         with localcontext(DIGITS):
@@ -349,7 +328,6 @@ class Bold:
             return down(exact) if self.round == "floor" else up(exact)
 
     def varied(self, mu: Decimal, sigma: Decimal, h: Decimal, t: Decimal, r: Decimal, not_ended: Decimal) -> Decimal:
-        """The size where task times vary and chunks cost something."""
         a = 2 * (sigma / mu) ** 2
         b = 8 * a * (8 * a).ln()
         c1 = h / (mu * Decimal(2).ln())
@@ -392,6 +370,3 @@ _RULES: dict[str, Callable[..., Sizes]] = {
     "tap": tap,
     "bold": bold,
 }
-
-#: The rules that go by what they are sent, whichever core asks.
-TOLD = frozenset(_RULES) - {"static", "wf", "mfac", "bold"}

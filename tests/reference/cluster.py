@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from reference import room
-from reference.estimates import Memory, expected_end
 from reference.machine import Attempt, Job, Machine, Rules
 from reference.orders import key
 
@@ -69,15 +68,12 @@ class Running:
 
     @property
     def left(self) -> frozenset[int]:
-        """The cores that it still holds."""
         return self.cores - self.gone
 
     def due(self) -> dict[int, int]:
-        """When it will release which cores."""
         return {core: at for core, at in self.until.items() if at < self.end and core not in self.gone}
 
     def next_wish(self) -> tuple[int, int] | None:
-        """When it will wish next, and for how many cores."""
         if self.wide is None:
             return None
         return next(((at, n) for at, n in self.wide.wishes[self.wide.made :] if at < self.end), None)
@@ -126,16 +122,52 @@ def run(
     ``evolve``, as ``wishes_of`` says of those whose width may change. With ``hints`` it is asked, too, whenever such a job is
     told who waits.
 
-    Raises
-    ------
-    NeverFinishes
-        A job waits for what never comes.
+    Raises NeverFinishes.
     """
     cluster = _Cluster(jobs, machine, rules, end_of)
     cluster.resized, cluster.widths, cluster.resize, cluster.wishes_of = resized, widths, resize, wishes_of
     cluster.releases_of, cluster.by_host, cluster.loss_of, cluster.told = releases_of, by_host, loss_of, told
     cluster.hints = hints or told is not None
     return cluster.run()
+
+
+@dataclass
+class Memory:
+    """All that have ended and tell of others, in the order in which they ended: (job, how long it ran)."""
+
+    rules: Rules
+    ended: list[tuple[Job, int]] = field(default_factory=list)
+
+    def planned(self, job: Job) -> int:
+        if job.window is not None:
+            return job.estimate  # of a reservation: the window was made for what it asks for
+        if self.rules.predictor is not None:
+            predicted = self.predicted(job)
+            return job.estimate if predicted is None else min(max(predicted, 1), job.estimate)
+        if job.planned is None:
+            return job.estimate
+        return min(job.planned, job.estimate) if self.rules.kill else job.planned
+
+    def predicted(self, job: Job) -> int | None:
+        predictor = self.rules.predictor
+        assert predictor is not None
+        for level in predictor.levels:
+            if any(getattr(job, name) < 0 for name in level):
+                continue
+            alike = [ran for other, ran in self.ended if all(getattr(other, x) == getattr(job, x) for x in level)]
+            if len(alike) >= predictor.least:
+                latest = alike[-predictor.mean_of :]
+                return sum(latest) // len(latest)
+        return None
+
+
+def corrected_end(start: int, planned: int, request: int, now: int, corrections: Sequence[int]) -> int:
+    """When a job that runs is thought to end: corrected each time that it runs longer, up to its request."""
+    end, last, times = start + planned, start + request, 0
+    while end <= now and end < last:
+        end = min(end + corrections[min(times, len(corrections) - 1)], last)
+        times += 1
+    return end
 
 
 class _Cluster:
@@ -432,7 +464,6 @@ class _Cluster:
             self.plan[row] = kept
 
     def room_in_limits(self, row: int) -> list[int]:
-        """How many cores the limits of its partition leave to a job."""
         limits = self.machine.partitions[self.jobs[row].partition]
         beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
         mine = [one for one in beside if self.jobs[one].user == self.jobs[row].user]
@@ -472,7 +503,6 @@ class _Cluster:
                 self.running[row] = replace(now, gone=job.gone)
 
     def asked(self, row: int) -> frozenset[int]:
-        """The cores that a running job was asked for, and still holds."""
         job = self.running[row]
         return frozenset() if job.wide is None else job.wide.asked & job.left
 
@@ -493,7 +523,6 @@ class _Cluster:
                 self.give(row, self.widths[row][1])
 
     def free(self, row: int) -> list[int]:
-        """The free cores that a job can use."""
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
         return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
 
@@ -636,11 +665,7 @@ class _Cluster:
             return wide.thought
         if self.rules.depth == 0:
             return start + self.planned[row]
-        end, last, times = start + self.planned[row], start + request, 0
-        while end <= self.now and end < last:
-            end = min(end + self.rules.corrections[min(times, len(self.rules.corrections) - 1)], last)
-            times += 1
-        return end
+        return corrected_end(start, self.planned[row], request, self.now, self.rules.corrections)
 
     def queue(self) -> list[int]:
         def place(row: int) -> tuple[int, float | int, int, int]:
@@ -667,14 +692,12 @@ class _Cluster:
         )
 
     def working(self, row: int) -> int:
-        """How many of the cores that a running job asked for it still has."""
         job = self.running[row]
         if job.wide is not None:
             return len(job.left)
         return len(set(sorted(job.cores)[: self.jobs[row].cores]) & job.left)
 
     def as_planned(self, row: int) -> Job:
-        """The job as it would be if it had asked for what is planned with."""
         return replace(self.jobs[row], estimate=self.planned[row], any_from=self.patience.get(row))
 
     def expected(self, row: int) -> int:
@@ -685,7 +708,7 @@ class _Cluster:
             return max(self.running[row].end, self.now + 1)
         if (wide := self.running[row].wide) is not None:
             return max(wide.thought, self.now + 1)
-        return expected_end(start, self.planned[row], request, self.now, self.rules.corrections)
+        return max(corrected_end(start, self.planned[row], request, self.now, self.rules.corrections), self.now + 1)
 
     def is_overdue(self, row: int) -> bool:
         """Whether a job has run for all that is planned with and all that it has asked for."""
@@ -705,7 +728,6 @@ class _Cluster:
         ]
 
     def holds(self) -> list[room.Hold]:
-        """The same, and the slots of waiting jobs."""
         return self.held() + [
             room.Hold(self.jobs[row], slot.begin, slot.begin + self.planned[row], self.jobs[row].cores, slot.cores)
             for row, slot in self.plan.items()
@@ -803,7 +825,6 @@ class _Cluster:
         return found
 
     def released(self, until: dict[int, int], cores: frozenset[int]) -> dict[int, int]:
-        """Until when a job holds each core that it releases."""
         if not self.by_host:
             return until
         for number in range(len(self.machine.hosts)):

@@ -47,7 +47,6 @@ class Case:
 
     @property
     def kinds(self) -> range:
-        """Numbers of the resources."""
         return range(len(self.capacity[0]))
 
 
@@ -82,7 +81,6 @@ def _fit_at(case: Case, instant: int) -> Cells:
 
 
 def available(case: Case, kind: str) -> Cells:
-    """What there is of every cell."""
     if kind == "classes":
         return _fit_at(case, max((job.left for job in case.busy), default=0))
     nodes = [(node, which) for node in range(len(case.capacity)) for which in case.kinds]
@@ -113,7 +111,6 @@ def held(case: Case, kind: str) -> list[tuple[int, Cells]]:
 
 
 def _unit_places(case: Case, kind: str, job: Waiting) -> list[tuple[tuple[tuple[int, ...], int], ...]]:
-    """Everything that one unit may hold, as (cell, amount)."""
     if kind == "pool":
         return [tuple(((which,), job.per_unit[which]) for which in case.kinds)]
     found = []
@@ -139,7 +136,6 @@ def _unit_places(case: Case, kind: str, job: Waiting) -> list[tuple[tuple[tuple[
 
 
 def places(case: Case, kind: str, job: Waiting) -> list[Cells]:
-    """Everything that a job may hold."""
     single, room = _unit_places(case, kind, job), available(case, kind)
     choices: Iterator[tuple[int, ...]]
     if kind == "boxes":
@@ -157,6 +153,15 @@ def places(case: Case, kind: str, job: Waiting) -> list[Cells]:
     return list(found.values())
 
 
+def fits(plan: list[tuple[int, int, Cells]], cells: Cells, begin: int, end: int, room: Cells) -> bool:
+    instants = {begin} | {other for other, _, _ in plan if begin < other < end}
+    return all(
+        amount + sum(taken[cell] for first, last, taken in plan if first <= instant < last) <= room[cell]
+        for instant in instants
+        for cell, amount in cells.items()
+    )
+
+
 def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction] | None = None) -> Fraction:
     """The least Σ (s - q + d) / e over all plans of all waiting jobs: e is d, max(d, 10), or 1 if the goal is ``wait``; or
     1 / e are the rates."""
@@ -166,14 +171,6 @@ def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction]
         per = [1 / rate for rate in rates]
     room, ways = available(case, kind), [places(case, kind, job) for job in case.waiting]
     best: list[Fraction] = []
-
-    def fits(plan: list[tuple[int, int, Cells]], cells: Cells, begin: int, end: int) -> bool:
-        instants = {begin} | {other for other, _, _ in plan if begin < other < end}
-        return all(
-            amount + sum(taken[cell] for first, last, taken in plan if first <= instant < last) <= room[cell]
-            for instant in instants
-            for cell, amount in cells.items()
-        )
 
     def extend(plan: list[tuple[int, int, Cells]], left: list[int], since: int, cost: Fraction) -> None:
         if best and cost + sum(Fraction(since, per[job]) for job in left) >= best[0]:
@@ -186,7 +183,7 @@ def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction]
             others = [other for other in left if other != job]
             for cells in ways[job]:
                 instants = sorted({since} | {end for _, end, _ in plan if end > since})
-                begin = next(one for one in instants if fits(plan, cells, one, one + duration))
+                begin = next(one for one in instants if fits(plan, cells, one, one + duration, room))
                 taken = (begin, begin + duration, cells)
                 extend([*plan, taken], others, begin, cost + Fraction(begin, per[job]))
 
@@ -199,14 +196,9 @@ def violations(
 ) -> list[str]:
     """What is wrong with a plan.
 
-    Parameters
-    ----------
-    jobs, starts : list of int
-        Which of ``case.waiting`` are planned, and when they start.
-    nodes : list of list of int
-        By job, the node of each unit, or its class; not looked at for ``pool``.
-    lows : list of list of list of int
-        By job, unit and resource the first position; looked at for ``boxes``.
+    ``jobs``, ``starts``: which of ``case.waiting`` are planned, and when they start. ``nodes``: by job, the node of
+    each unit, or its class; not looked at for ``pool``. ``lows``: by job, unit and resource the first position;
+    looked at for ``boxes``.
     """
     room, plan, wrong = available(case, kind), [(0, left, cells) for left, cells in held(case, kind)], []
     for place, (job, start) in enumerate(zip(jobs, starts, strict=True)):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from reference.cp_dispatch import Case, Cells, available, held, places
+from reference.cp_dispatch import Case, Cells, available, fits, held, places
 
 
 def cost(prices: Sequence[tuple[int, Fraction]], watts: Fraction, start: int, duration: int) -> Fraction:
@@ -39,14 +39,6 @@ def least_priced_z(
     ]
     best: list[Fraction] = []
 
-    def fits(plan: list[tuple[int, int, Cells]], cells: Cells, begin: int, end: int) -> bool:
-        instants = {begin} | {other for other, _, _ in plan if begin < other < end}
-        return all(
-            amount + sum(taken[cell] for first, after, taken in plan if first <= instant < after) <= room[cell]
-            for instant in instants
-            for cell, amount in cells.items()
-        )
-
     def extend(plan: list[tuple[int, int, Cells]], job: int, so_far: Fraction) -> None:
         if job == len(costs):
             best[:] = [so_far]
@@ -57,7 +49,7 @@ def least_priced_z(
                 return
             for cells in ways[job]:
                 end = start + case.waiting[job].duration
-                if fits(plan, cells, start, end):
+                if fits(plan, cells, start, end, room):
                     extend([*plan, (start, end, cells)], job + 1, so_far + z)
 
     extend([(0, left, cells) for left, cells in held(case, kind)], 0, Fraction(0))

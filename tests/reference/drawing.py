@@ -159,7 +159,6 @@ def exact(durations: list[int], work_ns: int) -> list[int]:
 
 
 def mandelbrot(width: int, height: int, iterations: int) -> list[int]:
-    """Steps of each pixel of the picture, row by row."""
     steps = []
     for row in range(height):
         for column in range(width):

@@ -15,7 +15,6 @@ from reference.graph_run import GraphRun, Replan
 
 
 def edges_of(edges: Sequence[tuple[int, int, float]]) -> Edges:
-    """The edges of one graph, as an application takes them."""
     ordered = sorted(edges)
     source, target = (np.array([edge[end] for edge in ordered], np.int64) for end in (0, 1))
     return Edges(np.array([0, len(ordered)]), source, target, np.array([edge[2] for edge in ordered], np.float64))
@@ -33,8 +32,6 @@ def planned(
 
 
 def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]]) -> Replan:
-    """How the tasks of a graph that nobody has begun are planned."""
-
     def replan(rest: list[int], seen: list[float]) -> list[tuple[int, int]]:
         place = {k: at for at, k in enumerate(rest)}
         among = [(place[a], place[b], size) for a, b, size in edges if a in place and b in place]
@@ -44,7 +41,6 @@ def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tupl
 
 
 def graph_ran(application: Application) -> GraphRun:
-    """What the engine has recorded of an application of one graph."""
     state = application.state
     columns = (state.chunk, state.core, state.start_ns, state.end_ns)
     rows = zip(*(column.tolist() for column in columns), strict=True)

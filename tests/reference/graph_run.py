@@ -31,17 +31,9 @@ from reference.sharing import Network, Transfers
 class GraphRun:
     """What became of a job.
 
-    Attributes
-    ----------
-    tasks : list of Ran or None
-        None for a task that never began.
-    sent, arrived : list of int
-        Of each edge; -1 if it never was, or had no need to be.
-    finish, busy : list of int
-        Of each core: when it last ended a task, or was stopped; how long it computed.
-    chunks : int
-    transfer_wait : int
-        Sum over the cores of the time in which they waited only for data.
+    ``tasks``: None for a task that never began. ``sent``, ``arrived``: of each edge; -1 if it never was, or had no
+    need to be. ``finish``, ``busy``: of each core: when it last ended a task, or was stopped; how long it computed.
+    ``transfer_wait``: sum over the cores of the time in which they waited only for data.
     """
 
     tasks: list[Ran | None]
@@ -55,7 +47,6 @@ class GraphRun:
 
     @property
     def end(self) -> int:
-        """When the last core finished."""
         return max(self.finish)
 
 
@@ -63,18 +54,10 @@ class GraphRun:
 class Core:
     """A core and what it does.
 
-    Attributes
-    ----------
-    task : int or None
-        That it computes: since ``since`` with ``left`` GFLOP left then, until ``ends`` if nothing changes.
-    free : int
-        Since when it has computed nothing.
-    hand : list of int
-        The tasks of its chunk that it has not begun.
-    request : int or None
-        When the request that has no answer yet arrives.
-    answer : int or None
-        When the chunk in hand reaches it, if it is still on its way.
+    ``task``: that it computes: since ``since`` with ``left`` GFLOP left then, until ``ends`` if nothing changes.
+    ``free``: since when it has computed nothing. ``hand``: the tasks of its chunk that it has not begun.
+    ``request``: when the request that has no answer yet arrives. ``answer``: when the chunk in hand reaches it, if
+    it is still on its way.
     """
 
     number: int
@@ -151,27 +134,11 @@ def run_graph(
 ) -> GraphRun:
     """Simulate a job.
 
-    Parameters
-    ----------
-    edges : sequence of (int, int, float)
-        (producer, consumer, bytes); without bytes it is only an order.
-    technique, plan, mapped
-        One of them: a loop technique's name; cores and places; of each task its host.
-    order : sequence of int, optional
-        Of each task its position; none: its number.
-    speed_changes : sequence
-        (instant, core, GFLOP/s from then on), ascending instants; 0: the core is lost.
-    resizes : sequence of Resize
-        Ascending instants; without a network.
-    replan : callable, optional
-        With a plan, where the width changes.
-    numbers : sequence of int
-        What the cores are called; none: 0, 1, 2 …
-
-    Raises
-    ------
-    TasksLeft
-    AllLost
+    ``edges``: (producer, consumer, bytes); without bytes it is only an order. ``technique``, ``plan``, ``mapped``:
+    one of them: a loop technique's name; cores and places; of each task its host. ``order``: of each task its
+    position; none: its number. ``speed_changes``: (instant, core, GFLOP/s from then on), ascending instants; 0: the
+    core is lost. ``resizes``: ascending instants; without a network. ``replan``: with a plan, where the width
+    changes. ``numbers``: what the cores are called; none: 0, 1, 2 …. Raises TasksLeft or AllLost.
     """
     way: Way
     if plan is not None:
@@ -243,7 +210,6 @@ class Job:
     # Time.
 
     def go(self, stop: int | None) -> GraphRun:
-        """Go from instant to instant, up to the stop."""
         for k in range(len(self.gflop)):
             if not self.into[k]:
                 self.release(k, self.now)
@@ -272,7 +238,6 @@ class Job:
         return self.result(stop)
 
     def instant(self, t: int) -> None:
-        """Everything that happens at an instant."""
         self.now = t
         decided = None
         if self.resizes and self.resizes[0].at + 1 == t:
@@ -323,7 +288,6 @@ class Job:
         return bool(arrived)
 
     def start_those(self, lacking: list[Core], t: int) -> None:
-        """Cores that have waited only for data start, if they have them."""
         for core in lacking:
             free = core.there and core.task is None and self.way.waits_for_data
             if free and (k := self.way.next(core, t)) is not None:
@@ -332,12 +296,10 @@ class Job:
     # Tasks.
 
     def release(self, k: int, t: int) -> None:
-        """The last producer of a task has ended."""
         self.released[k] = t
         self.way.release(k, t)
 
     def start(self, core: Core, k: int, t: int) -> None:
-        """A core begins a task whose data it has."""
         assert core.task is None
         assert not self.lacks[k]
         core.task, core.began, core.since, core.left = k, t, t, self.gflop[k]
@@ -346,7 +308,6 @@ class Job:
         core.ends = core.began + duration_ns(core.left, core.speed)
 
     def end(self, core: Core, t: int) -> None:
-        """A core has computed a task."""
         k = core.task
         assert k is not None
         self.leave(core, t)
@@ -373,7 +334,6 @@ class Job:
     # Data.
 
     def fetch(self, k: int, core: Core, t: int) -> None:
-        """A core needs the data of a task whose producers have all ended."""
         for e in self.into[k]:
             self.bring(e, core, t)
 
@@ -396,12 +356,10 @@ class Job:
                 self.arrive(e, t)
 
     def arrive(self, e: int, t: int) -> None:
-        """The data of an edge are there."""
         self.arrived[e] = t
         self.lacks[self.edges[e][1]].pop(e)
 
     def forget(self, k: int) -> None:
-        """The data of a task are not where it will be computed now."""
         for e in self.into[k]:
             if e in self.transfers.moving:
                 self.transfers.drop(e)
@@ -409,7 +367,6 @@ class Job:
         self.lacks[k] = dict.fromkeys(self.into[k])
 
     def waited(self, core: Core, k: int | None, t: int) -> None:
-        """Up to an instant, a core had this task to compute next."""
         if k is not None and (released := self.released[k]) is not None:
             self.transfer_wait += t - max(core.free, released)
 
@@ -458,12 +415,10 @@ class Job:
                 self.depart(core, t)
 
     def depart(self, core: Core, t: int) -> None:
-        """A core that was to leave goes."""
         core.leaving, core.released, core.request = False, t, None
         core.refused = core.home = core.looked_at = False
 
     def resize(self, decided: Resize[float], t: int) -> None:
-        """Cores come, and what is left is shared out anew."""
         self.resized = True
         come = []
         for label, speed, latency in decided.given:
@@ -481,7 +436,6 @@ class Job:
         self.way.anew(t)
 
     def take_back(self, core: Core, t: int) -> list[int]:
-        """The tasks that a core that is lost has not ended."""
         rest = list(core.hand)
         if core.answer is None and core.task is None:
             self.waited(core, rest[0] if rest else None, t)

@@ -50,7 +50,6 @@ class Way(ABC):
     waits_for_data = True
 
     def begin(self, job: Job) -> None:
-        """Before anything happens."""
         self.job = job
 
     @abstractmethod
@@ -62,7 +61,6 @@ class Way(ABC):
         """The producer of an edge has ended, on this core."""
 
     def idle(self, core: Core, t: int) -> None:
-        """A core has ended a task."""
         return
 
     @abstractmethod
@@ -70,7 +68,6 @@ class Way(ABC):
         """The task that an idle core starts now."""
 
     def in_hand(self, core: Core) -> int | None:
-        """The task that an idle core is bound to compute next."""
         return core.hand[0] if core.hand else None
 
     def serve(self, t: int) -> bool:
@@ -82,7 +79,6 @@ class Way(ABC):
         """A core is lost."""
 
     def come(self, core: Core, t: int) -> None:
-        """A core comes."""
         return
 
     def call_back(self) -> bool:
@@ -94,15 +90,12 @@ class Way(ABC):
         raise NotImplementedError
 
     def gone(self, core: Core, t: int) -> None:
-        """A core that has nothing leaves."""
         return
 
     def anew(self, t: int) -> None:
-        """What nobody has begun is shared out anew."""
         raise NotImplementedError
 
     def from_hand(self, core: Core, t: int) -> int | None:
-        """The next task in hand, if its data are there."""
         if core.answer is not None or not core.hand or self.job.lacks[core.hand[0]]:
             return None
         k = core.hand.pop(0)
@@ -134,7 +127,6 @@ class InRounds(Way):
                 self.ask(core, job.now)
 
     def ask(self, core: Core, t: int) -> None:
-        """A core sends a request."""
         core.request, core.looked_at, core.refused, core.home = t + core.latency, False, False, False
 
     def has_nothing(self, core: Core) -> bool:
@@ -254,7 +246,6 @@ class InRounds(Way):
         return True
 
     def give(self, core: Core, tasks: list[int], t: int) -> None:
-        """A core gets a chunk."""
         job = self.job
         begin = max(t, job.master_free) if job.master else t
         begin += job.overhead
@@ -266,7 +257,6 @@ class InRounds(Way):
         self.requests += 1
 
     def begin_round(self) -> None:
-        """All that waits is a loop."""
         cores = self.job.cores
         self.round += 1
         self.listed = [k for _, k in self.waiting]
@@ -290,11 +280,9 @@ class InRounds(Way):
 
     @property
     def counted(self) -> list[Core]:
-        """The cores that the technique knows of."""
         return self.job.staying if self.job.resized else self.job.cores
 
     def asked(self, core: Core, t: int, report: Report | None) -> Asked:
-        """What the technique is asked with."""
         speeds = [Fraction(other.speed) for other in self.counted]
         return Asked(
             self.n, self.counted.index(core), self.requests, self.left, t, self.job.chunks, speeds, report, self.known

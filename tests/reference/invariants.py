@@ -8,7 +8,6 @@ from reference.machine import Attempt, Job, Machine, Rules
 
 
 def check(jobs: Sequence[Job], machine: Machine, rules: Rules, attempts: Sequence[Attempt]) -> None:
-    """Raise an AssertionError at the first thing that cannot be."""
     by_number = {job.number: job for job in jobs}
     last: dict[int, Attempt] = {}
     for one in attempts:

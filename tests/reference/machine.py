@@ -45,7 +45,6 @@ class Job:
 
     @property
     def earliest(self) -> int:
-        """The instant from which it may join the queue."""
         return max(self.submit, self.begin)
 
 
@@ -97,12 +96,10 @@ class Machine:
         return list(range(first, first + self.hosts[host].cores))
 
     def host_of(self, core: int) -> int:
-        """The host that has this core."""
         return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
 
 
 def ranges(*switches: tuple[int, int, int]) -> tuple[tuple[int, frozenset[int]], ...]:
-    """Switches given as (level, first host, host after the last)."""
     return tuple((level, frozenset(range(lo, hi))) for level, lo, hi in switches)
 
 

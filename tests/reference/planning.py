@@ -17,24 +17,10 @@ from functools import cached_property
 class Problem:
     """A graph on a machine.
 
-    Attributes
-    ----------
-    work : list of list
-        Time of task i on core p, in s; cores that are absent have an entry that nobody looks at.
-    mean : list
-        Mean time of each task over the present cores, in s.
-    level_work : list
-        What a task adds to a static level.
-    edges : dict
-        Bytes by (producer, consumer).
-    host : list
-        Of each core.
-    present : list
-        Cores that are.
-    costs : tuple
-        Latency and s per byte between hosts, s per byte within one.
-    order : list
-        A topological order.
+    ``work``: time of task i on core p, in s; cores that are absent have an entry that nobody looks at. ``mean``:
+    mean time of each task over the present cores, in s. ``level_work``: what a task adds to a static level.
+    ``edges``: bytes by (producer, consumer). ``host``: of each core. ``present``: cores that are. ``costs``:
+    latency and s per byte between hosts, s per byte within one. ``order``: A topological order.
     """
 
     work: list[list[float]]
@@ -78,7 +64,6 @@ class Problem:
         return self.edges[i, j] * self.costs[2] if len(self.present) > 1 else 0.0
 
     def ready_at(self, task: int, p: int) -> float:
-        """When the data of a task, whose producers are planned, are on a core."""
         return max((self.end[i] + self.cost(i, task, self.core[i], p) for i in self.producers[task]), default=0.0)
 
     def free_at(self, p: int) -> float:
@@ -100,14 +85,12 @@ class Problem:
         return max(last, ready)
 
     def appended_at(self, task: int, p: int) -> float:
-        """The earliest start on a core behind all its tasks."""
         return max(self.ready_at(task, p), self.free_at(p))
 
     def put(self, task: int, p: int, begin: float) -> None:
         self.core[task], self.begin[task], self.end[task] = p, begin, begin + self.work[task][p]
 
     def ready(self) -> list[int]:
-        """The tasks that are not planned, but whose producers are."""
         return [
             task
             for task in sorted(self.order)

@@ -222,7 +222,6 @@ class _World:
         return offered[:n] if len(offered) >= n else None
 
     def planned(self, job: int) -> int:
-        """The state that a job is planned with."""
         one, case = self.case.jobs[job], self.case
         if case.fallback == "dvfs" and one.slowable:
             return len(self.machine.states) - 1
@@ -232,7 +231,6 @@ class _World:
         return 0
 
     def length(self, job: int) -> int:
-        """For how long a job that waits is planned to run."""
         state = self.planned(job)
         if self.case.fallback == "dvfs":
             state = min(state, self.level)
@@ -250,7 +248,6 @@ class _World:
         return machine.cores * machine.idle
 
     def power(self, runs: list[tuple[int, int, int]], thought: bool = False) -> int:
-        """With so many cores of each of these jobs in each of these states."""
         idle = sum(self.host_power(host) for host in range(self.machine.hosts))
         return idle + sum(n * self.more(job, state, thought) for n, job, state in runs)
 
@@ -456,7 +453,6 @@ class _World:
         self.running = changed
 
     def saves(self, place: int, states: list[int]) -> int:
-        """What a core of a running job saves in the slowest state."""
         job = self.running[place].job
         return self.more(job, states[place]) - self.more(job, len(self.machine.states) - 1)
 

@@ -72,7 +72,6 @@ def slot_at(
 def available(
     job: Job, begin: int, end: int, holds: Iterable[Hold], down: Collection[int], machine: Machine
 ) -> set[int]:
-    """The cores that the job may have during all of [begin, end)."""
     cores: set[int] = set()
     masked = machine.partitions[job.partition].hosts
     for host in range(len(machine.hosts)):

@@ -27,7 +27,6 @@ class Given:
     job: int
 
     def uniforms(self) -> Iterator[float]:
-        """A number for each chunk of the job."""
         for place, word in enumerate(drawing.words(self.seed, self.job, CHUNKS)):
             if place % WORDS == 0:
                 yield drawing.uniform(word)
@@ -37,22 +36,10 @@ class Given:
 class Asked:
     """A request.
 
-    Attributes
-    ----------
-    n : int
-        Tasks that were left when the rule began.
-    core, request, left : int
-        Who asks; how many chunks there were since the rule began; what is left.
-    now : int
-        When the request arrives, ns.
-    number : int
-        How many chunks there were in the whole job.
-    speeds : sequence of Fraction
-        Of all cores, 0 for one that is not there.
-    report : Report or None
-        Of the core's last chunk.
-    known : tuple of float
-        µ, σ and h, s.
+    ``n``: tasks that were left when the rule began. ``core``, ``request``, ``left``: who asks; how many chunks
+    there were since the rule began; what is left. ``now``: when the request arrives, ns. ``number``: how many
+    chunks there were in the whole job. ``speeds``: of all cores, 0 for one that is not there. ``report``: of the
+    core's last chunk. ``known``: µ, σ and h, s.
     """
 
     n: int

@@ -23,17 +23,9 @@ BACK = 0.05
 def max_min(flows: Sequence[tuple[dict[Hashable, Real], Real, Real]], capacity: dict[Hashable, Real]) -> list[Real]:
     """Weighted max-min shares by progressive filling.
 
-    Parameters
-    ----------
-    flows : sequence of (dict, number, number)
-        Of each flow: by link, how much of it a unit of the flow takes; the most it can do; its penalty.
-    capacity : dict
-        Of each link.
-
-    Returns
-    -------
-    list
-        Of each flow. All grow together, each as 1/penalty, until a link is full or a flow can do no more.
+    ``flows``: of each flow: by link, how much of it a unit of the flow takes; the most it can do; its penalty.
+    ``capacity``: of each link. Returns: Of each flow. All grow together, each as 1/penalty, until a link is full or
+    a flow can do no more.
     """
     share: dict[int, Real] = {}
     while len(share) < len(flows):
@@ -61,15 +53,9 @@ def max_min(flows: Sequence[tuple[dict[Hashable, Real], Real, Real]], capacity: 
 class Network:
     """A network, by what it does to a transfer.
 
-    Attributes
-    ----------
-    kind : str
-        ``none``: everything is there at once. ``hockney``: a route's latency, and the bytes through its narrowest link.
-        ``sharing``: links are shared.
-    route : callable
-        (source host, destination host) → links.
-    memory : float, optional
-        Within a host, bytes per second; without, what is there is there.
+    ``kind``: ``none``: everything is there at once. ``hockney``: a route's latency, and the bytes through its
+    narrowest link. ``sharing``: links are shared. ``route``: (source host, destination host) → links. ``memory``:
+    within a host, bytes per second; without, what is there is there.
     """
 
     kind: str
@@ -162,12 +148,10 @@ class Transfers:
         self.changed |= self.moving.pop(name).flows
 
     def next(self) -> float | None:
-        """When something happens next, on their clock."""
         self.share()
         return min((moving.due for moving in self.moving.values() if moving.due is not None), default=None)
 
     def next_ns(self) -> int | None:
-        """The same as a whole instant."""
         due = self.next()
         return None if due is None else self.base + round(due)
 
@@ -190,7 +174,6 @@ class Transfers:
         return arrived
 
     def share(self) -> None:
-        """Rates anew, if something has changed."""
         if not self.changed:
             return
         self.changed = False

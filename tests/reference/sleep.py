@@ -103,7 +103,6 @@ class _World:
         return self.what[host] == "booting" or host in self.wanted
 
     def late(self, host: int, at: int) -> int:
-        """How long a host takes that is given to a job at an instant."""
         boot, off = self.machine.boot[0], self.until.get(host, at)
         if host in self.wanted:
             return max(self.wanted[host], off) + boot - at
@@ -139,7 +138,6 @@ class _World:
         self.out.boot_wait[job] = late
 
     def slot(self, n: int, now: int) -> tuple[int, int]:
-        """When the head has its cores, and how many are free beside it then."""
         free = sum(len(self.free(host)) for host in range(self.machine.hosts))
         for at in sorted({max(one.expected, now + 1) for one in self.running}):
             back = sum(len(one.cores) for one in self.running if max(one.expected, now + 1) <= at)
@@ -252,7 +250,6 @@ class _World:
 
 
 def run(case: Case) -> Outcome:
-    """What happens up to the last end."""
     world, wanted, busy, left = _World(case), False, 0, len(case.jobs)
     now = min(job.submit for job in case.jobs)
     while True:

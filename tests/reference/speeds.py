@@ -19,7 +19,6 @@ PURPOSE = 4
 
 
 def square(period: int, low: float, duty: Fraction, offset: int, cores: set[int]) -> Component:
-    """Full speed in the first part of every period, the other in the rest."""
     high = round(duty * period)
 
     def factor(core: int, t: int) -> float:
@@ -76,7 +75,6 @@ def window(begin: int, end: int | None, cores: set[int]) -> Component:
 
 
 def product(components: Sequence[Component], core: int, t: int) -> float:
-    """The product of all factors, in their order."""
     found = 1.0
     for factor, _ in components:
         found *= factor(core, t)

@@ -42,17 +42,14 @@ class Job:
 
     @property
     def n_held(self) -> int:
-        """How many cores it held."""
         return sum(hi - lo for lo, hi in self.held)
 
 
 def never_started(number: int, submit: int, *, asked: int = 1, **fields: Any) -> Job:
-    """A job that was cancelled before it started."""
     return Job(number, submit, -1, -1, [], asked=asked, why="never", state="cancelled", **fields)
 
 
 def machine(*cores_of_host: int) -> Machine:
-    """A machine of hosts with these core counts."""
     first = np.concatenate([[0], np.cumsum(cores_of_host)]).astype(np.int64)
     return Machine("cluster", tuple(f"host {k}" for k in range(len(cores_of_host))), first)
 
@@ -180,7 +177,6 @@ def messaging_ledgers(draw: st.DrawFn) -> Ledger:
 
 
 def transfer_records(n_jobs: int, rows: list[tuple[int, Transfer]]) -> TransferRecords:
-    """Records of these transfers, each with the row of its job."""
     columns = list(zip(*(one for _, one in rows), strict=True)) or [()] * 5
     return TransferRecords(
         np.searchsorted([job for job, _ in rows], np.arange(n_jobs + 1)).astype(np.int64),

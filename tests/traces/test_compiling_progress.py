@@ -63,40 +63,6 @@ def test_a_bar_on_a_terminal_that_goes() -> None:
     assert "8 of 8 kernels" in shown[-2]
 
 
-def test_what_is_quick_says_nothing() -> None:
-    for stream in (io.StringIO(), Terminal()):
-        for _ in steps(stream, Clock(), {"one": 5}, 0.05):
-            pass
-        assert stream.getvalue() == ""
-
-
-def test_more_kernels_than_were_thought_are_no_more_than_there_are() -> None:
-    clock, stream = Clock(), io.StringIO()
-    shown = Compiling({"one": 0}, stream=stream, clock=clock)
-    for _ in range(3):
-        clock.now_s += 4
-        shown.kernel()
-    assert stream.getvalue().splitlines()[-1] == "compiling for this version, once: 3 kernels"
-
-
-def test_nobody_reads_any_more() -> None:
-    stream = io.StringIO()
-    shown = steps(stream, Clock(), {"one": 5}, 5.0)
-    next(shown)
-    stream.close()
-    assert len(list(shown)) == 4
-
-
-def test_the_clock_of_runs_stands_still_meanwhile() -> None:
-    before_s, spent_s = progress.working_s(), progress.spent_s()
-    with progress.compiling({"one": 1}), progress.compiling({"within": 1}):
-        seen = [progress.working_s() for _ in range(1000)]
-        waited_s = progress.spent_s() - spent_s
-    assert waited_s > 0
-    assert len(set(seen)) == 1
-    assert progress.working_s() >= before_s
-
-
 def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SAID", set())
     progress.not_kept("for a test")

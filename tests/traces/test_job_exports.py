@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +13,10 @@ from ledgers import Job, ledger, ledgers, machine, never_started
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.exporters import exporter
-from traces.exporters.batsim_jobs import COLUMNS, write_batsim_jobs
+from traces.exporters.batsim_jobs import write_batsim_jobs
 from traces.exporters.stored import stored_ledger
 from traces.exporters.swf import write_swf_jobs
-from traces.ledger import STATES, Ledger
+from traces.ledger import Ledger
 from traces.tables import jobs_frame
 
 S = NS_PER_S
@@ -56,51 +53,10 @@ def test_batsims_file_as_a_whole(tmp_path: Path) -> None:
     ]
 
 
-def as_evalys(path: Path) -> pd.DataFrame:
-    """The table as ``evalys.jobset.JobSet.from_csv`` reads it: these converters, and sets of resources as text."""
-
-    def resources(text: str) -> frozenset[int]:
-        parts = [part.split("-") for part in text.split()]
-        return frozenset(core for low, *high in parts for core in range(int(low), int((high or [low])[0]) + 1))
-
-    converters = {"job_id": str, "profile": str, "allocated_resources": resources}
-    return pd.read_csv(path, converters=converters)  # type: ignore[arg-type]
-
-
-@given(of=ledgers())
-@settings(max_examples=50)
-def test_every_job_as_evalys_reads_it(of: Ledger, tmp_path_factory: pytest.TempPathFactory) -> None:
-    jobs = of.jobs
-    path = write_batsim_jobs(of, tmp_path_factory.mktemp("batsim"))
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert [tuple(row) for row in rows] == [COLUMNS] * len(jobs)
-    table = as_evalys(path)
-    assert table["job_id"].is_unique
-    for k, row in enumerate(rows):
-        held = {core for low, high in jobs.allocation(k) for core in range(low, high)}
-        assert table["allocated_resources"][k] == held
-        assert row["success"] == str(int(STATES[jobs.state[k]] == "completed"))
-        assert int(row["requested_number_of_resources"]) == jobs.cores[k]
-        if jobs.start_ns[k] < 0:
-            assert (row["final_state"], row["starting_time"], row["finish_time"]) == ("REJECTED", "", "")
-            continue
-        seconds = {name: Fraction(row[name]) * S for name in COLUMNS if name.endswith("_time")}
-        assert seconds["starting_time"] == jobs.start_ns[k]
-        assert seconds["finish_time"] == jobs.end_ns[k]
-        assert seconds["execution_time"] == jobs.end_ns[k] - jobs.start_ns[k]
-        assert seconds["waiting_time"] == seconds["starting_time"] - seconds["submission_time"]
-        assert seconds["turnaround_time"] == seconds["waiting_time"] + seconds["execution_time"]
-        assert seconds["submission_time"] == (jobs.eligible_ns[k] if jobs.attempt[k] else jobs.submit_ns[k])
-        if jobs.end_ns[k] > jobs.start_ns[k]:
-            assert float(row["stretch"]) == float(seconds["turnaround_time"] / seconds["execution_time"])
-        else:
-            assert row["stretch"] == ""
-
-
 def test_jobs_with_tasks_are_applications(tmp_path: Path) -> None:
     jobs = [Job(1, 0, 0, 5, [(0, 1)], [(0, 0, 0, 5)]), Job(2, 5, 5, 9, [(0, 1)])]
     path = write_batsim_jobs(ledger(machine(1), jobs), tmp_path)
-    assert as_evalys(path)["profile"].tolist() == ["application", "delay"]
+    assert pd.read_csv(path)["profile"].tolist() == ["application", "delay"]
 
 
 def test_swf_of_a_run_as_a_whole(tmp_path: Path) -> None:

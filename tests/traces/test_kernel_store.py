@@ -1,19 +1,27 @@
-"""Machine code that is kept: whole, the user's own, made anew where it is not; a right result or one clear line."""
+"""Machine code that is kept or comes with the package: made anew where it is not whole; a right result or one clear line."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from traces.kernels import store
+import tools
+from tools.build_wheel import platform_tag
+from traces.kernels import shipped, store
 from traces.kernels.catalogue import kernel_modules
+from traces.kernels.declared import OURS, Kernel
 
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
 _PROGRAM = """
@@ -60,9 +68,13 @@ def compiled_anew(done: subprocess.CompletedProcess[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def first_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache in which the unit is kept, to be copied."""
+    """A cache in which the unit is kept, to be copied; made by a process of a lax umask."""
     made = tmp_path_factory.mktemp("cache")
-    assert compiled_anew(call(made))
+    before = os.umask(0o000)
+    try:
+        assert compiled_anew(call(made))
+    finally:
+        os.umask(before)
     assert not compiled_anew(call(made))
     return made
 
@@ -76,18 +88,18 @@ def cache(tmp_path: Path, first_cache: Path) -> Path:
 def test_others_can_neither_read_nor_write_it(cache: Path) -> None:
     folder = folder_of(cache)
     assert folder.stat().st_mode & 0o077 == 0
-    assert all(path.stat().st_mode & 0o022 == 0 for path in folder.iterdir())
+    assert all(path.stat().st_mode & 0o022 == 0 for path in folder.glob("*.code"))
 
 
-@pytest.mark.parametrize("damage", ["emptied", "truncated", "flipped", "other"])
-def test_a_damaged_file_is_dropped_and_made_anew(cache: Path, damage: str) -> None:
+def test_a_damaged_file_is_dropped_and_made_anew(cache: Path) -> None:
     path = folder_of(cache) / _UNIT
-    whole = path.read_bytes()
-    flipped = bytearray(whole)
+    whole, flipped = path.read_bytes(), bytearray(path.read_bytes())
     flipped[-20] ^= 4
-    path.write_bytes(
-        {"emptied": b"", "truncated": whole[:-30], "flipped": bytes(flipped), "other": b"x" * 3000}[damage]
-    )
+    unit = f"{path.parent.name}/{path.stem}"
+    assert store.unpacked(whole, unit) is not None
+    for damaged in (b"", whole[:-30], b"x" * 3000, bytes(flipped)):
+        assert store.unpacked(damaged, unit) is None
+    path.write_bytes(flipped)
     done = call(cache)
     assert compiled_anew(done)
     assert words_of(done) == []
@@ -95,16 +107,8 @@ def test_a_damaged_file_is_dropped_and_made_anew(cache: Path, damage: str) -> No
     assert not compiled_anew(call(cache))
 
 
-def test_the_folder_may_go(cache: Path) -> None:
-    for path in folder_of(cache).iterdir():
-        path.unlink()
-    assert compiled_anew(call(cache))
-    assert not compiled_anew(call(cache))
-
-
-@pytest.mark.parametrize("mode", [0o777, 0o770])
-def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, mode: int) -> None:
-    folder_of(cache).chmod(mode)
+def test_a_folder_that_others_may_write_to_is_not_used(cache: Path) -> None:
+    folder_of(cache).chmod(0o770)
     done = call(cache)
     assert compiled_anew(done)
     (line,) = words_of(done)
@@ -114,17 +118,9 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, mode: int) -
 
 def test_a_file_that_others_may_write_to_is_not_used(cache: Path) -> None:
     (folder_of(cache) / _UNIT).chmod(0o666)
+    assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
     assert compiled_anew(call(cache))
     assert not compiled_anew(call(cache))  # it was made anew
-
-
-def test_a_lax_umask_does_no_harm(tmp_path: Path) -> None:
-    before = os.umask(0o000)
-    try:
-        assert compiled_anew(call(tmp_path))
-    finally:
-        os.umask(before)
-    assert not compiled_anew(call(tmp_path))
 
 
 @pytest.mark.parametrize("whose", ["folder", "file"])
@@ -149,17 +145,11 @@ def test_no_room_is_one_line(tmp_path: Path) -> None:
 
 def test_a_place_where_nothing_can_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = call(tmp_path / "file")
-    assert compiled_anew(done)
-    (line,) = words_of(done)
-    assert str(tmp_path / "file") in line
-
-
-def test_without_a_home_nothing_is_kept(tmp_path: Path) -> None:
-    done = call(tmp_path, "import os\nos.environ['HOME'] = ''\ndel os.environ['XDG_CACHE_HOME']\n" + _PROGRAM)
-    assert compiled_anew(done)
-    (line,) = words_of(done)
-    assert "home" in line
+    why = "from traces.kernels.store import why_unused; print(why_unused())"
+    assert str(tmp_path / "file") in call(tmp_path / "file", why).stdout
+    assert (
+        "home" in call(tmp_path, "import os\nos.environ['HOME'] = ''\ndel os.environ['XDG_CACHE_HOME']\n" + why).stdout
+    )
 
 
 def test_the_digest_is_of_every_file_that_has_kernels() -> None:
@@ -167,18 +157,6 @@ def test_the_digest_is_of_every_file_that_has_kernels() -> None:
     assert {f"{module.replace('.', '/')}.py" for module in kernel_modules()} <= counted
     assert {"traces/figures/drawing/coverage.py", "bridge/couplings/inline_status.py"} <= counted
     assert "traces/figures/drawing/canvas.py" not in counted
-
-
-def test_two_at_once_compile_once(tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    both = [
-        subprocess.Popen([sys.executable, "-c", _PROGRAM], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    words = [one.communicate(timeout=300)[0].split() for one in both]
-    assert [word[0] for word in words] == ["address", "address"]
-    assert len(list(folder_of(tmp_path).glob("*.code"))) == 1
-    assert not compiled_anew(call(tmp_path))
 
 
 def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> None:
@@ -270,15 +248,14 @@ from traces.kernels.signatures import Floats
 """
 
 
-@pytest.mark.parametrize("what", _READ)
-def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path, what: str) -> None:
-    program, edits, answers = _READ[what]
-    path = tmp_path / "mine.py"
-    for edit, answer in zip(edits, answers, strict=True):
-        path.write_text(_BEFORE + program.format(edit))
-        done = call(tmp_path, f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> None:
+    for run in range(2):
+        paths = [str(tmp_path / f"mine{number}.py") for number in range(len(_READ))]
+        for path, (program, edits, _) in zip(paths, _READ.values(), strict=True):
+            Path(path).write_text(_BEFORE + program.format(edits[run]))
+        done = call(tmp_path, f"import runpy\nfor path in {paths}:\n    runpy.run_path(path, run_name='__main__')")
         assert done.returncode == 0, done.stderr
-        assert done.stdout.split() == [answer]
+        assert done.stdout.split() == [answers[run] for _, _, answers in _READ.values()]
 
 
 def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) -> None:
@@ -313,11 +290,6 @@ def test_a_file_of_another_unit_or_version_is_not_run(cache: Path) -> None:
     path.write_bytes(store.packed(found, f"kernels-of-another/{path.stem}"))
     assert compiled_anew(call(cache))
     assert not compiled_anew(call(cache))
-
-
-def test_a_file_that_is_not_read_is_not_counted_as_one_that_can_be(cache: Path) -> None:
-    (folder_of(cache) / _UNIT).chmod(0o666)
-    assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
 
 
 def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
@@ -401,27 +373,6 @@ def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
     assert call(tmp_path, _TWO_THREADS).stdout == "both\n"
 
 
-def test_who_waits_for_another_that_compiles_hears_how_far_it_is(tmp_path: Path) -> None:
-    # Nothing is too quick to be said; the other process is done while this one waits for its lock.
-    program = """
-from traces.kernels import progress, store
-progress._QUIET_S = progress._LINE_S = -1.0
-import contextlib, os, subprocess, sys
-locked = store.locked
-
-@contextlib.contextmanager
-def waited(unit):
-    subprocess.run([sys.executable, "-c", os.environ["OTHER"]], check=True, stdout=subprocess.DEVNULL)
-    with locked(unit):
-        yield
-
-store.locked = waited
-"""
-    done = call(tmp_path, program + _PROGRAM, OTHER=_PROGRAM)
-    assert not compiled_anew(done)
-    assert "compiling for this version, once: 1 of 1 kernels" in done.stderr
-
-
 #: Says when it is about to ask for the lock; the one that is told to says when it compiles, and goes on when it is told to.
 _SLOW = """
 import contextlib, os
@@ -465,7 +416,7 @@ def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
             assert second.communicate(timeout=100)[0] == "address False\n"
 
 
-@pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o755, True)])
+@pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True)])
 def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, mode: int, used: bool) -> None:
     tmp_path.chmod(mode)
     where = f"import os; os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path)!r}\n"
@@ -473,3 +424,137 @@ def test_a_folder_above_that_others_may_write_to_is_not_trusted(tmp_path: Path, 
     assert (done.stdout == "None\n") == used
     if not used:
         assert done.stdout.startswith(f"{tmp_path} is not the user's alone")
+
+
+_MODULES = ("als.engine.metrics", "bls.metrics.schedule", "traces.algorithms.extremes")
+
+# What the kernels of these modules give, in a process that has neither numba nor LLVM.
+_PROGRAM_SHIPPED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Blocked())
+
+from pathlib import Path
+import numpy as np
+from traces.kernels import shipped
+shipped.FOLDER = Path(sys.argv[1])
+
+from als.engine.metrics import finish_imbalance
+from bls.metrics.schedule import Downtime
+from traces.algorithms.extremes import extremes
+
+print(extremes(np.array([3.0, -1.5, 2.0])), extremes(np.array([7, -2])))
+print(finish_imbalance(np.array([10, 30]), 0))
+hosts = np.array([1, 0, 1])
+down = Downtime(hosts, np.ones(3, np.int64), np.array([5, 0, 9]), np.array([9, 4, -1])).within(0, 20)
+print(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("machine_code")
+    build = f"from tools.build_wheel import *; from pathlib import Path; build_library({_MODULES}, Path({os.fspath(made)!r}))"
+    subprocess.run([sys.executable, "-c", build], env=_environment(), capture_output=True, check=True)
+    return made
+
+
+def _environment() -> dict[str, str]:
+    # Of a process in which kernels are compiled, even where they are not in this one.
+    root = Path(tools.__file__).resolve().parents[1]
+    return dict(os.environ, PYTHONPATH=os.fspath(root), NUMBA_DISABLE_JIT="0")
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    shipped.library.cache_clear()
+    yield tmp_path
+    shipped.library.cache_clear()
+
+
+def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) -> None:
+    env = _environment() | {"XDG_CACHE_HOME": os.fspath(tmp_path)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM_SHIPPED, os.fspath(folder)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["(-1.5, 3.0) (-2, 7)", "0.5", "[0, 1] [0, 5] [4, 20]"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_holds_the_units_that_it_was_made_of(copy: Path) -> None:
+    assert shipped.units() == set(_MODULES)
+    found = shipped.unit("als.engine.metrics")
+    assert found is not None
+    assert sorted(returned for _, returned in found.values()) == ["f", "f", "v"]
+    assert all(address for address, _ in found.values())
+    assert shipped.unit("als.engine.loop") is None
+    library = shipped.library()
+    assert library is not None
+    assert library.facts["kernels"] >= 7
+
+
+@pytest.mark.parametrize("other", [{"source": "0123456789abcdef"}, {"format": 0}])
+def test_a_library_of_other_sources_or_form_is_not_used(
+    other: dict[str, Any], copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, index = shipped.library_files(copy)
+    index.write_text(json.dumps(json.loads(index.read_text()) | other))
+    assert shipped.units() == frozenset()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("how", ["missing", "emptied", "cut", "flipped", "no index"])
+def test_a_damaged_library_is_not_used_and_that_is_said_once(
+    how: str, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, index = shipped.library_files(copy)
+    raw = code.read_bytes()
+    if how == "missing":
+        code.unlink()
+    elif how == "no index":
+        index.write_text("{")
+    else:
+        at = len(raw) // 2
+        code.write_bytes(
+            {"emptied": b"", "cut": raw[:at], "flipped": raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]}[how]
+        )
+    assert shipped.unit("als.engine.metrics") is None
+    assert shipped.unit("traces.algorithms.extremes") is None
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert os.fspath(index if how == "no index" else code) in said[0]
+
+
+def test_a_library_that_needs_the_c_library_alone_runs_on_many_systems(folder: Path) -> None:
+    code, _ = shipped.library_files(folder)
+    assert platform_tag(code).startswith("manylinux_2_")
+    assert platform_tag(code).endswith(os.uname().machine)
+
+
+def test_the_catalogue_lists_every_module_that_holds_a_kernel() -> None:
+    found = set()
+    for package in OURS:
+        for one in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if one.name.endswith("__main__") or one.name.startswith("bridge.adapters.simgrid.inside."):
+                continue  # what is run as a program, and what only another Python may be able to load
+            module = importlib.import_module(one.name)
+            kernels = [k for k in vars(module).values() if isinstance(k, Kernel) and k.__module__ == one.name]
+            unsaid = [kernel.__name__ for kernel in kernels if kernel.is_entry and kernel.parameters is None]
+            assert not unsaid, f"{one.name}: entries that do not say what they take, and so are in no wheel: {unsaid}"
+            if any(kernel.is_entry for kernel in kernels):
+                found.add(one.name)
+    assert kernel_modules() == sorted(found)

@@ -10,7 +10,6 @@ import numpy as np
 import otf2
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
 
 from traces.checks.ledger import InvariantError, check_ledger, core_bars
@@ -61,10 +60,7 @@ def test_a_job_of_no_length_before_another_at_one_instant_is_sound() -> None:
         (lambda: with_job(1, held=[(1, 5)]), r"job 22 holds cores \[1, 5\); the machine has cores 0 to 3"),
         (lambda: with_columns({"held_cores": np.array([2, 3])}), "job 22 holds 2 cores; it says 3"),
         (lambda: with_columns({"cores": np.array([2, 3])}), "job 22 holds 2 cores; it asks for 3"),
-        (
-            lambda: with_columns({"tasks": np.array([3, 4])}),
-            "job 22 has 2 rows of tasks that ran; it computed 4 tasks",
-        ),
+        (lambda: with_columns({"tasks": np.array([3, 4])}), "job 22 has 2 rows of tasks that ran; it computed 4 tasks"),
         (lambda: with_columns({"allocation_first": np.array([0, 2, 1])}), "jobs.allocation: the bounds"),
         (lambda: with_columns(None, {"first": np.array([0, 3, 4])}), "tasks: the bounds"),
         (
@@ -94,38 +90,6 @@ def test_a_job_of_no_length_before_another_at_one_instant_is_sound() -> None:
 def test_planted_faults_are_named(fault: Callable[[], Ledger], message: str) -> None:
     with pytest.raises(InvariantError, match=message):
         check_ledger(fault())
-
-
-@settings(max_examples=100, deadline=None)
-@given(ledgers(), st.data())
-def test_a_core_held_twice_is_found_wherever_it_is(of: Ledger, data: st.DataObject) -> None:
-    """Move one job over another's time and cores."""
-    lasting = np.flatnonzero(of.jobs.end_ns - of.jobs.start_ns >= 2).tolist()
-    if len(lasting) < 2:
-        return
-    victim, other = data.draw(st.permutations(lasting))[:2]
-    start = of.jobs.start_ns.copy()
-    end, submit = of.jobs.end_ns.copy(), of.jobs.submit_ns.copy()
-    start[victim], end[victim], submit[victim] = start[other] + 1, end[other] + 1, 0
-    owner = np.repeat(np.arange(len(of.jobs)), np.diff(of.jobs.allocation_first))
-    cores = [set(), set()]  # type: list[set[int]]
-    for k, row in enumerate((victim, other)):
-        for lo, hi in zip(
-            of.jobs.allocation_lo[owner == row].tolist(),
-            of.jobs.allocation_hi[owner == row].tolist(),
-            strict=True,
-        ):
-            cores[k] |= set(range(lo, hi))
-    times = {"start_ns": start, "end_ns": end, "submit_ns": submit, "eligible_ns": submit, "begin_ns": submit}
-    # Attempts are not what is looked at here.
-    attempts = {"attempt": np.zeros(len(submit), np.int64), "job_id": np.arange(len(submit))}
-    states = {"state": np.where(of.jobs.started, 0, 2), "tasks": np.zeros(len(submit), np.int64)}
-    moved = Ledger(of.machine, replace(of.jobs, **times, **attempts, **states), None)
-    if cores[0] & cores[1]:
-        with pytest.raises(InvariantError, match="is held by jobs"):
-            check_ledger(moved)
-        with pytest.raises(InvariantError, match="does two things at"):
-            core_bars(moved)
 
 
 CUT = [

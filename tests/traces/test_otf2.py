@@ -1,36 +1,33 @@
-"""The OTF2 writer: what readers find in an archive is what the ledger says."""
+"""The OTF2 writer: the core level, the batch level and messages, as readers see them."""
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import otf2
 import pytest
-from hypothesis import HealthCheck, given, settings
-from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
-from trace_readers import naive_counters
+from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
+from ledgers import Job, ledger, machine, never_started, transfer_records
+from test_transfers import GRAPH, sound
 
 from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
-from traces.checks.ledger import check_ledger
+from traces.checks.ledger import InvariantError
+from traces.compiled import Array
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
-from traces.ledger import STATES, WHY, Ledger
-
-#: A bar: core, job number, task and chunk (None for a whole job), start and end.
-Bar = tuple[int, int, int | None, int | None, int, int]
+from traces.exporters.shown.batch_level import REGIONS
+from traces.ledger import Ledger, PowerRecords, WidthRecords
 
 SMALL = [
     Job(7, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
@@ -39,181 +36,31 @@ SMALL = [
 ]
 
 
-@contextmanager
-def fresh() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
-def expected_bars(of: Ledger) -> list[Bar]:
-    """By plain loops over the records."""
-    bars: list[Bar] = []
-    for row, number in enumerate(of.jobs.job_id.tolist()):
-        first, stop = (0, 0) if of.tasks is None else map(int, of.tasks.first[row : row + 2])
-        for task in range(stop - first):
-            at = first + task
-            assert of.tasks is not None
-            start, end = int(of.tasks.start_ns[at]), int(of.tasks.end_ns[at])
-            if start == -1:
-                continue
-            bars.append((int(of.tasks.core[at]), number, task, int(of.tasks.chunk[at]), start, end))
-        if first == stop:
-            for lo, hi in of.jobs.allocation(row):
-                start, end = int(of.jobs.start_ns[row]), int(of.jobs.end_ns[row])
-                bars += [(core, number, None, None, start, end) for core in range(lo, hi)]
-    return bars
-
-
-def read_back(path: Path) -> tuple[list[Bar], list[tuple[int, list[int]]], Any]:
-    """Bars of cores and samples of the scheduler as the binding's reader sees them, and the definitions."""
-    bars: list[Bar] = []
-    samples: list[tuple[int, list[int]]] = []
-    entered: dict[int, Any] = {}
-    with reading(path) as trace:
-        locations = list(trace.definitions.locations)
-        scheduler = next(place for place, one in enumerate(locations) if one.name == "batch scheduler")
-        core_of = {location: core for core, location in enumerate(locations)}
-        for location, event in trace.events:
-            kind = type(event).__name__
-            if core_of[location] > scheduler:  # of tests/traces/test_otf2_batch.py
-                continue
-            if kind == "Metric":
-                assert location is locations[scheduler]
-                samples.append((event.time, list(event.values)))
-            elif kind == "Enter":
-                entered[core_of[location]] = event
-            else:
-                assert kind == "Leave"
-                enter = entered.pop(core_of[location])
-                assert enter.region is event.region
-                assert event.attributes is None
-                told = {key.name: value for key, value in (enter.attributes or {}).items()}
-                number = int(event.region.name.removeprefix("job "))
-                bars.append((core_of[location], number, told.get("task"), told.get("chunk"), enter.time, event.time))
-        assert entered == {}
-        jobs = [region for region in trace.definitions.regions if region.name.startswith("job ")]
-        definitions = {
-            "clock": trace.definitions.clock_properties,
-            "groups": [group.name for group in trace.definitions.location_groups],
-            "locations": [(one.name, one.group.name, str(one.type), one.number_of_events) for one in locations],
-            "regions": [region.name for region in jobs],
-            "ways": [region.description for region in jobs],
-            "tree": [
-                (node.name, None if node.parent is None else node.parent.name)
-                for node in trace.definitions.system_tree_nodes
-            ],
-        }
-    return bars, samples, definitions
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(of: Ledger) -> None:
-    check_ledger(of)
-    with fresh() as directory:
-        path = write_otf2(of, directory / "trace")
-        assert path == directory / "trace" / "traces.otf2"
-        bars, samples, definitions = read_back(path)
-        check_nesting(path)
-    key = repr
-    assert sorted(bars, key=key) == sorted(expected_bars(of), key=key)
-    counters = naive_counters(of).values()  # each at the same instants
-    assert samples == [(row[0][0], [value for _, value in row]) for row in zip(*counters, strict=True)]
-    assert definitions["regions"] == [f"job {number}" for number in of.jobs.job_id.tolist()]
-    jobs = of.jobs
-    assert definitions["ways"] == [
-        f"attempt {attempt}, {WHY[why]}, {STATES[state]}"
-        for attempt, why, state in zip(jobs.attempt.tolist(), jobs.why.tolist(), jobs.state.tolist(), strict=True)
-    ]
-    counts = [0] * of.machine.n_cores
-    for bar in bars:
-        counts[bar[0]] += 2
-    assert [one[3] for one in definitions["locations"][: len(counts) + 1]] == [*counts, len(samples)]
-
-
 def test_definitions(tmp_path: Path) -> None:
-    _, _, found = read_back(write_otf2(ledger(machine(2, 1), SMALL), tmp_path))
-    assert found["tree"] == [("cluster", None), ("host 0", "cluster"), ("host 1", "cluster")]
-    assert found["groups"] == ["host 0", "host 1", "batch scheduler", "jobs"]
-    assert found["locations"] == [
-        ("host 0 core 0", "host 0", "LocationType.CPU_THREAD", 6),
-        ("host 0 core 1", "host 0", "LocationType.CPU_THREAD", 4),
-        ("host 1 core 0", "host 1", "LocationType.CPU_THREAD", 6),
-        ("batch scheduler", "batch scheduler", "LocationType.METRIC", 6),
-        ("submits", "batch scheduler", "LocationType.CPU_THREAD", 6),
-        ("host 0 counters", "host 0", "LocationType.METRIC", 3),
-        ("host 1 counters", "host 1", "LocationType.METRIC", 2),
-        ("lane 0", "jobs", "LocationType.CPU_THREAD", 4),
-        ("lane 1", "jobs", "LocationType.CPU_THREAD", 4),
-        ("lane 2", "jobs", "LocationType.CPU_THREAD", 4),
-    ]
-    clock = found["clock"]
-    assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 20)
-
-
-def test_jobs_that_were_cut_tried_again_or_never_started(tmp_path: Path) -> None:
-    """The second attempt holds a whole host of two cores and uses one; the last instant is that of job 8."""
-    jobs = [
-        Job(7, 0, 2, 6, [(0, 2)], [(0, 0, 2, 6), (1, 1, 2, 5), NEVER], state="requeued"),
-        never_started(8, 90),
-        Job(7, 0, 6, 9, [(0, 2)], [(0, 0, 6, 9)], 1, 1, "reserved", eligible=6),
-    ]
-    bars, samples, found = read_back(write_otf2(ledger(machine(2), jobs), tmp_path / "tasks"))
-    assert sorted(bars) == [(0, 7, 0, 0, 2, 6), (0, 7, 0, 0, 6, 9), (1, 7, 1, 1, 2, 5)]
-    assert samples == [(0, [1, 0, 0]), (2, [0, 2, 1429]), (9, [0, 0, 0])]  # 10 ns in tasks in 7 ns
-    assert found["regions"] == ["job 7", "job 8", "job 7"]
-    assert found["ways"] == [
-        "attempt 0, head, requeued",
-        "attempt 0, never, cancelled",
-        "attempt 1, reserved, completed",
-    ]
-    assert (found["clock"].global_offset, found["clock"].trace_length) == (0, 90)
-    bars, _, _ = read_back(write_otf2(ledger(machine(2), jobs, with_tasks=False), tmp_path / "jobs"))
-    assert sorted(bars, key=repr) == [
-        (core, 7, None, None, start, end) for core in (0, 1) for start, end in ((2, 6), (6, 9))
-    ]
-
-
-def test_no_job_ever_started(tmp_path: Path) -> None:
-    bars, samples, found = read_back(write_otf2(ledger(machine(1), [never_started(1, 5)]), tmp_path))
-    assert (bars, samples, found["regions"]) == ([], [], ["job 1"])
-
-
-def test_otf2_print_reads_it(tmp_path: Path) -> None:
-    path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    lines = [line.split(maxsplit=3) for line in ran.stdout.splitlines() if re.match(r"ENTER|LEAVE|METRIC", line)]
-    seen = [(kind, int(location), int(time), rest) for kind, location, time, rest in lines]
-    assert [one[:3] for one in seen if one[0] != "METRIC" and one[1] == 0] == [
-        ("ENTER", 0, 0),
-        ("LEAVE", 0, 4),
-        ("ENTER", 0, 5),
-        ("LEAVE", 0, 9),
-        ("ENTER", 0, 12),
-        ("LEAVE", 0, 20),
-    ]
-    assert ("ENTER", 1, 10, 'Region: "job 1542" <1>') in seen
-    assert '("task" <0>; UINT64; 2), ("chunk" <1>; UINT64; 1)' in ran.stdout
-    metrics = [
-        (time, re.findall(r"UINT64; (\d+)", rest)) for kind, at, time, rest in seen if (kind, at) == ("METRIC", 3)
-    ]
-    assert metrics == [
-        (0, ["0", "2", "1050"]),  # 21 ns in tasks in 20 ns
-        (3, ["1", "2", "1050"]),
-        (4, ["2", "2", "1050"]),
-        (10, ["1", "2", "1050"]),
-        (12, ["0", "2", "1050"]),
-        (20, ["0", "0", "0"]),
-    ]
-
-
-def test_no_jobs_at_all(tmp_path: Path) -> None:
-    path = write_otf2(ledger(machine(2), []), tmp_path)
-    bars, samples, found = read_back(path)
-    assert (bars, samples, found["regions"]) == ([], [], [])
-    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
+    again = Job(9, 4, 20, 30, [(0, 1)], attempt=1, why="reserved", state="killed", eligible=20)
+    jobs = [*SMALL[:2], replace(SMALL[2], state="requeued"), again]
+    with reading(write_otf2(ledger(machine(2, 1), jobs), tmp_path)) as trace:
+        found = trace.definitions
+        tree = [(node.name, None if node.parent is None else node.parent.name) for node in found.system_tree_nodes]
+        assert tree == [("cluster", None), ("host 0", "cluster"), ("host 1", "cluster")]
+        assert [group.name for group in found.location_groups] == ["host 0", "host 1", "batch scheduler", "jobs"]
+        thread, metric = "LocationType.CPU_THREAD", "LocationType.METRIC"
+        assert [(one.name, one.group.name, str(one.type)) for one in found.locations] == [
+            *((f"host 0 core {core}", "host 0", thread) for core in (0, 1)),
+            ("host 1 core 0", "host 1", thread),
+            ("batch scheduler", "batch scheduler", metric),
+            ("submits", "batch scheduler", thread),
+            *((f"host {host} counters", f"host {host}", metric) for host in (0, 1)),
+            *((f"lane {lane}", "jobs", thread) for lane in range(3)),
+        ]
+        assert [(one.name, one.description) for one in found.regions if one.name.startswith("job ")] == [
+            ("job 7", "attempt 0, head, completed"),
+            ("job 1542", "attempt 0, head, completed"),
+            ("job 9", "attempt 0, head, requeued"),
+            ("job 9", "attempt 1, reserved, killed"),
+        ]
+        clock = found.clock_properties
+        assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 30)
 
 
 def files_of(directory: Path) -> dict[str, bytes]:
@@ -230,38 +77,17 @@ def test_the_same_ledger_gives_the_same_bytes_but_for_the_identifier(tmp_path: P
     assert np.count_nonzero(anchors[0] != anchors[1]) <= 8
 
 
-def test_without_the_jit_the_bytes_are_the_same(tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; from ledgers import ledger, machine;"
-        "from test_otf2 import SMALL;"
-        "from traces.exporters.otf2 import write_otf2; from traces.checks.ledger import check_ledger;"
-        "of = ledger(machine(2, 1), SMALL); check_ledger(of); write_otf2(of, Path(sys.argv[1]))"
-    )
-    here = Path(__file__).parent
-    env = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, (here, *here.parents[:2]))))
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "slow")], env=env, check=True)
-    write_otf2(ledger(machine(2, 1), SMALL), tmp_path / "fast")
-    slow, fast = files_of(tmp_path / "slow"), files_of(tmp_path / "fast")
-    del slow["traces.otf2"], fast["traces.otf2"]
-    assert slow == fast
-
-
 def test_more_than_one_chunk_a_file(tmp_path: Path) -> None:
-    """An event file of several times OTF2's chunk, and as many definitions."""
-    n = 30_000
+    """An event file longer than OTF2's chunk, and as many definitions."""
+    n = 11_000
     jobs = [Job(k, k, k, k + 1, [(0, 1)], [(0, 0, k, k + 1)]) for k in range(n)]
     path = write_otf2(ledger(machine(1), jobs), tmp_path)
-    assert (tmp_path / "traces" / "0.evt").stat().st_size > 2 * binding.CHUNK_SIZE_MIN.value
-    assert (tmp_path / "traces.def").stat().st_size > 2 * binding.CHUNK_SIZE_MIN.value
-    bars, _, found = read_back(path)
-    assert bars == [(0, k, 0, 0, k, k + 1) for k in range(n)]
-    assert len(found["regions"]) == n
-
-
-def test_tasks_out_of_task_order_are_written_in_the_order_of_time(tmp_path: Path) -> None:
-    of = ledger(machine(1), [Job(1, 0, 0, 9, [(0, 1)], [(0, 1, 5, 9), (0, 0, 0, 5), (0, 2, 5, 5)])])
-    bars, _, _ = read_back(write_otf2(of, tmp_path))
-    assert [bar[2:] for bar in bars] == [(1, 0, 0, 5), (2, 2, 5, 5), (0, 1, 5, 9)]
+    assert (tmp_path / "traces" / "0.evt").stat().st_size > binding.CHUNK_SIZE_MIN.value
+    assert (tmp_path / "traces.def").stat().st_size > binding.CHUNK_SIZE_MIN.value
+    with reading(path) as trace:
+        seen = [(event.time, event.region.name) for at, event in trace.events if at.name == "host 0 core 0"]
+        assert sum(one.name.startswith("job ") for one in trace.definitions.regions) == n
+    assert seen == [(at, f"job {k}") for k in range(n) for at in (k, k + 1)]
 
 
 def test_a_trace_that_exists_is_not_written_over(tmp_path: Path) -> None:
@@ -306,6 +132,219 @@ def test_a_disk_that_refuses_is_an_error_and_prints_nothing(
     assert capfd.readouterr().err == ""
 
 
+def test_importing_the_package_does_not_import_the_writers() -> None:
+    script = "import sys, traces, traces.exporters; assert not {'otf2', '_otf2', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent.parent.parent)
+
+
+def test_definitions_are_bounded_and_refer_to_classes_of_metrics(tmp_path: Path) -> None:
+    """ViTE takes a reference of an instance for one of a class, and crashes."""
+    path = write_otf2(ledger(machine(2, 1), SMALL), tmp_path)
+    ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert "METRIC_INSTANCE" not in ran.stdout
+    classes = re.findall(r"^METRIC_CLASS +(\d+) .*, (\d) Members?: (.*)$", ran.stdout, re.MULTILINE)
+    of_machine = '"queue length" <0>, "busy cores" <1>, "computing cores" <2>'
+    assert classes == [("0", "3", of_machine), ("1", "1", '"busy cores" <1>')]
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    recorded = set(re.findall(r"^METRIC +(\d+) +\d+ +Metric: (\d+),", ran.stdout, re.MULTILINE))
+    assert recorded == {("3", "0"), ("5", "1"), ("6", "1")}
+    with reading(path) as trace:
+        regions = [region.name for region in trace.definitions.regions]
+    assert regions == ["job 7", "job 1542", "job 9", "held", "queued", "running", "submit", "scheduling pass"]
+
+
+def test_otf2_print_reads_spans_of_jobs(tmp_path: Path) -> None:
+    jobs = [*SMALL, never_started(11, 15, asked=3)]
+    path = write_otf2(ledger(machine(2, 1), jobs), tmp_path)
+    ran = subprocess.run(["otf2-print", str(path)], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    seen = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(\w+)" <\d+>', ran.stdout, re.MULTILINE)
+    lanes: dict[int, list[tuple[str, int, str]]] = defaultdict(list)
+    for kind, location, time, region in seen:
+        lanes[int(location)].append((kind, int(time), region))
+    assert lanes[7] == [  # job 7, which starts at once, then job 11, which is cancelled as it comes
+        *[("ENTER", 0, "queued"), ("LEAVE", 0, "queued"), ("ENTER", 0, "running"), ("LEAVE", 10, "running")],
+        *[("ENTER", 15, "queued"), ("LEAVE", 15, "queued")],
+    ]
+    assert lanes[8] == [
+        *[("ENTER", 3, "queued"), ("LEAVE", 10, "queued"), ("ENTER", 10, "running"), ("LEAVE", 12, "running")]
+    ]
+    assert (
+        '("job" <2>; INT64; 1542), ("cores" <3>; UINT64; 2), ("estimate" <4>; INT64; 2), ("user" <5>; INT64; -1), '
+        in (ran.stdout)
+    )
+    assert (
+        re.search(r'\("why" <8>; STRING; "head" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+        is None
+    )
+    assert re.search(r'\("why" <8>; STRING; "never" <\d+>\), \("state" <9>; STRING; "cancelled" <\d+>\)', ran.stdout)
+
+
+def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) -> None:
+    """Six jobs wait at once, of which two run at once: two lanes of running ones, without what waits."""
+    jobs = [Job(k, k, 10 * k, 10 * k + (15 if k == 2 else 10), [(k % 2, k % 2 + 1)]) for k in range(7)]
+    of = ledger(machine(2), [*jobs, never_started(9, 3)])
+    assert deepest(job_intervals(of)) == 7
+    check_batch(of, write_otf2(of, tmp_path / "all", most_lanes=7))
+    spans, _, _ = read_batch(write_otf2(of, tmp_path / "few", most_lanes=6))
+    lanes = spans["running jobs"]
+    assert "jobs" not in spans
+    assert [[span[:3] for span in lane] for lane in lanes.values()] == [
+        [("running", 10 * k, 10 * k + (15 if k == 2 else 10)) for k in (0, 1, 2, 4, 5, 6)],
+        [("running", 30, 40)],
+    ]
+    assert lanes["lane 1"][0][3] == of_job(of, 3)
+    assert len(spans["batch scheduler"]["submits"]) == 8
+
+
+def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
+    """Also behind the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
+    plain = ledger(machine(2, 1), SMALL)
+    told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
+    for number, before in enumerate((plain, told)):
+        of = replace(before, cut_because=because)
+        paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]
+        few = write_otf2(of, tmp_path / f"{number}few", most_lanes=0)
+        names = []
+        for path in (*paths, few):
+            with reading(path) as trace:
+                names.append([one.name for one in trace.definitions.attributes])
+        assert names[1] == names[2] == [*names[0], "cut because"]
+        if before is plain:
+            check_batch(of, paths[1])
+        spans = [read_batch(path)[0] for path in paths]
+        assert spans[1]["batch scheduler"] == spans[0]["batch scheduler"]
+        running = [span for lane in read_batch(few)[0]["running jobs"].values() for span in lane]
+        assert {span[3]["job"]: span[3].get("cut because") for span in running} == {
+            7: because[0],
+            1542: None,
+            9: because[2],
+        }
+
+
+INSTANTS, DRAWN = np.array([0, 3, 10]), np.array([4_000, 9_500, 4_000])
+LIMIT, LEVEL = np.array([-1, 8_000, -1]), np.array([0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("further", "members", "values"),
+    [
+        ({"limit_mw": LIMIT}, ["power", "limit"], [[4000, 12_000], [9500, 8000], [4000, 12_000]]),
+        (
+            {"limit_mw": LIMIT, "level": LEVEL},
+            ["power", "limit", "level"],
+            [[4000, 12_000, 0], [9500, 8000, 1], [4000, 12_000, 0]],
+        ),
+    ],
+)
+def test_power(further: dict[str, Array], members: list[str], values: list[list[int]], tmp_path: Path) -> None:
+    """In W, as whole mW; where there is no limit, all that the machine may draw is; no counter of what there never is."""
+    of = replace(ledger(machine(2, 1), SMALL), power=PowerRecords(INSTANTS, DRAWN, 12_000, **further))
+    path = write_otf2(of, tmp_path)
+    with reading(path) as trace:
+        events = [event for at, event in trace.events if at.name == "power"]
+        shown = [(one.name, one.unit, one.exponent, one.base) for one in events[0].metric.members]
+    found = [(event.time, list(event.values)) for event in events]
+    assert found == list(zip(INSTANTS.tolist(), values, strict=True))
+    units = {"power": ("W", -3), "limit": ("W", -3), "level": ("#", 0)}
+    assert shown == [(name, *units[name], otf2.Base.DECIMAL) for name in members]
+
+
+def test_a_job_that_never_could_start_is_held(tmp_path: Path) -> None:
+    of = ledger(
+        machine(1), [Job(1, 0, 0, 9, [(0, 1)]), never_started(2, 3, eligible=-1), never_started(3, 4, eligible=-1)]
+    )
+    of = replace(of, jobs=replace(of.jobs, left_ns=np.array([-1, 8, 2])))  # one before it came
+    path = write_otf2(of, tmp_path)
+    check_batch(of, path)
+    held = [span[:3] for lane in read_batch(path)[0]["jobs"].values() for span in lane if span[0] == "held"]
+    assert sorted(held) == [("held", 3, 8), ("held", 4, 4)]
+
+
+def test_definitions_of_messages(tmp_path: Path) -> None:
+    with reading(write_otf2(sound(), tmp_path)) as trace:
+        (comm,) = trace.definitions.comms
+        kinds = [str(group.group_type) for group in trace.definitions.groups]
+        assert kinds == ["GroupType.COMM_LOCATIONS", "GroupType.COMM_GROUP"]
+        names = [f"host {host} core {core}" for host in (0, 1) for core in (0, 1)]
+        assert [[one.name for one in group.members] for group in trace.definitions.groups] == [names, names]
+        assert comm.group is list(trace.definitions.groups)[1]
+        region = list(trace.definitions.regions)[3]
+        assert (region.name, str(region.region_role)) == ("wait for data", "RegionRole.POINT2POINT")
+        assert len(list(trace.definitions.regions)) == 4 + len(REGIONS)
+
+
+def test_otf2_print_reads_messages(tmp_path: Path) -> None:
+    ran = subprocess.run(["otf2-print", str(write_otf2(sound(), tmp_path))], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    lines = re.findall(r"^(MPI_SEND|MPI_RECV) +(\d+) +(\d+) +(.*)$", ran.stdout, re.MULTILINE)
+    assert [(kind, int(location), int(time)) for kind, location, time, _ in lines] == [
+        ("MPI_SEND", 0, 16),
+        ("MPI_RECV", 1, 20),
+        ("MPI_SEND", 0, 23),
+        ("MPI_SEND", 1, 24),
+        ("MPI_RECV", 2, 25),
+        ("MPI_RECV", 2, 30),
+        ("MPI_SEND", 1, 61),
+        ("MPI_RECV", 3, 62),
+    ]
+    assert lines[0][3] == 'Receiver: 1 ("host 0 core 1" <1>), Communicator: "cores" <0>, Tag: 0, Length: 4000000'
+
+
+def test_without_transfers_the_bytes_are_those_of_a_run_without_network(tmp_path: Path) -> None:
+    alone = ledger(machine(2, 2), [GRAPH])
+    none = Ledger(alone.machine, alone.jobs, alone.tasks, transfer_records(1, []))
+    found = [files_of(write_otf2(of, tmp_path / name).parent) for of, name in ((alone, "a"), (none, "b"))]
+    for files in found:
+        del files["traces.otf2"]
+    assert found[0] == found[1]
+    assert b"wait for data" not in found[0]["traces.def"]
+
+
+def test_a_transfer_that_cannot_have_been_is_not_written(tmp_path: Path) -> None:
+    of = ledger(machine(2, 2), [GRAPH])
+    wrong = Ledger(of.machine, of.jobs, of.tasks, transfer_records(1, [(0, (0, 9, 1.0, 16, 20))]))
+    with pytest.raises(InvariantError, match="job 7, transfer 0 -> 9"):
+        write_otf2(wrong, tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "message"),
+    [
+        ([(3, 7, 10)], [(3, 7, 10)], None),
+        ([(3, 7, 10), (4, 7, 1)], [(5, 7, 10), (6, 7, 1)], None),
+        ([(3, 7, 10)], [(2, 7, 10)], "core 0 to core 1, tag 7: a message is received at 2 ns, but sent at 3 ns"),
+        ([(3, 7, 10)], [], "core 0 to core 1, tag 7: 1 messages are sent, 0 received"),
+        ([], [(3, 7, 10)], "core 0 to core 1, tag 7: 0 messages are sent, 1 received"),
+        ([(3, 6, 10)], [(3, 7, 10)], "core 0 to core 1, tag [67]: "),
+        ([(3, 7, 10)], [(4, 7, 11)], "core 0 to core 1, tag 7: a message has 10 bytes, but 11 when it is received"),
+    ],
+)
+def test_faults_of_messages_are_named(
+    tmp_path: Path, sent: list[tuple[int, int, int]], received: list[tuple[int, int, int]], message: str | None
+) -> None:
+    with otf2.writer.open(str(tmp_path / "t"), timer_resolution=10**9) as trace:
+        define = trace.definitions
+        host = define.location_group("host", system_tree_parent=define.system_tree_node("node"))
+        cores = [define.location(f"core {k}", group=host) for k in range(2)]
+        for kind in (otf2.GroupType.COMM_LOCATIONS, otf2.GroupType.COMM_GROUP):
+            group = define.group("cores", group_type=kind, paradigm=otf2.Paradigm.MPI, members=cores)
+        comm = define.comm("cores", group=group)
+        for core, rows in enumerate((sent, received)):
+            writer = trace.event_writer_from_location(cores[core])
+            for time, tag, size in rows:
+                (writer.mpi_recv if core else writer.mpi_send)(time, 1 - core, comm, tag, size)
+    path = tmp_path / "t" / "traces.otf2"
+    if message is None:
+        assert check_nesting(path) == 0
+    else:
+        with pytest.raises(InvariantError, match=message):
+            check_nesting(path)
+
+
 def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
     assert exporter("otf2") is EXPORTERS["otf2"]
     with pytest.raises(InputError, match=r"--trace: unknown trace writer 'otf'; known: otf2"):
@@ -318,25 +357,3 @@ def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
     assert path.read_text() == "3"
     with pytest.raises(InputError, match=": int; allowed: Exporter"):
         exporter(f"{tmp_path / 'mine.py'}:number")
-
-
-@pytest.mark.parametrize("name", sorted(EXPORTERS))
-def test_every_writer_takes_every_ledger(name: str, tmp_path: Path) -> None:
-    """The contract: a path inside the directory, which need not exist, and nothing beside it."""
-    for k, of in enumerate(
-        [
-            ledger(machine(2, 1), SMALL),
-            ledger(machine(2, 1), SMALL, with_tasks=False),
-            ledger(machine(1), []),
-        ]
-    ):
-        directory = tmp_path / f"{k}" / "deep"
-        path = exporter(name)(of, directory)
-        assert path.is_file()
-        assert directory in path.parents
-        assert list((tmp_path / f"{k}").iterdir()) == [directory]
-
-
-def test_importing_the_package_does_not_import_the_writers() -> None:
-    script = "import sys, traces, traces.exporters; assert not {'otf2', '_otf2', 'matplotlib'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent.parent.parent)

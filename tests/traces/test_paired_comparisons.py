@@ -32,15 +32,6 @@ def test_a_comparison_by_hand() -> None:
     assert found.ratio_low < found.ratio < found.ratio_high
 
 
-def test_pairing_takes_out_what_both_share() -> None:
-    seeds = np.random.default_rng(1).normal(100, 20, 10)
-    other = seeds + 1 + np.random.default_rng(2).normal(0, 0.1, 10)
-    found = paired(seeds, other)
-    assert 0.8 < found.difference_low < 1 < found.difference_high < 1.2
-    unpaired = paired(seeds, np.roll(other, 3))
-    assert unpaired.difference_high - unpaired.difference_low > 20 * (found.difference_high - found.difference_low)
-
-
 def test_equal_differences_are_certain_and_have_no_effect_size() -> None:
     found = paired([1, 2, 3, 4, 5], [3, 4, 5, 6, 7])
     assert (found.difference, found.difference_low, found.difference_high) == (2, 2, 2)
@@ -70,18 +61,6 @@ def test_there_is_no_ratio_of_what_is_not_positive(base: list[float], other: lis
     found = paired(base, other)
     assert all(math.isnan(one) for one in (found.ratio, found.ratio_low, found.ratio_high))
     assert found.difference_low <= found.difference <= found.difference_high
-
-
-def test_the_ratio_covers_what_it_says() -> None:
-    generator = np.random.default_rng(7)
-    common = generator.standard_normal((700, 10))
-    inside = 0
-    for row in common:
-        base = np.exp(0.2 * (0.8 * row + 0.6 * generator.standard_normal(10)))
-        other = 1.3 * np.exp(0.2 * (0.8 * row + 0.6 * generator.standard_normal(10)))
-        found = paired(base, other)
-        inside += found.ratio_low <= 1.3 <= found.ratio_high
-    assert 0.925 <= inside / len(common) <= 0.975
 
 
 pairs = st.lists(st.tuples(st.integers(1, 500), st.integers(1, 500)), min_size=5, max_size=10)
@@ -164,14 +143,6 @@ def test_what_cannot_be_compared() -> None:
         paired_comparisons(frame.drop(columns="workload"), "als", "ss", ["makespan_ns"])
 
 
-def test_a_metric_that_no_run_has_is_compared_as_nothing() -> None:
-    frame = results(plain).assign(unfair_share=None)
-    found = paired_comparisons(frame, "als", "ss", ["unfair_share"])
-    assert (found.seeds == 0).all()
-    assert found.mean_base.isna().all()
-    assert comparison_table(found).count("–") > 4
-
-
 def test_the_page_is_true(capsys: pytest.CaptureFixture[str]) -> None:
     page = ROOT / "docs" / "explanation/statistics.md"
     (block,) = blocks(page, "python")
@@ -241,3 +212,11 @@ def test_signs_and_units() -> None:
     assert shown_as("lost_core_hours", 1.0).label == "lost [core h]"
     assert shown_as("mean_imbalance", 1.0).label == "mean imbalance [fraction]"
     assert shown_as("tasks", 1.0).label == "tasks"
+
+
+def test_a_metric_that_no_run_has_is_compared_as_nothing() -> None:
+    frame = results(plain).assign(unfair_share=None)
+    found = paired_comparisons(frame, "als", "ss", ["unfair_share"])
+    assert (found.seeds == 0).all()
+    assert found.mean_base.isna().all()
+    assert comparison_table(found).count("–") > 4

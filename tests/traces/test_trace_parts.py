@@ -156,14 +156,7 @@ def small() -> Ledger:
     power = PowerRecords(np.array([0, 10, 20, 40]), np.array([5, 7, 9, 1]), 100, np.array([-1, 50, -1, -1]))
     technique = np.array([0, 1, 0, 1], np.int32)
     released = ReleaseRecords(*(np.array(column) for column in ([0], [1], [15])))
-    return replace(
-        of,
-        passes=passes,
-        power=power,
-        releases=released,
-        techniques=("a", "b"),
-        technique=technique,
-    )
+    return replace(of, passes=passes, power=power, releases=released, techniques=("a", "b"), technique=technique)
 
 
 def test_a_window_of_all_that_there_is() -> None:
@@ -190,13 +183,6 @@ def test_a_window_of_all_that_there_is() -> None:
     assert ("queued", 3, 10, 25) in found.jobs
 
 
-def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
-    of = with_detail(small(), "job")
-    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
-    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
-    check_nesting(write_otf2(of, tmp_path))
-
-
 def test_details_are_those_of_the_option() -> None:
     from bridge.options.declared import TRACE_DETAIL
 
@@ -215,10 +201,7 @@ def test_nothing_in_a_part() -> None:
 
 def wide() -> Ledger:
     """Two jobs on four cores of two of three hosts, on a machine of more cores than a viewer opens."""
-    rows = [
-        Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]),
-        Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)]),
-    ]
+    rows = [Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]), Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)])]
     return ledger(machine(2, MOST_CORES, 9), rows)
 
 
@@ -271,3 +254,10 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
     assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
     some = TraceRequest(("paje",), part=Part(cores=[(0, MOST_CORES)]))
     assert some.note(machine(*counts), "so") is None
+
+
+def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
+    of = with_detail(small(), "job")
+    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
+    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
+    check_nesting(write_otf2(of, tmp_path))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, transfer_records
+from ledgers import NEVER, Job, ledger, machine, messaging_ledgers, transfer_records
 from pages import ROOT, section, table
 
 from traces.base.errors import InputError
@@ -40,7 +40,6 @@ def sound() -> Ledger:
 
 
 def naive_waits(of: Ledger) -> list[tuple[int, int, int, int, int]]:
-    """(core, from, to, job row, task), by the definition."""
     found = []
     assert of.tasks is not None
     assert of.transfers is not None
@@ -100,45 +99,8 @@ def test_no_network_no_table(tmp_path: Path) -> None:
 
 def test_waits_by_hand() -> None:
     rows = list(zip(*(column.tolist() for column in waits(sound())), strict=True))
-    assert rows == [
-        (0, 3, 16, 20),
-        (0, 4, 24, 30),
-        (2, 1, 61, 62),
-    ]
+    assert rows == [(0, 3, 16, 20), (0, 4, 24, 30), (2, 1, 61, 62)]
     assert [len(column) for column in waits(ledger(machine(2, 2), [GRAPH]))] == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("tasks", "transfer", "since"),
-    [
-        ([(0, 0, 0, 4), (1, 1, 0, 6), (1, 2, 9, 12)], (0, 2, 1.0, 4, 9), 6),  # the core is busy when it is sent
-        ([(0, 0, 0, 4), (1, 1, 0, 4), (1, 2, 9, 12)], (0, 2, 1.0, 5, 9), 5),  # it is sent when the core is free
-        ([(0, 0, 0, 4), (1, 1, 0, 9), (1, 2, 9, 12)], (0, 2, 1.0, 4, 9), None),  # it arrives as the core becomes free
-        (
-            [(0, 0, 0, 4), (1, 1, 0, 3), (1, 2, 9, 12)],
-            (0, 2, 1.0, 4, 8),
-            None,
-        ),  # something else is waited for at the end
-        ([(0, 0, 0, 4), (1, 1, 0, 3), (1, 2, 9, 12)], (0, 2, 1.0, 9, 9), None),  # it takes no time
-    ],
-)
-def test_when_a_core_waits(
-    tasks: list[tuple[int, int, int, int]], transfer: tuple[int, int, float, int, int], since: int | None
-) -> None:
-    job = Job(1, 0, 0, 12, [(0, 2)], tasks, transfers=[transfer])
-    of = ledger(machine(2), [job], with_transfers=True)
-    check_ledger(of)
-    expected = [] if since is None else [(0, 2, since, 9)]
-    assert list(zip(*(column.tolist() for column in waits(of)), strict=True)) == expected
-
-
-def test_the_task_before_may_be_another_jobs() -> None:
-    """Core 1 ran task 1 of job 1 before; task 1 of job 2, elsewhere, ends late, and is not what the core was busy with."""
-    before = Job(1, 0, 0, 4, [(1, 2)], [(1, 0, 0, 1), (1, 1, 1, 4)])
-    job = Job(2, 0, 4, 12, [(0, 2)], [(0, 0, 4, 5), (0, 1, 5, 8), (1, 2, 9, 12)], transfers=[(0, 2, 1.0, 5, 9)])
-    of = ledger(machine(2), [before, job], with_transfers=True)
-    check_ledger(of)
-    assert list(zip(*(column.tolist() for column in waits(of)), strict=True)) == [(1, 2, 5, 9)]
 
 
 @settings(max_examples=100, deadline=None)
@@ -209,12 +171,6 @@ def test_transfers_of_tasks_that_never_ran_or_were_not_kept() -> None:
         assert of.transfers is not None
         with pytest.raises(InvariantError, match="transfers: the bounds do not divide the rows among the 3 jobs"):
             check_ledger(dataclasses.replace(of, transfers=dataclasses.replace(of.transfers, first=np.array(first))))
-
-
-@settings(max_examples=20, deadline=None)
-@given(of=ledgers())
-def test_no_transfers_are_sound(of: Ledger) -> None:
-    check_ledger(dataclasses.replace(of, transfers=transfer_records(len(of.jobs), [])))
 
 
 def test_the_columns_are_those_of_the_page() -> None:

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from batch_traces import expected_load, expected_spans
+from batch_traces import expected_load, expected_spans, read_batch
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from test_transfers import naive_waits
 
+from traces.exporters.otf2.checks import check_nesting
+from traces.exporters.otf2.library import reading
+from traces.exporters.text import APPLICATION_EVENTS, BATCH_EVENTS
+from traces.intervals import parse_intervals
 from traces.ledger import Ledger
 
 #: Where, what, from when, to when, task, chunk.
@@ -103,12 +107,10 @@ def naive_computing(of: Ledger, busy: list[tuple[int, int]]) -> list[tuple[int, 
 
 
 def counted(name: str, value: float) -> int:
-    """What a counter says, in the units of ``naive_counters``."""
     return round(1000 * value) if name == "computing cores" else round(value)
 
 
 def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
-    """(job, cause, instant), core by core and pair by pair."""
     jobs, found = of.jobs, set()
     cores = [{core for lo, hi in jobs.allocation(row) for core in range(lo, hi)} for row in range(len(jobs))]
     for row in np.flatnonzero(jobs.started & (jobs.eligible_ns < jobs.start_ns)).tolist():
@@ -200,7 +202,6 @@ def read_perfetto(path: Path) -> Shown:
 
 
 def read_chrome(path: Path) -> Shown:
-    """Through a reader of JSON."""
     shown = Shown([], [], defaultdict(list), [], [], [])
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     places = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
@@ -313,6 +314,128 @@ def _paje_variables(path: Path, shown: Shown) -> None:
             _, at, where, kind, value = line.split()
             host = "" if where == "b" else names[where]
             shown.counters[host, names[kind]].append((round(1e9 * float(at)), counted(names[kind], float(value))))
+
+
+def read_otf2(path: Path) -> Shown:
+    """Through the reader of OTF2's binding; it has no causes."""
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    check_nesting(path)
+    spans, samples, _ = read_batch(path)
+    shown.jobs.extend((kind, told["job"], *when) for lane in spans["jobs"].values() for kind, *when, told in lane)
+    shown.submits.extend(
+        (at, told["job"]) for kind, at, _, told in spans["batch scheduler"]["submits"] if kind == "submit"
+    )
+    shown.counters.update({(host, "busy cores"): rows for host, rows in samples.items() if rows})
+    events: dict[Any, list[Any]] = defaultdict(list)
+    with reading(path) as trace:
+        locations = list(trace.definitions.locations)
+        for location, event in trace.events:
+            events[location].append(event)
+        assert [len(events[one]) for one in locations] == [one.number_of_events for one in locations]
+        scheduler = next(place for place, one in enumerate(locations) if one.name == "batch scheduler")
+        for event in events[locations[scheduler]]:
+            for member, value in zip(event.metric.members, event.values, strict=True):
+                shown.counters["", member.name].append((event.time, value))
+        sent: dict[int, tuple[str, int, int]] = {}
+        received: dict[int, tuple[str, int, int]] = {}
+        for location in locations[:scheduler]:
+            _in_order(events[location])
+            entered: Any = None
+            for event in events[location]:
+                match type(event).__name__:
+                    case "Enter":
+                        entered = event
+                    case "Leave":
+                        assert entered.region is event.region
+                        told = {key.name: value for key, value in (entered.attributes or {}).items()}
+                        wait = event.region.name == "wait for data"
+                        numbers = (-2, -2) if wait else (told.get("task", -1), told.get("chunk", -1))
+                        shown.cores.append((location.name, event.region.name, entered.time, event.time, *numbers))
+                    case "MpiSend":
+                        assert event.communicator.location(event.receiver) is locations[event.receiver]
+                        sent[event.msg_tag] = location.name, event.time, event.msg_length
+                    case "MpiRecv":
+                        assert location.name != locations[event.sender].name
+                        received[event.msg_tag] = location.name, event.time, event.msg_length
+        assert sent.keys() == received.keys()
+        shown.transfers.extend((*sent[tag][:2], *received[tag][:2]) for tag in sent)
+        assert all(sent[tag][2] == received[tag][2] for tag in sent)
+    return _sorted(shown)
+
+
+def read_text(path: Path, names: list[str]) -> Shown:
+    """By the documented format; it has no counters, waits and causes."""
+    shown = Shown([], [], defaultdict(list), [], [], [])
+    times: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+    held: dict[tuple[int, int], str] = {}
+    for at, event, fields in _lines(path, BATCH_EVENTS):
+        whose = int(fields["job"]), int(fields["attempt"])
+        times[whose][event] = at
+        if event == "start":
+            held[whose] = fields["cores"].replace(",", " ")
+    for (job, attempt), when in times.items():
+        begin = when.get("submit", when.get("eligible", -1))
+        leaves, eligible = max(when.get("start", when.get("leave", -1)), begin), when.get("eligible", -1)
+        if "submit" in when:
+            shown.submits.append((begin, job))
+        if eligible < 0 or eligible > begin:
+            shown.jobs.append(("held", job, begin, leaves if eligible < 0 else eligible))
+        if eligible >= 0:
+            shown.jobs.append(("queued", job, eligible, leaves))
+        if "start" not in when:
+            continue
+        shown.jobs.append(("running", job, when["start"], when["end"]))
+        application = path.parent / "applications" / f"{job}{f'-{attempt}' * bool(attempt)}.txt"
+        if not application.exists():
+            intervals = parse_intervals(held[job, attempt], "cores")
+            cores = [core for lo, hi in intervals for core in range(lo, hi)]
+            shown.cores.extend((names[core], f"job {job}", when["start"], when["end"], -1, -1) for core in cores)
+            continue
+        lines = _lines(application, APPLICATION_EVENTS)
+        assert [lines[0][:2], lines[-1][:2]] == [(when["start"], "start"), (when["end"], "end")]
+        on: dict[str, tuple[int, int, int]] = {}
+        sent: dict[tuple[str, str, str], tuple[str, int]] = {}
+        for at, event, fields in lines[1:-1]:
+            core, task = names[int(fields["core"])], int(fields["task"])
+            if event == "task-start":
+                assert core not in on, "a core runs one task at a time"
+                on[core] = at, task, int(fields["chunk"])
+            elif event == "task-end":
+                begun, *numbers = on.pop(core)
+                assert numbers[0] == task
+                shown.cores.append((core, f"job {job}", begun, at, *numbers))
+            elif event == "send":
+                sent[fields["task"], fields["to_task"], fields["bytes"]] = core, at
+            else:
+                shown.transfers.append((*sent.pop((fields["from_task"], fields["task"], fields["bytes"])), core, at))
+        assert not on
+        assert not sent
+    return _sorted(shown)
+
+
+def _lines(path: Path, events: dict[str, tuple[str, ...]]) -> list[tuple[int, str, dict[str, str]]]:
+    head, *rest = path.read_text(encoding="ascii").splitlines()
+    assert head.startswith("# twolevel text trace 1: ")
+    found = []
+    for at, event, *fields in (line.split(" ") for line in rest):
+        told = dict(field.split("=") for field in fields)
+        assert tuple(told) == events[event]
+        found.append((int(at), event, told))
+    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
+    return found
+
+
+def _in_order(events: list[Any]) -> None:
+    """A core receives before it enters what starts then, and sends after it has left what ended then."""
+    for k, event in enumerate(events):
+        later = [type(one).__name__ for one in events[k + 1 :] if one.time == event.time]
+        if type(event).__name__ == "Enter":
+            assert "MpiRecv" not in later
+        elif type(event).__name__ == "MpiSend":
+            entered = 0  # of tasks of no duration
+            for what in later:
+                entered += {"Enter": 1, "Leave": -1}.get(what, 0)
+                assert entered >= 0
 
 
 def _sorted(shown: Shown) -> Shown:

@@ -12,11 +12,53 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_coding import decoded
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from traces.base.errors import InputError
 from traces.tables import write_frame
 from traces.timeline import TimelineTables, folder_tables, timeline_text
+from traces.timeline.coding import coded
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def decoded(planes: np.ndarray[Any, Any], how: dict[str, Any]) -> list[int]:
+    rows, width = how["rows"], how["width"]
+    assert len(planes) == rows * width
+    numbers = []
+    before = 0
+    for row in range(rows):
+        number = sum(int(planes[plane * rows + row]) << (8 * plane) for plane in range(width))
+        if how["signed"]:
+            number = -(number // 2) - 1 if number % 2 else number // 2
+        if how["differences"]:
+            number = (before + number + 2**63) % 2**64 - 2**63
+        before = number
+        numbers.append(number)
+    return numbers
+
+
+@given(st.lists(INT64, max_size=20), st.booleans())
+@example([0, -1, 7], False)
+def test_numbers_come_back(numbers: list[int], differences: bool) -> None:
+    planes, how = coded(np.array(numbers, np.int64), differences=differences)
+    assert decoded(planes, how) == numbers
+
+
+@pytest.mark.parametrize(
+    ("numbers", "differences", "width"),
+    [
+        ([0, 255], False, 1),
+        ([0, 256], False, 2),
+        ([10**15, 10**15 + 1], False, 7),
+        ([5, 6, 7], True, 1),
+        ([], False, 1),
+    ],
+)
+def test_no_more_bytes_than_needed(numbers: list[int], differences: bool, width: int) -> None:
+    assert coded(np.array(numbers, np.int64), differences=differences)[1]["width"] == width
+
 
 #: Beyond what a float knows exactly.
 _BASE = 2**60 + 1
@@ -97,13 +139,6 @@ def test_jobs_come_back_exactly() -> None:
     assert about["texts"]["technique"] == ["gss"]
 
 
-def test_a_job_that_was_never_eligible_has_no_such_instant() -> None:
-    made = tables()
-    made.jobs.loc[2, "eligible_ns"] = -1
-    _, columns = unpacked(timeline_text(made))
-    assert columns["eligible_after"][2] == 0
-
-
 def test_tasks_come_back_by_core_and_time() -> None:
     made = tables()
     about, columns = unpacked(timeline_text(made))
@@ -172,12 +207,6 @@ def test_a_folder_of_results(tmp_path: Path) -> None:
     assert timeline_text(found) == timeline_text(replace(made, releases=None))
     with pytest.raises(InputError, match=r"run\.json: does not say which hosts"):
         folder_tables(tmp_path, {"machine": {}})
-
-
-def test_nothing_at_all() -> None:
-    made = tables()
-    _, columns = unpacked(timeline_text(replace(made, jobs=made.jobs[:0], tasks=None, releases=None)))
-    assert columns["job_id"] == []
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""The figures of a task graph and of its schedule: the right bars, lines, levels and places."""
+"""Figures of loops and graphs: bars, chunks, levels and places."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,81 @@ from ledgers import messaging_ledgers
 import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
 from traces.base.errors import InputError
+from traces.figures.application.chunk_sizes import chunk_sizes_figure
 from traces.figures.application.graph_levels import graph_places, space_out, task_levels
+from traces.figures.application.loop import LoopChunks, loop_figure, loop_intervals
 from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure
 from traces.figures.application.task_graph import task_graph_figure
 from traces.figures.drawing import bars
 from traces.figures.drawing.canvas import save, shades
 from traces.ledger import Ledger
 from traces.waits import graph_waits, waits
+
+
+def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:
+    return LoopChunks(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
+
+
+# Core 1 had no chunk; core 0 waits between its chunks, and core 2 pays for its only one.
+SMALL = chunks((2, 5, 0, 3, 10), (0, 4, 0, 0, 4), (0, 1, 6, 7, 9))
+
+
+def test_what_cores_did_by_hand() -> None:
+    intervals = np.stack(loop_intervals(SMALL, 3, 0, 12), axis=1).tolist()
+    assert intervals == [
+        [0, 0, 4, 0],
+        [0, 4, 6, 3],
+        [0, 6, 7, 2],
+        [0, 7, 9, 1],
+        [0, 9, 12, 3],
+        [1, 0, 12, 3],
+        [2, 0, 3, 2],
+        [2, 3, 10, 0],
+        [2, 10, 12, 3],
+    ]
+
+
+def test_bars_axes_and_the_makespan() -> None:
+    figure = loop_figure(SMALL, n_cores=3, end_ns=12, title="gss", first_core=(0, 2, 3))
+    upper, lower = figure.axes
+    bars = upper.collections[0]
+    assert len(bars.get_paths()) == 9
+    corners = bars.get_paths()[3].vertices[:4]
+    assert sorted(set(np.asarray(corners)[:, 0].tolist())) == [7.0, 9.0]
+    assert np.asarray(corners)[:, 1].min() > 0.0
+    assert np.asarray(corners)[:, 1].max() < 1.0
+    shades = {tuple(np.round(colour, 6)) for colour in np.asarray(bars.get_facecolor())[[0, 1, 2, 3]]}
+    assert len(shades) == 4
+    (between,) = upper.collections[1].get_segments()
+    assert [y for _, y in between] == [2, 2]
+    (end,) = upper.get_lines()
+    assert list(end.get_xdata()) == [12, 12]
+    assert upper.get_ylabel() == "core"
+    assert lower.get_xlabel() == "time since the start of the loop [ns]"
+    assert upper.get_title(loc="left") == "gss"
+    assert upper.get_title(loc="right") == "makespan 12 ns; 3 chunks, 10 tasks, 3 cores"
+    _, dots = lower.get_lines()
+    assert list(zip(dots.get_xdata(), dots.get_ydata(), strict=True)) == [(0, 5), (0, 4), (6, 1)]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a chunk", "the next", "scheduling", "idle", "makespan"]
+
+
+def test_chunk_sizes_are_squares_side_by_side() -> None:
+    figure = chunk_sizes_figure({"gss": [5, 3, 2], "static": [5, 5], "ss": [1] * 10, "a": [10], "b": [4, 6]}, title="T")
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in shown] == ["gss", "static", "ss", "a", "b"]
+    assert [axes.get_title(loc="right") for axes in shown][2:4] == ["10 chunks", "1 chunk"]
+    boxes = [path.get_extents().bounds for path in shown[0].collections[0].get_paths()]
+    assert boxes == [(0, 0, 5, 5), (5, 0, 3, 3), (8, 0, 2, 2)]
+    assert {axes.get_xlim() for axes in shown} == {(0, 10)}
+    assert len({axes.get_ylim() for axes in shown}) == 1
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(InputError, match="no chunk was run"):
+        loop_figure(LoopChunks(*[np.empty(0, np.int64)] * 5), n_cores=3)
+    with pytest.raises(InputError, match="no chunk sizes"):
+        chunk_sizes_figure({"gss": []})
 
 
 def table(*rows: tuple[int, ...]) -> list[np.ndarray]:
@@ -61,63 +128,6 @@ def test_bars_waits_lines_and_the_critical_path() -> None:
     assert axes.get_title(loc="right") == "makespan 12 ns; 4 tasks, 3 cores"
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["level 0", "level 1", "level 2", "waits for data", "critical path", "transfer", "makespan"]
-
-
-def test_levels_go_from_dark_to_light_and_chunks_take_turns() -> None:
-    def colours(**options: Any) -> list[tuple[float, ...]]:
-        axes = schedule_figure(TASKS, None, **OPTIONS, **options).axes[0]
-        (bars,) = [one for one in axes.collections if one.get_label() == "tasks"]
-        return [tuple(one[:3]) for one in np.asarray(bars.get_facecolor()).tolist()]
-
-    by_level = colours()
-    assert by_level[0] == by_level[1] != by_level[2] == by_level[3]
-    grey = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in shades(9)]
-    assert all(b - a > 0.03 for a, b in pairwise(grey))
-    assert len(set(colours(colour_by="chunk"))) == 2
-    assert shades(1) == [shades(2)[0]]
-
-
-def test_no_network_no_lines() -> None:
-    none = ScheduleTransfers(*[np.zeros(0)] * 5)
-    for transfers in (None, none):
-        axes = schedule_figure(TASKS, transfers, **OPTIONS).axes[0]
-        assert not {"waits", "transfers", "critical"} & labels(axes)
-
-
-def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "MOST_LINES", 1)
-    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
-    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
-    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]]]
-    assert axes.get_title(loc="right").endswith("; lines: the largest 1 of 2 transfers")
-
-
-def test_of_equal_transfers_some_from_everywhere_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, lines_drawn = 1000, 50
-    monkeypatch.setattr(schedule, "MOST_LINES", lines_drawn)
-    at = np.arange(n) * 100
-    tasks = ScheduleTasks(np.arange(n) % 2, at, at + 100, np.zeros(n, np.int64))
-    source = np.arange(n - 1)
-    transfers = ScheduleTransfers(source, source + 1, np.full(n - 1, 8.0), at[:-1] + 100, at[1:])
-    axes = schedule_figure(tasks, transfers, **OPTIONS | {"end_ns": n * 100}).axes[0]
-    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
-    sent = np.sort([one[0][0] for one in lines.get_segments()])
-    assert len(sent) == lines_drawn
-    assert np.diff(sent).max() < 3 * np.diff(sent).mean()
-    assert sent[0] < 0.05 * sent[-1]
-    assert sent[-1] > 0.95 * axes.get_xlim()[1]
-
-
-def test_names_stand_where_they_fit() -> None:
-    tasks = ScheduleTasks(*table((0, 0, 100, 0), (0, 100, 101, 0), (1, 0, 30, 0)))
-    names = ["first", "second", "the third has a name that is longer than its bar can bear"]
-    axes = schedule_figure(tasks, None, names=names, **OPTIONS).axes[0]
-    first, third = (text.get_text() for text in axes.texts)
-    assert first == "first"
-    assert third.startswith("the third has a name")
-    assert third.endswith("…")
-    axes = schedule_figure(tasks, None, **OPTIONS).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["0", "2"]
 
 
 def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,15 +240,6 @@ def test_circles_edges_and_names() -> None:
     assert shown == ["level 0", "level 1", "level 2", "edge (wider: more bytes)", "critical path", "without bytes"]
 
 
-def test_colours_are_hosts_or_cores() -> None:
-    def shown(**options: Any) -> list[str]:
-        return [text.get_text() for text in task_graph_figure(*DIAMOND, [], **options).legends[0].get_texts()][:-2]
-
-    core = np.array([0, 3, 2, 1, -1])
-    assert shown(core=core, first_core=(0, 2, 4)) == ["host 0", "host 1", "never ran"]
-    assert shown(core=core) == ["core 0", "core 1", "core 2", "core 3", "never ran"]
-
-
 def test_a_large_graph_is_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_graph, "MOST_NODES", 4)
     upper, lower = task_graph_figure(*DIAMOND, []).axes
@@ -247,32 +248,41 @@ def test_a_large_graph_is_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert upper.get_ylim()[0] == lower.get_ylim()[0] == 0
 
 
-def test_more_tasks_than_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_graph, "NAMED_TASKS", 4)
-    assert len(task_graph_figure(*DIAMOND, []).axes[0].texts) == 0
-
-
-def test_files_and_the_least_graphs(tmp_path: Path) -> None:
+def test_the_least_graphs(tmp_path: Path) -> None:
     none = np.zeros(0)
-    for suffix in ("png", "svg", "pdf"):
-        path = tmp_path / f"s.{suffix}"
-        assert save(schedule_figure(TASKS, TRANSFERS, **OPTIONS), path).stat().st_size > 1000
-        assert save(task_graph_figure(*DIAMOND, []), path).stat().st_size > 1000
-    for draw in (
-        lambda: save(schedule_figure(TASKS, TRANSFERS, **OPTIONS), path),
-        lambda: save(task_graph_figure(*DIAMOND, []), path),
-    ):
-        assert draw().read_bytes() == draw().read_bytes()
     save(task_graph_figure(np.zeros(1), none, none, none, [r"$\alpha"]), tmp_path / "one.png")
     save(task_graph_figure(np.zeros(2), np.array([0]), np.array([1]), np.zeros(1), []), tmp_path / "order.png")
     save(schedule_figure(ScheduleTasks(*table((0, 0, 1, 0))), None, n_cores=1), tmp_path / "one.png")
-    for draw in (
-        lambda p: save(schedule_figure(TASKS, None, **OPTIONS), p),
-        lambda p: save(task_graph_figure(*DIAMOND, []), p),
-    ):
-        with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
-            draw(tmp_path / "s.txt")
     with pytest.raises(InputError, match="no task ran"):
         save(schedule_figure(ScheduleTasks(*table((-1, -1, -1, 0))), None, n_cores=1), tmp_path / "s.png")
     with pytest.raises(InputError, match="the graph has no task"):
         save(task_graph_figure(none, none, none, none, []), tmp_path / "s.png")
+
+
+def test_names_stand_where_they_fit() -> None:
+    tasks = ScheduleTasks(*table((0, 0, 100, 0), (0, 100, 101, 0), (1, 0, 30, 0)))
+    names = ["first", "second", "the third has a name that is longer than its bar can bear"]
+    axes = schedule_figure(tasks, None, names=names, **OPTIONS).axes[0]
+    first, third = (text.get_text() for text in axes.texts)
+    assert first == "first"
+    assert third.startswith("the third has a name")
+    assert third.endswith("…")
+    axes = schedule_figure(tasks, None, **OPTIONS).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0", "2"]
+
+
+def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MOST_LINES", 1)
+    axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
+    (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]
+    assert [np.round(one, 6).tolist() for one in lines.get_segments()] == [[[3, 0.8], [6, 1.2]]]
+    assert axes.get_title(loc="right").endswith("; lines: the largest 1 of 2 transfers")
+
+
+def test_colours_are_hosts_or_cores() -> None:
+    def shown(**options: Any) -> list[str]:
+        return [text.get_text() for text in task_graph_figure(*DIAMOND, [], **options).legends[0].get_texts()][:-2]
+
+    core = np.array([0, 3, 2, 1, -1])
+    assert shown(core=core, first_core=(0, 2, 4)) == ["host 0", "host 1", "never ran"]
+    assert shown(core=core) == ["core 0", "core 1", "core 2", "core 3", "never ran"]

@@ -1,4 +1,4 @@
-"""Lines against the variation: makespans, their ratios, imbalance; what a simulation costs; what changes."""
+"""Figures of studies: combinations, bars of makespans, lines against the variation, costs and comparisons."""
 
 from __future__ import annotations
 
@@ -7,17 +7,156 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from study_frames import plain, results, within
+from study_frames import H, plain, results, within
 
 from traces.base.errors import InputError
 from traces.figures.application.imbalance import imbalance_figure
+from traces.figures.study.combinations import Combinations
 from traces.figures.study.comparison import comparison_figure
 from traces.figures.study.cost import cost_figure
+from traces.figures.study.makespans import beside_best, makespans_figure
 from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
-from traces.statistics import comparison_table, mean_interval, paired, paired_comparisons
+from traces.statistics import mean_interval, paired, paired_comparisons
 
-MANY = [f"tss:first={k}" for k in range(9)]
+MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(9))]
+
+
+def test_combinations_of_results() -> None:
+    cells = Combinations.of(results(plain), "makespan_ns")
+    assert cells.batches == ("fcfs", "sjf+easy")
+    assert cells.techniques == ("static", "ss", "gss")
+    assert cells.variations == (0.0, 0.1, 0.25)
+    assert cells.seeds == (0, 1, 2, 3, 4, 5)
+    assert cells.values.shape == (2, 3, 3, 6)
+    assert cells.values[1, 2, 0].tolist() == [round(plain("sjf", "gss", 0.0, seed) * H) for seed in range(6)]
+    assert cells.means()[:, :, 0].tolist() == [[32 * H, 30 * H, 31 * H], [26 * H, 24 * H, 25 * H]]
+    assert cells.how.label == "makespan [h]"
+    found = cells.estimate(0, 1, 2)
+    mean, low, high = cells.estimates()
+    assert (mean[0, 1, 2], low[0, 1, 2], high[0, 1, 2]) == (found.mean, found.low, found.high)
+    assert cells.paired((0, 1, 0), (0, 0, 0)).difference == 2 * H
+    assert cells.seeds_text() == "means of 6 seeds; 95 % intervals"
+
+
+def test_what_did_not_finish_is_left_out() -> None:
+    frame = results(plain)
+    failed = (frame.als == "gss") & (frame.seed < 2)
+    frame["makespan_ns"] = frame.makespan_ns.astype("Int64")
+    frame.loc[failed, "error"] = "killed: out of memory"
+    frame.loc[failed, "makespan_ns"] = pd.NA
+    cells = Combinations.of(frame, "makespan_ns")
+    assert np.isnan(cells.values[:, 2, :, :2]).all()
+    assert cells.estimate(0, 2, 0).n == 4
+    assert cells.means()[0, 2, 0] == pytest.approx(31.2 * H)
+    assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals where there are 5 or more"
+
+
+def test_one_workload_and_four_options_are_drawn() -> None:
+    frame = pd.concat([results(plain, workload="a"), results(plain, workload="b")])
+    with pytest.raises(InputError, match="workload: 2 to draw in one figure; allowed: one of a, b"):
+        makespans_figure(frame)
+    assert makespans_figure(frame, workload="b").axes
+    with pytest.raises(InputError, match=r"unknown workload 'c'; known: "):
+        makespans_figure(frame, workload="c")
+    frame = results(plain)
+    frame.insert(6, "tasks_per_core", 4)
+    assert makespans_figure(frame).axes
+    with pytest.raises(
+        InputError, match="tasks_per_core: 2 values to draw in one figure; allowed: rows of one of 4, 8"
+    ):
+        makespans_figure(pd.concat([frame, frame.assign(tasks_per_core=8)]))
+    with pytest.raises(InputError, match="twice"):
+        makespans_figure(pd.concat([frame, frame]))
+    with pytest.raises(InputError, match="no makespan_ns to draw"):
+        makespans_figure(frame.head(0))
+    with pytest.raises(InputError, match="no makespan_ns to draw"):
+        makespans_figure(frame.assign(error="killed"))
+    with pytest.raises(InputError, match="no column 'als'"):
+        makespans_figure(frame.drop(columns="als"))
+    with pytest.raises(InputError, match=r"unknown variation 0\.3; known: "):
+        makespans_figure(frame, variation=0.3)
+
+
+def test_bars_are_the_means_and_whiskers_the_intervals() -> None:
+    frame = results(plain)
+    axes = makespans_figure(frame, variation=0.0, title="T").axes[0]
+    bars = [group for group in axes.containers if hasattr(group, "patches")]
+    assert [[bar.get_height() for bar in group] for group in bars] == [
+        pytest.approx([32, 26]),
+        pytest.approx([30, 24]),
+        pytest.approx([31, 25]),
+    ]
+    assert [group.get_label() for group in bars] == ["static", "ss", "gss"]
+    assert len({bar.get_hatch() for group in bars for bar in group}) == 3
+    expected = mean_interval([plain("fcfs", "static", 0.0, seed) for seed in range(6)])
+    whisker = axes.collections[0].get_segments()[0]
+    assert whisker[:, 1].tolist() == pytest.approx([expected.low, expected.high])
+    assert whisker[0, 0] == pytest.approx(bars[0][0].get_x() + bars[0][0].get_width() / 2)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["fcfs", "sjf+easy"]
+    assert axes.get_ylim()[0] == 0
+    assert axes.get_ylabel() == "makespan [h]"
+    assert axes.figure.get_supxlabel() == "variation ϒ = 0; means of 6 seeds; 95 % intervals"
+
+
+def test_a_difference_stands_with_its_interval() -> None:
+    said = {text.get_text() for text in makespans_figure(results(plain)).axes[0].texts}
+    assert "24.00\nlowest" in said
+    (worst,) = [text for text in said if text.startswith("32.00")]
+    # (32 + s) / (24 + s) − 1 over the seeds' s.
+    assert worst.startswith("32.00\n+33")
+    assert worst.split("\n")[2].startswith("[3")
+    cells = Combinations.of(results(plain), "makespan_ns")
+    found = cells.paired((1, 1, 0), (0, 0, 0))
+    low = float(beside_best(cells, 0)[0][0].split("[")[1].split(",")[0])
+    assert low == pytest.approx(100 * (found.ratio_low - 1), abs=0.1)
+
+
+def test_of_the_utilisation_the_highest_is_the_best() -> None:
+    frame = results(plain).rename(columns={"makespan_ns": "share"}).assign(error="")
+    frame["utilisation"] = 0.9 - frame.pop("share") / (1000 * H)
+    cells = Combinations.of(frame, "utilisation")
+    assert [cells.means()[cells.best(k)][:, k].max() for k in range(3)] == cells.means().max(axis=(0, 1)).tolist()
+    over = [text for row in beside_best(cells, 0) for text in row]
+    assert over.count("highest") == 1
+    assert all(text.startswith("−") for text in over if text != "highest")
+
+
+def test_many_techniques_are_rows_with_their_names() -> None:
+    frame = results(lambda bls, als, v, s: 100 + MANY.index(als) + 20 * (bls == "sjf") + s / 10, techniques=MANY)
+    figure = makespans_figure(frame)
+    panels = [f"{batch}, ϒ = {variation}" for variation in ("0", "0.1", "0.25") for batch in ("fcfs", "sjf+easy")]
+    assert [axes.get_title() for axes in figure.axes] == panels
+    figure = makespans_figure(frame, variation=0.0)
+    assert [axes.get_title() for axes in figure.axes] == ["fcfs", "sjf+easy"]
+    for place, axes in enumerate(figure.axes):
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        assert names == (MANY if place == 0 else [])
+        bars = next(group for group in axes.containers if hasattr(group, "patches"))
+        widths = [(100.25 + 20 * place + k) / 24 for k in range(12)]
+        assert [bar.get_width() for bar in bars] == pytest.approx(widths)
+        assert len(axes.collections[0].get_segments()) == 12
+        assert axes.get_xlim()[0] == 0
+        assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first one is at the top
+        for text in axes.texts:
+            assert text.get_text().endswith("]") or text.get_text() == "4.177  lowest"
+    assert figure.get_supxlabel().startswith("makespan [d]\n")
+    few = makespans_figure(frame[frame.seed < 3])
+    assert not any("%" in text.get_text() for axes in few.axes for text in axes.texts)
+
+
+def test_nothing_is_cut() -> None:
+    frame = results(lambda bls, als, v, s: 100 + MANY.index(als) + s / 10, techniques=MANY)
+    eight = frame[frame.als.isin(MANY[:8])]
+    for figure in (makespans_figure(frame, variation=0.0), makespans_figure(eight, title="T")):
+        figure.draw_without_rendering()
+        assert within(figure)
+        for text in [text for axes in figure.axes for text in axes.texts]:
+            assert text.get_window_extent().x0 >= 0
+            assert text.get_window_extent().x1 <= figure.bbox.x1
+        texts = [text.get_window_extent() for text in figure.axes[0].texts]
+        for at, one in enumerate(texts):
+            assert not any(one.overlaps(other) for other in texts[at + 1 :])
 
 
 def grows(bls: str, als: str, variation: float, seed: int) -> float:
@@ -45,12 +184,6 @@ def test_lines_are_the_means_and_whiskers_the_intervals() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["static", "ss", "gss"]
 
 
-def test_lines_of_few_seeds_have_no_whiskers_and_say_so() -> None:
-    figure = variation_figure(results(plain, seeds=[3]))
-    assert all(len(one.get_segments()) == 0 for axes in figure.axes for one in axes.collections)
-    assert figure.get_supxlabel() == "1 seed: too few for an interval (5)"
-
-
 def test_ratios_are_paired_by_seed() -> None:
     figure = ratio_figure(results(grows))
     axes = figure.axes[0]
@@ -70,9 +203,8 @@ def test_ratios_are_paired_by_seed() -> None:
     assert "ϒ = 0.25" in other.axes[0].get_ylabel()
 
 
-@pytest.mark.parametrize("variations", [[0.0, 0.25], [0.0, 0.1, 0.25], [0.0, 0.1, 0.101, 0.9]])
-def test_a_whisker_is_at_its_point(variations: list[float]) -> None:
-    frame = results(grows, techniques=("static", "ss", "gss", "fac"), variations=variations)
+def test_a_whisker_is_at_its_point() -> None:
+    frame = results(grows, techniques=("static", "ss", "gss", "fac"), variations=[0.0, 0.1, 0.101, 0.9])
     for figure in (ratio_figure(frame), variation_figure(frame), imbalance_figure(frame)):
         for axes in figure.axes:
             lines = [line for line in axes.get_lines() if line.get_marker() in ("o", "s", "D", "^")]
@@ -102,30 +234,6 @@ def test_there_is_no_ratio_without_an_interval() -> None:
         ratio_figure(results(plain).assign(mean_imbalance=0.0), metric="mean_imbalance")
 
 
-def test_many_techniques_are_rows_of_points() -> None:
-    frame = results(lambda bls, als, v, s: (20 + MANY.index(als) + s / 9) * (1 + v * (1 + s / 9)), techniques=MANY)
-    for figure, columns in ((variation_figure(frame), 3), (ratio_figure(frame), 2)):
-        assert len(figure.axes) == 2 * columns
-        assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == MANY
-        assert "axis does not start at zero" in figure.get_supxlabel()
-        for axes in figure.axes:
-            assert len(axes.collections[0].get_segments()) == len(MANY)
-    assert figure.axes[3].get_title() == "sjf+easy, ϒ = 0.25"
-
-
-def test_imbalance_starts_at_zero() -> None:
-    axes = imbalance_figure(results(plain)).axes[0]
-    assert axes.get_ylim()[0] == 0
-    assert axes.get_ylabel() == "mean imbalance [fraction]"
-    figure = imbalance_figure(results(plain, variations=[0.25]))
-    (axes,) = figure.axes
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["static", "ss", "gss"]
-    means = [line.get_xdata()[0] for line in axes.get_lines() if line.get_marker() == "D"]
-    assert means == pytest.approx([3.625, 3.375, 3.5])  # over both policies and all seeds
-    assert axes.get_xlim()[0] == 0
-    assert "2 batch policies and 6 seeds" in figure.get_supxlabel()
-
-
 def costs(job_s: float, sizes: list[int], repeats: int = 6, group: str = "a", begin_s: float = 0.0) -> pd.DataFrame:
     rows = [(n, (begin_s + job_s * n) * (1 + 0.02 * (r - 2.5)), group) for n in sizes for r in range(repeats)]
     return pd.DataFrame(rows, columns=["jobs", "wall_s", "group"])
@@ -147,34 +255,6 @@ def test_the_cost_of_jobs_on_logarithmic_axes() -> None:
     x, y = fitted.get_xdata(), fitted.get_ydata()
     assert (x[0], x[-1]) == pytest.approx((10, 1000))
     np.testing.assert_allclose(y, 0.5 + 0.01 * x)
-
-
-def test_the_cost_of_jobs_on_linear_axes() -> None:
-    generator = np.random.default_rng(1)
-    frame = pd.DataFrame({"jobs": np.tile([20, 40, 80], 8), "wall_s": np.tile([0.05, 0.09, 0.17], 8)})
-    frame["wall_s"] += generator.normal(0, 0.002, len(frame))
-    axes = cost_figure(frame).axes[0]
-    assert (axes.get_xscale(), axes.get_xlim()[0], axes.get_ylim()[0]) == ("linear", 0, 0)
-    (text,) = [one.get_text() for one in axes.figure.legends[0].get_texts()]
-    # Weighted by the means, as polyfit takes it.
-    times = frame.wall_s.to_numpy().reshape(8, 3)
-    each = [np.polyfit([20, 40, 80], row, 1, w=1 / times.mean(axis=0))[0] * 1e3 for row in times]
-    found = mean_interval(each)
-    shown = text.split(" and ")[1].removesuffix(" ms a job").replace("[", "").rstrip("]").replace(",", "").split()
-    assert [float(part) for part in shown] == pytest.approx([found.mean, found.low, found.high], abs=2e-3)
-    assert float(shown[2]) - float(shown[1]) > 0.01
-
-
-def test_a_slope_without_an_interval_is_not_told() -> None:
-    for frame in (
-        costs(0.001, [10, 100], repeats=4),
-        pd.concat([costs(0.001, [10, 100]), costs(0.001, [10], repeats=1)]),
-    ):
-        figure = cost_figure(frame)
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a"]
-        assert "interval" not in figure.get_supxlabel()
-    single = cost_figure(costs(0.001, [10]))
-    assert [text.get_text() for text in single.legends[0].get_texts()] == ["a"]
 
 
 def test_costs_that_cannot_be_drawn() -> None:
@@ -207,13 +287,6 @@ def test_comparisons_are_points_beside_a_line() -> None:
     np.testing.assert_allclose(ends, rows[["ratio_low", "ratio_high"]].to_numpy())
 
 
-def test_values_that_change_nothing_do_not_make_the_unit_smaller() -> None:
-    frame = results(grows)
-    frame["mean_wait_ns"] = np.where(frame["als"] == "static", 14_400e9, 0.0) * (1 + frame["seed"] / 10)
-    figure = comparison_figure(paired_comparisons(frame, "als", "ss", ["mean_wait_ns"]))
-    assert figure.axes[0].get_xlabel() == "mean wait: difference\nfrom ss [h]"
-
-
 def test_a_point_is_filled_if_there_is_a_change() -> None:
     change = [1.0, -1.0, 0.5, -0.5, 0.1, 0.0]
 
@@ -244,53 +317,16 @@ def test_comparisons_without_an_interval_are_left_out() -> None:
     assert comparison_figure(both, workload="v").axes
 
 
-def test_an_option_that_only_some_combinations_have_tells_them_apart() -> None:
-    frame = results(grows, batches=[("fcfs", "none")], variations=[0.0])
-    both = pd.concat([frame, frame], ignore_index=True)
-    both.insert(2, "speeds", [None] * len(frame) + ["noise"] * len(frame))
-    comparisons = paired_comparisons(both, "als", "ss", ["makespan_ns"])
-    figure = comparison_figure(comparisons)
-    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert len(names) == len(set(names)) == len(comparisons) == 4
-    assert len(figure.axes[0].collections) == 4
-
-
-def test_the_lines_are_within_their_figures() -> None:
-    frame = results(grows)
-    comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "utilisation", "mean_imbalance"])
-    # Three panels side by side, the last with the longest label.
-    slow = frame.assign(mean_bounded_slowdown=frame["makespan_ns"] / 1e9)
-    longest = paired_comparisons(slow, "als", "ss", ["makespan_ns", "utilisation", "mean_bounded_slowdown"])
-    longest = longest.assign(option="coordination", base="none")
-    figures = (
-        variation_figure(frame, title="A title of a study"),
-        ratio_figure(frame),
-        imbalance_figure(frame),
-        comparison_figure(comparisons),
-        comparison_figure(longest),
-        cost_figure(costs(0.0011, [10, 100]), title="T"),
-    )
-    for figure in figures:
-        figure.draw_without_rendering()
-        assert within(figure)
-
-
-def test_comparisons_of_several_options_in_one_table_are_all_drawn() -> None:
-    batches = [("fcfs", "none"), ("sjf", "none")]
-    frame = results(grows, batches=batches, variations=[0.0, 0.1234567, 0.1234568])
-    tables = [paired_comparisons(frame, name, base, ["makespan_ns"]) for name, base in (("als", "ss"), ("bls", "fcfs"))]
-    # As a study joins them: the option that is compared first is the last column.
-    joined = pd.concat([table.astype({"base": str, "value": str}) for table in tables], ignore_index=True)
-    for alone, rows in zip(tables, (joined[joined.option == "als"], joined[joined.option == "bls"]), strict=True):
-        figure = comparison_figure(rows)
-        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-        assert len(names) == len(rows) == len(figure.axes[0].collections)
-        assert len(set(names)) == len(alone)
-        lines = [sorted(comparison_table(table).splitlines()[1].split()) for table in (rows, alone)]
-        assert lines[0] == lines[1]  # the same columns, though in another order
-    with pytest.raises(InputError, match="option: 2 in one table of comparisons; allowed: one of als, bls"):
-        comparison_figure(joined)
-    with pytest.raises(InputError, match="option: 2 in one table of comparisons"):
-        comparison_table(joined)
-    with pytest.raises(InputError, match="makespan_ns: a value is there twice in one combination"):
-        comparison_figure(pd.concat([tables[0], tables[0]]))
+def test_there_is_no_difference_without_an_interval() -> None:
+    for seeds, corner in ((range(4), "4 seeds"), (range(1), "1 seed")):
+        figure = makespans_figure(results(plain, seeds=seeds), variation=0.0)
+        axes = figure.axes[0]
+        said = [text.get_text() for text in axes.texts]
+        assert not any("%" in text or "lowest" in text for text in said)
+        assert all(len(group.get_segments()) == 0 for group in axes.collections)
+        assert figure.get_supxlabel() == f"variation ϒ = 0; {corner}: too few for an interval (5)"
+    # In a study where one combination lacks seeds, only that one has none.
+    frame = results(plain)
+    frame = frame[(frame.als != "gss") | (frame.bls != "fcfs") | (frame.seed < 3)]
+    said = [text.get_text() for text in makespans_figure(frame).axes[0].texts]
+    assert sum("%" not in text and "lowest" not in text for text in said) == 1

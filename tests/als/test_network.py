@@ -1,0 +1,487 @@
+"""The network: models, routes, and how links are shared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import pairwise, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_scenarios import HOSTS, Platform, platforms
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pages import ROOT, section, table
+from reference.sharing import Flow
+from reference.sharing import transfer_times as slow_times
+
+from als.network import (
+    MODELS,
+    TOPOLOGIES,
+    NetworkKind,
+    NetworkModel,
+    NetworkState,
+    SharingModel,
+    network_model,
+    network_state,
+    topology,
+)
+from als.network import flows as f
+from als.network.flows import FlowState, begin_flows, cancel, new_flow_state, next_event, send
+from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, mean_costs, route, route_latency_ns
+from als.network.sharing import share
+from als.network.simulate import transfer_times
+from als.network.state import (
+    BANDWIDTH,
+    BANDWIDTH_FACTOR,
+    CROSSTRAFFIC,
+    GAMMA,
+    KIND,
+    LATENCY_FACTOR,
+    LATENCY_NS,
+    MAX_LEVELS,
+    MEMORY,
+    N_HOSTS,
+    NUMBERS,
+    PARAMETERS,
+    TOPOLOGY,
+    WEIGHT_S,
+)
+from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
+from traces.base.errors import InputError
+from traces.compiled import Array, compiled
+
+
+@compiled()
+def _route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
+    return route(net, src, dst, keys)
+
+
+@compiled()
+def _route_latency_ns(net: NetworkState, src: int, dst: int, keys: Array) -> float:
+    return route_latency_ns(net, src, dst, keys)
+
+
+@compiled()
+def _link(net: NetworkState, key: int) -> tuple[float, float]:
+    return link_bandwidth(net, key), link_latency_ns(net, key)
+
+
+@compiled()
+def _mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
+    mean_costs(net, host_number, n_hosts, keys, out)
+
+
+def network(
+    topology: str,
+    hosts: int,
+    model: str = "cm02",
+    *,
+    bandwidth_gbps: float = 8.0,
+    latency_ns: float = 1000.0,
+    memory_gbps: float | None = None,
+) -> NetworkState:
+    """A network of links of 1e9 bytes/s and 1000 ns, unless it is said."""
+    return network_state(
+        network_model(model),
+        topology,
+        hosts=hosts,
+        bandwidth_gbps=bandwidth_gbps,
+        latency_ns=latency_ns,
+        memory_gbps=memory_gbps,
+    )
+
+
+def call_route(net: NetworkState, src: int, dst: int) -> list[int]:
+    """The keys of a route; what is behind them stays untouched."""
+    keys = np.full(MAX_ROUTE + 1, -7, np.int64)
+    n = _route(net, src, dst, keys)
+    assert 1 <= n <= MAX_ROUTE
+    assert (keys[n:] == -7).all()
+    latency = sum(call_link(net, key)[1] for key in keys[:n].tolist())
+    assert _route_latency_ns(net, src, dst, keys) == latency
+    found: list[int] = keys[:n].tolist()
+    return found
+
+
+def call_link(net: NetworkState, key: int) -> tuple[float, float]:
+    """Bandwidth in bytes/s and latency in ns of a link."""
+    bandwidth, latency = _link(net, key)
+    return float(bandwidth), float(latency)
+
+
+def call_costs(net: NetworkState, hosts: list[int]) -> list[float]:
+    """Mean latency in s, mean s per byte, s per byte within a host."""
+    out = np.full(3, np.nan)
+    _mean_costs(net, np.array(hosts, np.int64), len(hosts), np.zeros(MAX_ROUTE, np.int64), out)
+    costs: list[float] = out.tolist()
+    return costs
+
+
+# What kernels read: kind, crosstraffic, latency factor, bandwidth factor, weight-S, gamma.
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ("none", (0, 0, 1.0, 1.0, 0.0, 0.0)),
+        ("hockney", (1, 0, 1.0, 1.0, 0.0, 0.0)),
+        ("cm02", (2, 1, 1.0, 1.0, 0.0, 4194304.0)),
+        ("lv08", (2, 1, 13.01, 0.97, 20537.0, 4194304.0)),
+        ("lv08:crosstraffic=no", (2, 0, 13.01, 0.97, 20537.0, 4194304.0)),
+        ("cm02:crosstraffic=no,gamma=1e6", (2, 0, 1.0, 1.0, 0.0, 1e6)),
+        ("cm02:latency_factor=0,bandwidth_factor=0.5,weight_s=3", (2, 1, 0.0, 0.5, 3.0, 4194304.0)),
+    ],
+)
+def test_kernels_are_given_the_constants(spec: str, found: tuple[float, ...]) -> None:
+    net = network("star", 5, spec, bandwidth_gbps=50.0, latency_ns=500.5, memory_gbps=400.0)
+    numbers, amounts = net
+    factors = [amounts[place] for place in (LATENCY_FACTOR, BANDWIDTH_FACTOR, WEIGHT_S, GAMMA)]
+    assert (numbers[KIND], numbers[CROSSTRAFFIC], *factors) == found
+    assert (numbers[N_HOSTS], numbers[TOPOLOGY]) == (5, 2)
+    assert [amounts[place] for place in (LATENCY_NS, BANDWIDTH, MEMORY)] == [500.5, 6.25e9, 5e10]
+    assert network("star", 5).amounts[MEMORY] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NetworkModel("a", NetworkKind.SHARING), "network a: kind SHARING; allowed: NONE, HOCKNEY"),
+        (lambda: NetworkModel("a", 7), "network a: kind 7; allowed: a NetworkKind"),  # type: ignore[arg-type]
+        (lambda: SharingModel("a", NetworkKind.NONE), "network a: kind NONE; allowed: SHARING"),
+        (lambda: SharingModel("a", crosstraffic=1), "network a: crosstraffic: 1; allowed: True, False"),  # type: ignore[arg-type]
+        (lambda: SharingModel("a", gamma="5"), "network a: gamma: '5' is not a number"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_model_that_cannot_be(make: Callable[[], NetworkModel], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hosts": 0}, "hosts: 0 is out of range"),
+        ({"bandwidth_gbps": 0.0}, "network.bandwidth_gbps: 0.0 is out of range"),
+        ({"latency_ns": -1.0}, "network.latency_ns: -1.0 is out of range"),
+        ({"memory_gbps": float("nan")}, "network.memory_gbps: nan is out of range"),
+        ({"topology": 3}, "network.topology: 3 is not a string; known: full, "),
+    ],
+)
+def test_numbers_of_a_platform_that_cannot_be(changes: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"topology": "full", "hosts": 2, "bandwidth_gbps": 1.0, "latency_ns": 1.0}
+    with pytest.raises(InputError) as caught:
+        network_state(MODELS["lv08"], **(given | changes))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+
+
+def test_the_page_says_the_constants() -> None:
+    page = ROOT / "docs/reference/network.md"
+    models = section(page, "The models")
+    assert [row[0].strip("`") for row in table(models)] == list(MODELS)
+    rows = {row[0].strip("`"): row[1:3] for row in table(models[models.index("| parameter") :])}
+    assert set(rows) == {field.name for field in fields(SharingModel)} - {"name", "kind"}
+    for name, (cm02, lv08) in rows.items():
+        for model, text in (("cm02", cm02), ("lv08", lv08)):
+            assert network_model(f"{model}:{name}={text}") == MODELS[model]
+    topologies = table(section(page, "The topologies"))
+    assert [row[0].strip("`") for row in topologies] == list(TOPOLOGIES)
+    for name, *_, parameters in topologies:
+        known = [field.name for field in fields(TOPOLOGIES[name.strip("`")])]  # type: ignore[arg-type]
+        assert parameters.replace("`", "") == (", ".join(known) or "none")
+
+
+SIMGRID: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/simgrid_routes.json").read_text())[
+    "platforms"
+]
+
+
+def test_platforms_know_the_topologies() -> None:
+    assert tuple(TOPOLOGIES) == OF_PLATFORMS
+    assert [(one.name, one.code) for one in TOPOLOGIES.values()] == [(name, k) for k, name in enumerate(OF_PLATFORMS)]
+
+
+def test_small_networks() -> None:
+    full, shared, star = (network(name, 3) for name in ("full", "shared", "star"))
+    pairs = list(permutations(range(3), 2))
+    assert [call_route(full, *pair) for pair in pairs] == [[1], [2], [3], [5], [6], [7]]
+    assert [call_route(shared, *pair) for pair in pairs] == [[1], [2], [1], [5], [2], [5]]
+    assert [call_route(star, *pair) for pair in pairs] == [[0, 3], [0, 5], [2, 1], [2, 5], [4, 1], [4, 3]]
+    assert [call_link(net, 1) for net in (full, shared, star)] == [(1e9, 1000.0), (1e9, 1000.0), (1e9, 500.0)]
+
+
+def test_a_fat_tree() -> None:
+    # Hosts 0 1 | 2 3 at the switches a, b; both are connected to c and d. Each line in both directions.
+    net = network("fat-tree:down=2x2,up=1x2,cables=1x1", 4)
+    up, to_c, to_d = [0, 2, 4, 6], {"a": 8, "b": 12}, {"a": 10, "b": 14}
+    assert call_route(net, 0, 1) == [up[0], up[1] + 1]
+    assert call_route(net, 0, 2) == [up[0], to_c["a"], to_c["b"] + 1, up[2] + 1]  # 2 mod 2 = 0: by c
+    assert call_route(net, 1, 3) == [up[1], to_d["a"], to_d["b"] + 1, up[3] + 1]  # 3 mod 2 = 1: by d
+    assert call_route(net, 3, 0) == [up[3], to_c["b"], to_c["a"] + 1, up[0] + 1]
+    assert call_link(net, 15) == (1e9, 1000.0)
+
+
+def test_a_dragonfly() -> None:
+    # Two groups of two chassis of two routers of one node each: nodes 0 1 / 2 3 and 4 5 / 6 7.
+    net = network("dragonfly:groups=2,chassis=2,routers=2,nodes=1,blue=4,black=3,green=2", 8)
+    green, black, blue = 16, 32, 48
+    assert call_route(net, 0, 1) == [0, green + 0 * 2 + 1, 3]
+    assert call_route(net, 2, 1) == [4, green + 2 * 2 + 1, black + 3 * 2 + 0, 3]  # green to 3, black to 1
+    # The blue link to group 1 is at router 1 of group 0, that to group 0 at router 4, the first of group 1.
+    assert call_route(net, 2, 7) == [
+        4, green + 2 * 2 + 1, black + 3 * 2 + 0, blue + 0 * 2 + 1, green + 4 * 2 + 1, black + 5 * 2 + 1, 15
+    ]  # fmt: skip
+    assert [call_link(net, key)[0] for key in (0, 15, 16, 31, 32, 47, 48, 51)] == [
+        1e9, 1e9, 2e9, 2e9, 3e9, 3e9, 4e9, 4e9
+    ]  # fmt: skip
+    # SimGrid goes on from router 1 after the green link to router 3: it ends in the wrong chassis.
+    simgrid = network("dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid", 8)
+    assert call_route(simgrid, 2, 1) == [4, green + 2 * 2 + 1, 3]
+    assert call_route(simgrid, 2, 3) == [4, green + 2 * 2 + 1, black + 1 * 2 + 1, 7]
+    assert call_route(simgrid, 2, 7) == call_route(net, 2, 7)
+
+
+@pytest.mark.parametrize("platform", SIMGRID, ids=lambda platform: platform["topology"])
+def test_routes_are_simgrid_s(platform: dict[str, Any]) -> None:
+    hosts = platform["hosts"]
+    net = network(platform["topology"], hosts)
+    pairs = list(permutations(range(hosts), 2))
+    routes = [[int(link) for link in row.split()] for row in platform["routes"].split(";")]
+    assert len(routes) == len(pairs)
+    ours = [call_route(net, *pair) for pair in pairs]
+    number: dict[int, int] = {}  # ours as SimGrid's: by first occurrence
+    assert [[number.setdefault(key, len(number)) for key in row] for row in ours] == routes
+    assert [call_link(net, key)[0] / 1e9 for key in number] == platform["cables"]
+
+
+NUMBERS_OF = st.integers(1, 4)
+SOME = st.randoms(use_true_random=False)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(NUMBERS_OF, NUMBERS_OF, NUMBERS_OF, st.integers(1, 3), SOME)
+def test_routes_of_dragonflies_are_paths(groups: int, chassis: int, routers: int, nodes: int, some: Any) -> None:
+    groups = min(groups, chassis * routers)
+    shape = f"dragonfly:groups={groups},chassis={chassis},routers={routers},nodes={nodes}"
+    total = groups * chassis * routers * nodes
+    net = network(shape, total)
+    ends = dragonfly_links(groups, chassis, routers, nodes)
+    for _ in range(20):
+        src, dst = some.randrange(total), some.randrange(total)
+        if src != dst:
+            keys = call_route(net, src, dst)
+            path = [ends[key] for key in keys]
+            assert path[0][0] == ("node", src)
+            assert path[-1][1] == ("node", dst)
+            assert all(one[1] == other[0] for one, other in pairwise(path))
+            assert len(set(keys)) == len(keys) <= 7
+            crossed = [link for link in path if link[2] == "blue"]
+            assert len(crossed) == (src * groups // total != dst * groups // total)
+
+
+def dragonfly_links(groups: int, chassis: int, routers: int, nodes: int) -> dict[int, Any]:
+    of_group = chassis * routers
+    all_routers = groups * of_group
+    links: dict[int, Any] = {}
+    for node in range(all_routers * nodes):
+        router = ("router", node // nodes)
+        links[2 * node] = (("node", node), router, "local")
+        links[2 * node + 1] = (router, ("node", node), "local")
+    key = 2 * all_routers * nodes
+    for router in range(all_routers):
+        for blade in range(routers):
+            to = ("router", router // routers * routers + blade)
+            links[key] = (("router", router), to, "green")
+            key += 1
+    for router in range(all_routers):
+        for place in range(chassis):
+            to = ("router", router // of_group * of_group + place * routers + router % routers)
+            links[key] = (("router", router), to, "black")
+            key += 1
+    for group in range(groups):
+        for other in range(groups):
+            links[key] = (("router", group * of_group + other), ("router", other * of_group + group), "blue")
+            key += 1
+    return links
+
+
+def test_parameters_fit() -> None:
+    deepest = topology("fat-tree:down=" + "x".join("2" * MAX_LEVELS))
+    assert len(deepest.parameters(256)) == NUMBERS - PARAMETERS
+    assert len(call_route(network("fat-tree:down=" + "x".join("2" * MAX_LEVELS), 256), 0, 255)) == MAX_ROUTE
+    # Fewer hosts than leaves, or nodes, make no difference to routes.
+    for shape in ("fat-tree:down=4x4,up=2x3,cables=2x1", "dragonfly:groups=2,chassis=2,routers=2,nodes=2"):
+        assert call_route(network(shape, 16), 3, 8) == call_route(network(shape, 9), 3, 8)
+    # All at its limits: keys are whole and above 0.
+    wide = network("fat-tree:down=4096x4096,up=4096x4096", 2**24)
+    assert min(call_route(wide, 0, 2**24 - 1)) >= 0
+
+
+def test_costs_are_means_over_pairs() -> None:
+    # Hosts 0 and 1 are at one switch of the tree, host 2 at another: routes of 2 and of 4 links of 1000 ns and 1e9 bytes/s.
+    net = network("fat-tree:down=2x2,up=1x1", 4, "hockney")
+    assert call_costs(net, [0, 1, 2]) == [
+        pytest.approx((2 * 2e-6 + 4 * 4e-6) / 6, rel=1e-15),
+        pytest.approx(1e-9, rel=1e-15),
+        0.0,
+    ]
+    assert call_costs(net, [3, 2]) == [2e-6, 1e-9, 0.0]
+    # By the narrowest link: local ones of a dragonfly.
+    wide = network("dragonfly:groups=1,chassis=1,routers=2,nodes=1,green=5", 2, "hockney")
+    assert call_costs(wide, [0, 1]) == [3e-6, 1e-9, 0.0]
+    # 17 hosts are more than all pairs are looked at of: host h and the eighth behind it.
+    # Two of them are at the other switch: all but four of these pairs are near, and not 212 of 272.
+    half = network("fat-tree:down=15x2", 17, "hockney")
+    assert call_costs(half, list(range(17)))[0] == pytest.approx((13 * 2e-6 + 4 * 4e-6) / 17, rel=1e-14)
+
+
+DATA = Path(__file__).parent / "data"
+
+hosts = st.integers(0, HOSTS - 1)
+sizes = st.integers(1, 60).map(lambda k: k * 0.977) | st.sampled_from((0.0, 1.0, 40.0)) | st.floats(0.01, 1e4)
+some_flows = st.lists(st.tuples(hosts, hosts, sizes, st.integers(0, 60)), max_size=14)
+sharing = platforms().filter(lambda platform: platform.model not in ("none", "hockney"))
+
+
+def times(platform: Platform, flows: list[tuple[int, int, float, int]]) -> list[float]:
+    columns = [list(column) for column in zip(*flows, strict=True)] or [[], [], [], []]
+    return transfer_times(platform.state(), *columns).tolist()
+
+
+def test_by_hand() -> None:
+    one = Platform("cm02:crosstraffic=no", latency=10.0)
+    # Alone for half of its bytes, then two for one link, then one alone again; backwards is another link.
+    assert times(one, [(0, 1, 1000.0, 0), (0, 1, 2000.0, 500), (1, 0, 1000.0, 0)]) == [1510.0, 3010.0, 1010.0]
+    assert times(one, [(2, 2, 5.0, 3), (0, 1, 0.0, 7)]) == [3.0, 17.0]
+    assert times(Platform("cm02", latency=0.0), [(0, 1, 1000.0, 0), (1, 0, 1000.0, 0)]) == pytest.approx([1050.0] * 2)
+    assert times(Platform("hockney", latency=10.0), [(0, 1, 10.0, 0), (0, 1, 20.0, 5)]) == [20.0, 35.0]
+    assert times(Platform("none", latency=10.0), [(0, 1, 10.0, 4)]) == [4.0]
+    memory = Platform("lv08", memory=2.0)
+    assert times(memory, [(1, 1, 97.0, 3)]) == pytest.approx([53.0])
+    assert times(one, []) == []
+    assert times(Platform("lv08", latency=100.0), [(0, 1, 97.0, 0)]) == pytest.approx([1401.0])
+
+
+def test_a_share_is_bounded_by_the_window() -> None:
+    # 4 MiB under way at most: at 10 ms there and 10 back, 0.2097152 bytes per ns.
+    far = Platform("cm02", latency=1e7)
+    assert times(far, [(0, 1, 1e6, 0)]) == pytest.approx([1e7 + 1e6 / 0.2097152])
+
+
+def test_penalties_are_of_latency_and_links() -> None:
+    net = network_state(
+        network_model("lv08:crosstraffic=no"),
+        "fat-tree:down=2x2,up=1x1,cables=1x1",
+        hosts=4,
+        bandwidth_gbps=8,
+        latency_ns=1000,
+    )
+    # Both go down to host 1: 2 links from host 0 and 4 from host 2, so twice the penalty, and so half the share. Each latency
+    # is paid first, 26020 and 52040 ns; with all bytes in common time, the near one is done first.
+    near, far = transfer_times(net, [0, 2], [1, 1], [97e6, 97e6], [26020, 0]).tolist()
+    assert near == pytest.approx(52040 + 150e6)
+    assert far == pytest.approx(52040 + 200e6)
+
+
+@settings(max_examples=200)
+@given(platform=platforms(), flows=some_flows)
+def test_transfers_arrive_as_in_the_reference(platform: Platform, flows: list[tuple[int, int, float, int]]) -> None:
+    expected = slow_times([Flow(*flow) for flow in flows], platform.reference())
+    assert times(platform, flows) == pytest.approx(expected, rel=1e-12, abs=1e-7)
+
+
+def test_simgrid_finds_the_same() -> None:
+    """Fat trees, dragonflies and stars; how they were computed is written in the file."""
+    found = json.loads((DATA / "simgrid_flows.json").read_text(encoding="utf-8"))
+    assert len(found["cases"]) >= 11
+    for case in found["cases"]:
+        for model, ends in case["end_s"].items():
+            apart = np.abs(_found(case, model) - np.array(ends) * 1e9)
+            assert apart.max() < 1e-5, (case["topology"], model)
+
+
+def _found(case: dict[str, Any], model: str) -> np.ndarray:
+    net = network_state(
+        network_model(model),
+        case["topology"],
+        hosts=case["hosts"],
+        bandwidth_gbps=case["bandwidth_gbps"],
+        latency_ns=case["latency_ns"],
+    )
+    start, source, target, n_bytes = zip(*case["flows"], strict=True)
+    return transfer_times(net, list(source), list(target), [float(n) for n in n_bytes], list(start))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "n_bytes", "start"),
+    [
+        ([0], [4], [1.0], [0]),
+        ([-1], [1], [1.0], [0]),
+        ([0], [1], [-1.0], [0]),
+        ([0], [1], [float("nan")], [0]),
+        ([0], [1], [1.0], [-1]),
+        ([0, 1], [1], [1.0], [0]),
+    ],
+)
+def test_bad_input(source: list[int], target: list[int], n_bytes: list[float], start: list[int]) -> None:
+    with pytest.raises(InputError, match="allowed"):
+        transfer_times(Platform("cm02").state(), source, target, n_bytes, start)
+
+
+def test_beyond_time() -> None:
+    assert times(Platform("hockney"), [(0, 1, 1e300, 0)]) == [float("inf")]
+
+
+@compiled()
+def begin_and_send_long_ones(flows: FlowState, net: NetworkState, n: int) -> None:
+    """Transfers that last for ever, and one on a link of its own, on which nothing changes."""
+    begin_flows(flows, n, 1, 0)
+    for edge in range(n // 2 - 1):
+        send(flows, net, edge, 0, 1, 1e12 + edge, 0)
+    send(flows, net, n // 2 - 1, 2, 3, 1e6, 0)
+
+
+@compiled()
+def send_and_cancel(flows: FlowState, net: NetworkState, edge: int, t: int) -> float:
+    send(flows, net, edge, 0, 1, 1e3, t)
+    share(flows, net)
+    cancel(flows, edge)
+    share(flows, net)
+    return next_event(flows)
+
+
+def test_many_changes_do_not_fill_the_heap() -> None:
+    """Events that are out of date are dropped, and no others: far more changes than there is room for."""
+    net = Platform("cm02").state()
+    n = 24
+    flows = new_flow_state(n, 1)
+    begin_and_send_long_ones(flows, net, n)
+    ends = []
+    for k in range(400):
+        ends.append(send_and_cancel(flows, net, n // 2 + k % (n // 2), k))
+        assert flows.numbers[f.EVENTS] <= len(flows.event_at)
+    assert len(flows.event_at) < 400
+    assert set(ends) == {1e6}
+
+
+def test_links_of_one_place_in_the_table_are_not_mixed_up() -> None:
+    """Two transfers have a table of 16 places; their links are two of ten thousand."""
+    net = network_state(network_model("cm02:crosstraffic=no"), "full", hosts=100, bandwidth_gbps=8, latency_ns=0)
+    for target in range(2, 100):
+        assert transfer_times(net, [0, 0], [1, target], [100.0, 100.0], [0, 0]).tolist() == [100, 100]
+
+
+def test_a_model_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from als.network import SharingModel\nMINE = SharingModel('mine', latency_factor=2)\nOTHER = 3\nKIND = SharingModel\n"
+    )
+    model = network_model(f"{file}:MINE")
+    assert model == SharingModel("mine", latency_factor=2.0)
+    assert network_model(f"{file}:MINE:crosstraffic=no") == replace(model, crosstraffic=False)  # type: ignore[type-var]
+    with pytest.raises(InputError, match="int; allowed: NetworkModel"):
+        network_model(f"{file}:OTHER")
+    with pytest.raises(InputError, match=r"^phase: no file"):
+        network_model("away.py:MINE", "phase")

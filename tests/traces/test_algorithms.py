@@ -1,0 +1,263 @@
+"""Heaps, sorting, extremes, lanes and step functions against plain Python."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from batch_traces import deepest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledgers import Job, ledger, ledgers, machine, never_started
+
+from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle
+from traces.algorithms.extremes import extremes
+from traces.algorithms.lanes import pack_lanes
+from traces.algorithms.sorting import sort_first, sort_places
+from traces.compiled import compiled, own
+from traces.figures.drawing.steps import in_columns, mean, steps
+from traces.kernels.signatures import Floats, Ints
+from traces.ledger import Ledger
+from traces.series import load_series
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1))
+def test_of_floats(values: list[float]) -> None:
+    assert extremes(np.array(values)) == (min(values), max(values))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
+def test_of_instants_exactly(values: list[int]) -> None:
+    column = np.frombuffer(np.array(values).tobytes(), np.int64)  # read-only, as a message has it
+    assert extremes(column) == (min(values), max(values))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_one_that_is_no_number_makes_both_none(at: int) -> None:
+    values = np.array([1.0, 3.0, 2.0])
+    values[at] = math.nan
+    assert np.isnan(extremes(values)).all()
+    values.view(np.uint64)[at] = 0x7FF0_0000_0000_0001  # a signalling one
+    assert np.isnan(extremes(values)).all()
+
+
+def test_what_kernels_take_as_it_is_is_not_copied() -> None:
+    fit = np.arange(4.0)
+    assert own(fit, np.float64) is fit
+    for unfit in (
+        fit[::2],
+        fit.astype(np.float32),
+        np.frombuffer(fit.tobytes()),
+        fit.astype(">f8"),
+        [0.0, 2.0],
+        fit.T[::-1],
+    ):
+        made = own(unfit, np.float64)
+        assert made.flags.carray
+        assert made.dtype == np.float64
+        assert made.tolist() == list(unfit)
+
+
+@compiled()
+def _sort(values: Ints, n: int) -> None:
+    sort_first(values, n)
+
+
+@compiled()
+def _order(keys: Floats, places: Ints, space: Ints, n: int) -> None:
+    sort_places(keys, places, space, n)
+
+
+@given(st.lists(st.integers(-50, 50), max_size=200), st.integers(0, 5))
+def test_numbers_are_sorted_and_what_is_behind_them_stays(values: list[int], behind: int) -> None:
+    column = np.array([*values, *range(behind)], np.int64)
+    _sort(column, len(values))
+    assert column.tolist() == [*sorted(values), *range(behind)]
+
+
+@given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 0.25, 1e300, float("inf"), 3.0]), max_size=300))
+def test_equal_keys_keep_their_order(keys: list[float]) -> None:
+    n = len(keys)
+    places, space = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    _order(np.array(keys, np.float64), places, space, n)
+    assert places.tolist() == sorted(range(n), key=lambda k: keys[k])
+
+
+def test_the_last_run_may_be_of_one() -> None:
+    for n in (0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65):
+        keys = -np.arange(float(n))
+        places, space = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        _order(keys, places, space, n)
+        assert places.tolist() == list(range(n - 1, -1, -1))
+
+
+#: Begins and ends.
+Intervals = list[tuple[int, int]]
+
+
+def clash(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether two intervals cannot be drawn one behind the other."""
+    return not (a[1] <= b[0] or b[1] <= a[0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)), max_size=14))
+def test_lanes_are_as_few_as_can_be(drawn: Intervals) -> None:
+    intervals = [(begin, begin + length) for begin, length in drawn]
+    columns = np.array(intervals, np.int64).reshape(-1, 2).T
+    lane, order = pack_lanes(*columns)
+    assert sorted(order.tolist()) == list(range(len(intervals)))
+    assert set(lane.tolist()) == set(range(deepest(intervals)))
+    for k in range(len(intervals)):
+        for j in range(k):
+            assert lane[j] != lane[k] or not clash(intervals[j], intervals[k])
+    # In this order lanes follow one another, and on each no clock goes back.
+    steps = [(int(lane[k]), *intervals[k]) for k in order]
+    for before, after in pairwise(steps):
+        assert before[0] < after[0] or (before[0] == after[0] and before[2] <= after[1])
+
+
+@pytest.mark.parametrize(
+    ("intervals", "lanes"),
+    [
+        ([(0, 10), (3, 12), (4, 20), (10, 11), (12, 13)], [0, 1, 2, 0, 0]),  # the lowest of those that are free
+        ([(0, 5), (5, 5), (5, 9)], [0, 0, 0]),
+        ([(0, 9), (5, 5)], [0, 1]),
+        ([(7, 8), (0, 1), (2, 3)], [0, 0, 0]),
+    ],
+)
+def test_by_hand(intervals: Intervals, lanes: list[int]) -> None:
+    assert pack_lanes(*np.array(intervals, np.int64).T)[0].tolist() == lanes
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(1, 5)), min_size=1, max_size=10)
+
+
+def columns(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    begin, length, weight = np.array(rows, np.int64).T
+    return begin, begin + length, weight
+
+
+def counted(rows: list[tuple[int, int, int]], upto: int) -> list[int]:
+    return [sum(w for b, n, w in rows if b <= t < b + n) for t in range(upto)]
+
+
+@given(ROWS)
+def test_the_values_are_those_that_are_counted(rows: list[tuple[int, int, int]]) -> None:
+    found = steps(*columns(rows))
+    assert (np.diff(found.instant_ns) > 0).all()
+    assert (np.diff(found.value) != 0).all()
+    place = np.searchsorted(found.instant_ns, np.arange(50), side="right")
+    assert np.append(0, found.value)[place].tolist() == counted(rows, 50)
+
+
+@given(ROWS, st.integers(1, 9), st.integers(0, 20), st.integers(1, 40))
+def test_columns_keep_the_mean_and_the_extremes(
+    rows: list[tuple[int, int, int]], n_columns: int, first: int, width: int
+) -> None:
+    """Columns of whole width: what is counted within each."""
+    found = steps(*columns(rows))
+    seen = in_columns(found, first, first + n_columns * width, n_columns)
+    values = np.array(counted(rows, first + n_columns * width))[first:].reshape(n_columns, width)
+    np.testing.assert_allclose(seen.mean, values.mean(axis=1), atol=1e-12)
+    assert seen.least.tolist() == values.min(axis=1).tolist()
+    assert seen.most.tolist() == values.max(axis=1).tolist()
+    assert mean(found, first, first + n_columns * width) == pytest.approx(values.mean())
+
+
+def test_nothing_is_nothing() -> None:
+    none = np.zeros(0, np.int64)
+    found = steps(none, none, none)
+    assert len(found.value) == 0
+    assert mean(found, 0, 10) == 0
+    assert in_columns(found, 0, 10, 2).mean.tolist() == [0, 0]
+
+
+def test_jobs_that_were_cut_or_never_started_by_hand() -> None:
+    jobs = [
+        never_started(1, 2),  # as if it were not there
+        # Waits for another job's end until 3, and is given all four cores of a host; cut at 9 and tried again at 12.
+        Job(2, 0, 5, 9, [(0, 4)], asked=3, state="requeued", eligible=3),
+        Job(2, 0, 12, 15, [(0, 4)], asked=3, attempt=1, eligible=9),
+    ]
+    found = load_series(ledger(machine(4), jobs))
+    assert found.instant_ns.tolist() == [3, 5, 9, 12, 15]
+    assert found.queue_length.tolist() == [1, 0, 1, 0, 0]
+    assert found.busy_cores.tolist() == [0, 4, 0, 4, 0]
+    assert len(load_series(ledger(machine(4), jobs[:1]))) == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(ledgers())
+def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
+    jobs, found = of.jobs, load_series(of)
+    rows = list(
+        zip(
+            jobs.eligible_ns.tolist(),
+            jobs.start_ns.tolist(),
+            jobs.end_ns.tolist(),
+            jobs.held_cores.tolist(),
+            strict=True,
+        )
+    )
+    rows = [row for row in rows if row[1] != -1]
+    expected, last = [], (0, 0)
+    for instant in sorted({moment for row in rows for moment in row[:3]}):
+        state = (
+            sum(eligible <= instant < start for eligible, start, _, _ in rows),
+            sum(cores for _, start, end, cores in rows if start <= instant < end),
+        )
+        if state != last:
+            expected.append((instant, *state))
+        last = state
+    columns = (found.instant_ns.tolist(), found.queue_length.tolist(), found.busy_cores.tolist())
+    assert list(zip(*columns, strict=True)) == expected
+
+
+ROOM = 40
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_the_smallest_pair_is_first_whatever_is_done(data: st.DataObject) -> None:
+    time, key = np.full(ROOM, -99, np.int64), np.full(ROOM, -99, np.int64)
+    pairs: list[tuple[int, int]] = []
+    times = st.integers(0, 6) | st.sampled_from((2**62, 2**63 - 1))
+    for number in range(data.draw(st.integers(1, ROOM))):
+        action = (
+            data.draw(st.sampled_from(("push", "push", "drop", "replace", "settle", "remove"))) if pairs else "push"
+        )
+        t = data.draw(times)
+        if action == "push":
+            # Pairs are unique: keys are, but do not come in order.
+            size = heap_push(time, key, len(pairs), t, (number * 17) % ROOM)
+            pairs.append((t, (number * 17) % ROOM))
+            assert size == len(pairs)
+        elif action == "drop":
+            assert heap_drop_top(time, key, len(pairs)) == len(pairs) - 1
+            pairs.remove(min(pairs))
+        elif action == "replace":
+            top = min(pairs)
+            heap_replace_top(time, key, len(pairs), t, top[1])
+            pairs[pairs.index(top)] = (t, top[1])
+        elif action == "remove":
+            lo = data.draw(st.integers(0, ROOM))
+            hi = data.draw(st.integers(lo, ROOM))
+            size = heap_remove_keys(time, key, len(pairs), lo, hi)
+            pairs = [(at, one) for at, one in pairs if not lo <= one < hi]
+            assert size == len(pairs)
+        else:
+            at = data.draw(st.integers(0, len(pairs) - 1))
+            old = (int(time[at]), int(key[at]))
+            heap_settle(time, key, len(pairs), at, t)
+            pairs[pairs.index(old)] = (t, old[1])
+        held = list(zip(time[: len(pairs)].tolist(), key[: len(pairs)].tolist(), strict=True))
+        assert sorted(held) == sorted(pairs)
+        assert not pairs or held[0] == min(pairs)
+    size = len(pairs)
+    left = []
+    while size:
+        left.append((int(time[0]), int(key[0])))
+        size = heap_drop_top(time, key, size)
+    assert left == sorted(pairs)

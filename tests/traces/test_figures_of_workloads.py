@@ -1,0 +1,355 @@
+"""Figures of workloads and of comparisons of two runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+from bls.analysis.description import Description, describe
+from bls.machine.platform import HostGroup, Platform
+from bls.workloads import read_workload, sample_path
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError
+from traces.figures.compare.delay_chain import MOST_JOBS, delay_chain_figure
+from traces.figures.compare.start_delays import start_delays_figure
+from traces.figures.drawing.canvas import Figure, new_figure, save_all
+from traces.figures.workload.likeness import PANELS, likeness_figure
+from traces.figures.workload.overview import overview_figure
+
+HOUR = 3600 * 10**9
+
+
+def starts(deltas: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(len(deltas)) + 10,
+            "start_a_ns": np.arange(len(deltas)) * HOUR,
+            "start_delta_ns": np.array([round(delta * HOUR) for delta in deltas], np.int64),
+        }
+    )
+
+
+def chained(*rows: tuple[float, ...]) -> pd.DataFrame:
+    """Of job, eligible, start and end in A, and in B; h."""
+    names = ("eligible_a_ns", "start_a_ns", "end_a_ns", "eligible_b_ns", "start_b_ns", "end_b_ns")
+    frame = pd.DataFrame({"job_id": [int(row[0]) for row in rows], "attempt": 0})
+    for place, name in enumerate(names, 1):
+        frame[name] = [round(row[place] * HOUR) for row in rows]
+    frame["start_delta_ns"] = frame["start_b_ns"] - frame["start_a_ns"]
+    return frame
+
+
+CHAIN = chained((3, 9, 12, 13, 9, 15, 16), (2, 10, 11, 12, 10, 13, 15), (1, 10, 10, 11.5, 10, 10, 13))
+
+
+def bars(axes: Axes) -> list[list[tuple[float, float, float]]]:
+    """Row, left end and width of the bars of every kind: waits, runs, overruns."""
+    return [
+        [
+            (round(bar.get_y() + bar.get_height() / 2, 6), round(bar.get_x(), 6), round(bar.get_width(), 6))
+            for bar in group
+        ]
+        for group in axes.containers
+    ]
+
+
+def arrows(axes: Axes) -> list[tuple[float, float, float, float]]:
+    return [
+        (*text.xyann, *text.xy)  # type: ignore[attr-defined]
+        for text in axes.texts
+        if getattr(text, "arrow_patch", None) is not None
+    ]
+
+
+def test_start_delays() -> None:
+    (axes,) = start_delays_figure(starts([0, 2, -3, 1, -1, 0]), title="T").axes
+    zero, later, earlier, same = axes.get_lines()
+    assert np.asarray(zero.get_ydata()).tolist() == [0, 0]
+    assert [np.asarray(line.get_xdata()).tolist() for line in (later, earlier, same)] == [[1, 3], [2, 4], [0, 5]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in (later, earlier, same)] == [[2, 1], [-3, -1], [0, 0]]
+    # Told apart without colours, too: by marker, and by what fills it.
+    assert len({line.get_marker() for line in (later, earlier, same)}) == 3
+    assert to_hex(earlier.get_markerfacecolor()) == "#ffffff" != to_hex(later.get_markerfacecolor())
+    labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert labels == ["later in B: 2", "earlier in B: 2", "same start: 2"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("start in A [h]", "start in B − start in A [h]")
+    assert [text.get_text() for text in axes.texts] == [
+        "job 11: +2 h 00 min",
+        "job 12: −3 h 00 min",
+        "one run of each, no estimate",
+    ]
+
+
+def test_both_runs_of_a_chain() -> None:
+    upper, lower = delay_chain_figure(CHAIN, late="B").axes
+    assert [text.get_text() for text in upper.get_yticklabels()] == ["job 1", "job 2", "job 3"]
+    assert upper.get_ylim()[0] > upper.get_ylim()[1]  # the first of the chain is at the top
+    low = 10 - 0.04 * 6
+    assert bars(upper) == [
+        [(0, 10, 0), (1, 10, 1), (2, pytest.approx(low), pytest.approx(12 - low))],
+        [(0, 10, 1.5), (1, 11, 1), (2, 12, 1)],
+        [],
+    ]
+    waits, ran, over = bars(lower)
+    assert waits[:2] == [(0, 10, 0), (1, 10, 3)]
+    assert ran == [(0, 10, 3), (1, 13, 2), (2, 15, 1)]
+    assert over == [(0, 11.5, 1.5), (1, 14, 1)]
+    assert all(bar.get_hatch() for bar in lower.containers[2])
+    assert upper.get_xlim() == lower.get_xlim() == pytest.approx((low, 16 + 0.02 * (16 - low)))
+    # Arrows only where one started as the other ended: in A job 2 did not wait for job 1.
+    assert arrows(upper) == [(12, pytest.approx(1.31), 12, pytest.approx(1.69))]
+    assert arrows(lower) == [
+        (13, pytest.approx(0.31), 13, pytest.approx(0.69)),
+        (15, pytest.approx(1.31), 15, pytest.approx(1.69)),
+    ]
+    said = [text.get_text() for text in lower.texts if text.get_text()]
+    assert said == ["0 s", "+2 h 00 min", "+3 h 00 min"]
+    assert (upper.get_title(loc="left"), lower.get_title(loc="left")) == ("run A", "run B (the chain's)")
+    assert "waits that began before are cut" in lower.get_xlabel()
+    uncut = delay_chain_figure(CHAIN.iloc[1:], late="A").axes
+    assert uncut[1].get_xlabel() == "time [h]"
+    assert uncut[0].get_title(loc="left") == "run A (the chain's)"
+    assert uncut[0].get_title(loc="right") == "one run of each, no estimate"
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(InputError, match="no job started in both runs"):
+        start_delays_figure(starts([]))
+    with pytest.raises(InputError, match="the chain has no job"):
+        delay_chain_figure(CHAIN.iloc[:0], late="B")
+    with pytest.raises(InputError, match="late: unknown run 'C'"):
+        delay_chain_figure(CHAIN, late="C")
+
+
+def table() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for panel, at in (("hour", range(24)), ("weekday", range(7)), ("month", range(1, 13)), ("work", range(2, 12))):
+        shares = np.arange(1.0, len(at) + 1) / sum(range(1, len(at) + 1))
+        rows += [
+            {"panel": panel, "at": float(x), "source": float(a), "generated": float(b)}
+            for x, a, b in zip(at, shares, shares[::-1], strict=True)
+        ]
+    return rows
+
+
+def test_bars_are_the_source_and_points_the_generated() -> None:
+    figure = likeness_figure(table(), names=("log", "like it"), distances={"hour": 0.0123}, title="T")
+    assert [axes.get_xlabel() for axes in figure.axes] == list(PANELS.values())
+    hours, weekdays, months, work = figure.axes
+    for axes, n in ((hours, 24), (weekdays, 7), (months, 12), (work, 10)):
+        shares = 100 * np.arange(1, n + 1) / sum(range(1, n + 1))
+        (bars,) = axes.containers
+        np.testing.assert_allclose([bar.get_height() for bar in bars], shares)
+        (line,) = axes.get_lines()
+        assert line.get_ydata() == pytest.approx(shares[::-1])
+        assert axes.get_ylabel() == "jobs [%]"
+        assert axes.get_ylim()[0] == 0
+        assert axes.get_ylim()[1] > shares.max()
+    assert hours.get_title(loc="right") == "KS distance 0.012"
+    assert weekdays.get_title(loc="right") == ""
+    assert [text.get_text() for text in weekdays.get_xticklabels()] == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    assert months.get_xticks().tolist() == list(range(1, 13))
+    assert work.get_xticklabels()[0].get_text() == "$10^{2}$"
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["log", "like it"]
+
+
+def test_what_cannot_be_drawn() -> None:
+    rows = table()
+    with pytest.raises(InputError, match=r"^likeness: no rows of the panel month"):
+        likeness_figure([row for row in rows if row["panel"] != "month"])
+    with pytest.raises(InputError, match=r"^likeness: unknown panel 'year'; known: weekday"):
+        likeness_figure([*rows, {"panel": "year", "at": 1, "source": 0, "generated": 0}])
+    with pytest.raises(InputError, match=r"^likeness: a row has no generated; needed: panel, at, source, generated"):
+        likeness_figure([{"panel": "hour", "at": 1, "source": 0}])
+
+
+PLATFORM = Platform((HostGroup(1, 64, 8.0),), name="sixty-four")
+START = "; UnixStartTime: 4102444800"
+PARIS = ("; UnixStartTime: 1067040000", "; TimeZoneString: Europe/Paris")  # Saturday, 25 October 2003, 2:00
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.fixture(scope="module")
+def sample() -> Description:
+    return describe(read_workload(sample_path()), Platform())
+
+
+@pytest.fixture(scope="module")
+def drawn(sample: Description) -> Any:
+    return overview_figure(sample)
+
+
+def panel(figure: Any, title: str) -> Any:
+    (found,) = [axes for axes in figure.axes if axes.get_title(loc="left") == title]
+    return found
+
+
+def bars_of_workload_overview(axes: Any, which: int = 0) -> list[float]:
+    return [bar.get_height() for bar in axes.containers[which]]
+
+
+def marks(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def every(n_jobs: int, step_s: int, *header: str) -> Description:
+    made = Workload.from_jobs([(k, k * step_s, 600, 2, 900) for k in range(n_jobs)])
+    return describe(replace(made, header=header), PLATFORM)
+
+
+def test_bars_are_the_figures(sample: Description, drawn: Any) -> None:
+    figure = drawn
+    above = panel(figure, "Arrivals and offered load, by hour")
+    assert bars_of_workload_overview(above) == [one.jobs for one in sample.timeline]
+    below = figure.axes[figure.axes.index(above) + 1]
+    assert bars_of_workload_overview(below) == [one.load for one in sample.timeline]
+    assert "By month of the year" not in {axes.get_title(loc="left") for axes in figure.axes}  # of a day
+    year = every(24, 30 * 86_400, START)
+    assert bars_of_workload_overview(panel(overview_figure(year), "By month of the year")) == list(
+        year.arrivals.by_month
+    )
+    assert bars_of_workload_overview(panel(figure, "By hour of the day")) == list(sample.arrivals.by_hour)
+    assert "By hour and day of the week" not in {axes.get_title(loc="left") for axes in figure.axes}
+    days_of = every(100, 7000, START)
+    figure = overview_figure(days_of)
+    hours = panel(figure, "By hour and day of the week")
+    assert bars_of_workload_overview(hours) == list(days_of.arrivals.by_hour)
+    heat, days = figure.axes[figure.axes.index(hours) + 1 :][:2]
+    assert np.asarray(heat.images[0].get_array()).tolist() == [
+        list(row) for row in days_of.arrivals.by_weekday_and_hour
+    ]
+    assert [bar.get_width() for bar in days.containers[0]] == list(days_of.arrivals.by_weekday)
+    figure = drawn
+    widths = panel(figure, "Widths")
+    assert sum(bars_of_workload_overview(widths, 0)) == pytest.approx(100)
+    assert sum(bars_of_workload_overview(widths, 1)) == pytest.approx(100)
+    assert bars_of_workload_overview(widths)[0] == pytest.approx(100 * sample.serial / sample.jobs)
+    assert marks(widths) == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
+    accuracy = panel(figure, "Run time / estimate")
+    assert sum(bars_of_workload_overview(accuracy, 0) + bars_of_workload_overview(accuracy, 1)) == pytest.approx(100)
+    lengths = panel(figure, "Run times and estimates").get_lines()
+    assert [line.get_label() for line in lengths] == ["run time", "estimate"]
+    assert lengths[0].get_xdata()[50] == pytest.approx(sample.run_ns.median)
+    curves = panel(figure, "Users").get_lines()
+    assert [line.get_ydata()[-1] for line in curves] == [100, 100]
+
+
+def test_the_head_says_what_it_is(sample: Description, drawn: Any) -> None:
+    title, facts = (text.get_text() for text in drawn.axes[0].texts)
+    assert title == "Synthetic cluster of 4 hosts with 64 cores each  (sample.swf)"
+    assert facts.startswith("320 jobs  ·  submitted in 23 h 44 min, 2024-01-01 to 2024-01-01  ·  24 users")
+    assert facts.endswith(f"offered load {sample.load:.3f}  ·  cluster: 256 cores")
+
+
+def test_dates_on_the_time_line() -> None:
+    def dates(described: Description) -> list[str]:
+        (above,) = [axes for axes in overview_figure(described).axes if axes.get_ylabel().startswith("jobs per")]
+        below = above.figure.axes[above.figure.axes.index(above) + 1]
+        assert np.allclose(above.get_xlim(), below.get_xlim())
+        assert np.allclose(above.get_xticks(), below.get_xticks())
+        assert len(marks(below)) <= 13
+        return marks(below)
+
+    assert dates(every(30, 3600, *PARIS))[:3] == ["03 h\n25 Oct 2003", "06 h", "09 h"]
+    assert dates(every(30, 7 * 86_400, *PARIS)) == ["Nov\n2003", "Dec", "Jan\n2004", *["Feb", "Mar", "Apr", "May"]]
+
+
+def test_a_log_that_says_little() -> None:
+    figure = overview_figure(every(9, 3600))
+    said = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert {"the log names no users", "the log has no status,\nqueue, partition or QOS"} <= said
+    assert any(axes.get_xlabel() == "days since time 0 of the log" for axes in figure.axes)
+    months = panel(overview_figure(every(9, 14 * 86_400)), "By month of the year")
+    assert marks(months) == [f"{k}" for k in range(1, 13)]
+    exact = describe(Workload.from_jobs([(k, k, 600, 2, None) for k in range(9)]), PLATFORM)
+    figure = overview_figure(exact)
+    assert len(panel(figure, "Run times").get_lines()) == 1
+    assert "every estimate is the run time:\nthe log seems to have none" in {
+        text.get_text() for text in panel(figure, "Run time / estimate").texts
+    }
+
+
+@pytest.mark.parametrize(
+    "jobs", [[(1, 5, 10, 2, 20)], [(k, k * 4.6e7, 4e9, 64, None) for k in range(99)]], ids=["one job", "a century"]
+)
+def test_odd_logs_can_be_drawn(jobs: list[Any]) -> None:
+    header = (START, "; Computer: $x^{ " + "long " * 60) if len(jobs) % 2 else ()
+    figure = overview_figure(describe(replace(Workload.from_jobs(jobs), header=header), PLATFORM))
+    assert len(figure.axes) == (12 if jobs[-1][1] - jobs[0][1] > 62 * 86_400 else 9)
+    for axes in figure.axes:
+        box = axes.get_position()
+        assert (round(box.x0, 5), round(box.y0, 5)) == (box.x0, box.y0)
+        assert box.height > 0.01
+
+
+def figure_with_title(title: str) -> Figure:
+    figure = new_figure(3, 2)
+    figure.subplots().set_title(title)
+    return figure
+
+
+def test_the_layout_is_found_once_and_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = figure_with_title("one line")
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    found = []
+    execute = engine.execute
+    monkeypatch.setattr(engine, "execute", lambda figure: (found.append(figure), execute(figure)))
+    paths = [tmp_path / f"figure.{form}" for form in ("svg", "png", "pdf")]
+    assert save_all(figure, paths) == paths
+    assert len(found) == 1
+    low = figure.axes[0].get_position().y1
+    figure.axes[0].set_title("one line\nand another")
+    save_all(figure, paths[:1])
+    assert len(found) == 2
+    assert figure.axes[0].get_position().y1 < low
+
+
+def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
+    n = MOST_JOBS + 3
+    frame = chained(*((n - k, 0, n - k, n - k + 1, 0, n - k + 2, n - k + 3) for k in range(n)))
+    frame.loc[0, "attempt"] = 2
+    upper, lower = delay_chain_figure(frame, late="B").axes
+    names = [text.get_text() for text in upper.get_yticklabels()]
+    assert names == [*(f"job {k}" for k in range(4, n)), f"job {n} attempt 2"]
+    assert upper.get_title(loc="right").startswith(f"the last {MOST_JOBS} of {n} jobs; ")
+    assert len(arrows(upper)) == len(arrows(lower)) == MOST_JOBS - 1
+
+
+def test_classes_are_shown_in_part() -> None:
+    jobs = [
+        {"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "partition": k % 2, "status": k % 2}
+        for k in range(300)
+    ]
+    axes = panel(overview_figure(describe(Workload.from_jobs(jobs), PLATFORM)), "Classes")
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "status", "failed", "completed", "queue", "0", "29 others", "partition", "0", "1",
+    ]  # fmt: skip
+    assert [axes.containers[k][0].get_width() for k in range(6)] == pytest.approx([50, 50, 100 / 30, 2900 / 30, 50, 50])
+
+
+def test_an_hour_of_huge_work_does_not_flatten_the_others() -> None:
+    jobs = [(k, 3600 * k, 3600, 32, None) for k in range(100)] + [(100, 3600 * 50, 3600 * 1000, 64, None)]
+    figure = overview_figure(describe(Workload.from_jobs(jobs), PLATFORM))
+    (below,) = [axes for axes in figure.axes if axes.get_ylabel() == "offered load"]
+    assert below.get_ylim()[1] < 20
+    # A bar of an hour among a hundred is too narrow for its number, which is said above, and the cut is marked.
+    assert not below.texts
+    assert below.get_title(loc="right").endswith("; cut off: 1 hour, up to 1,000")
+    assert [line.get_marker() for line in below.get_lines()].count("^") == 1
