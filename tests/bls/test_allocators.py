@@ -43,13 +43,6 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
     return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
 
 
-def test_given_waits_for_the_very_cores() -> None:
-    """Core 1 is free all the time; job 3 wants 2 and 3, which end at 10 s. Cores may be in any order and in pieces."""
-    answer = [(0, [(0, 1), (2, 3)]), (0, [(3, 6)]), (10, [(2, 4)])]
-    assert placed(ALLOCATORS["given"], REQUESTED) == answer
-    assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == answer
-
-
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
@@ -150,24 +143,6 @@ def test_an_allocator_that_is_not_compiled_is_refused() -> None:
         simulator(Allocator("plain", lambda *arguments: 0))
 
 
-def test_an_allocator_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from bls.allocators import Allocator, allocator_kernel\nfrom bls.availability.free_cores import free_all\n\n\n"
-        "@allocator_kernel\n"
-        "def place(request):\n"
-        "    stop = request.host_first[request.host_first.size - 1]\n"
-        "    request.out_lo[0], request.out_hi[0] = stop - request.n_cores, stop\n"
-        "    return 1 if free_all(request.words, stop - request.n_cores, stop) else 0\n\n\n"
-        "MINE = Allocator('mine', place)\n",
-        encoding="utf-8",
-    )
-    found = allocator(f"{file}:MINE")
-    run = simulator(found)
-    assert run.advance(1) in (BatchStatus.PAUSED, BatchStatus.DONE)
-    assert list(run.allocation(0)) == [(4, 6)]
-
-
 def test_numbers_of_the_run_are_given_to_those_that_ask() -> None:
     assert ALLOCATORS["random"].with_parameters(seed=7, other=1).parameters == (7,)
     assert ALLOCATORS["first-fit"].with_parameters(seed=7) is ALLOCATORS["first-fit"]
@@ -194,7 +169,6 @@ def chosen(
     offered: str = "",
     seed: int = 0,
 ) -> list[int] | None:
-    """The cores that an allocator gives, with cores written as 0-3 5."""
     job = Job(number, 0, 1, n_cores, 1, frozenset(_cores(wanted)) or None, unit_cores=unit, limit=limit)
     machine = Machine(tuple(Host(int(cores)) for cores in hosts.split()), switches=switches)
     question = Question(job, machine, frozenset(_cores(free)), frozenset(_cores(offered or free)), seed)

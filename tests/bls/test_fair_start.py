@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from batch_cases import FEATURES, BatchCase, expected, seeded_cases
-from batch_drives import as_users_say, attempts, simulator_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from batch_cases import FEATURES, BatchCase, expected
+from batch_drives import attempts, said_cases, simulator_of
 from reference.cluster import NeverFinishes, _Cluster
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
@@ -33,7 +31,6 @@ from traces.base.time import NS_PER_S
 from traces.tables import write_jobs
 
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
-KEEP = replace(REBUILD, keep=True)
 
 
 # ---- the slow way ----
@@ -80,7 +77,6 @@ def start_without_later(case: BatchCase, came: Arrivals, row: int, one: Attempt)
 
 
 def slow(case: BatchCase) -> dict[tuple[int, int], int]:
-    """By row and attempt."""
     run = by_rows(case, expected(case))
     came = arrivals(case, run)
     return {
@@ -103,124 +99,20 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     return found, run.column(b.START).tolist(), dict(zip(keys, found, strict=True))
 
 
-def usual_cases(seed: int, n: int, features: tuple[str, ...]) -> list[BatchCase]:
-    said = [as_users_say(case) for case in seeded_cases(seed, n, features, max_jobs=10)]
-    found = []
-    for case in said:
-        try:
-            if case is not None:
-                expected(case)
-                found.append(case)
-        except NeverFinishes:
-            pass
-    return found
-
-
-def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
-    """Jobs of (submit, cores, estimate, run), numbered from 1."""
-    return tuple(Job(number, q, p, n, r) for number, (q, n, r, p) in enumerate(rows, 1))
-
-
 # ---- small ones ----
-
-
-SJF = replace(FCFS, order="sjf")
-FULL = (0, 4, 9, 9)  # all four cores until 9
-
-
-def changed(rows: tuple[tuple[int, ...], ...], **changes: dict[int, Any]) -> tuple[Job, ...]:
-    """Jobs of which some, by number, have other values of some fields."""
-    jobs = jobs_of(*rows)
-    return tuple(
-        replace(job, **{name: values[job.number] for name, values in changes.items() if job.number in values})
-        for job in jobs
-    )
-
-
-FIELD = jobs_of((1, 3, 5, 5), (1, 2, 3, 3), (2, 3, 1, 1), (2, 2, 1, 1), (3, 1, 5, 5))
-BY_HAND = {
-    # The long job would start at 10; the short one that comes at 5 is put before it.
-    "a short job that comes later delays under sjf": (
-        *(4, SJF, jobs_of((0, 4, 10, 10), (1, 4, 20, 20), (5, 4, 2, 2))),
-        *([0, 10, 10], [0, 12, 10]),
-    ),
-    # The field's example: job 4 could start at 6 if only those before it were there; job 5, filled in before, prevents that.
-    "easy delays a job that is not the head": (4, EASY, FIELD, [1, 6, 9, 6, 3], [1, 6, 9, 8, 3]),
-    # The job of 2 that comes at 2 goes before that of 3, which is withdrawn meanwhile.
-    "a job that was withdrawn may have one": (
-        *(4, SJF, changed(((0, 4, 4, 4), (1, 4, 3, 3), (2, 4, 2, 2)), cancel={2: 5})),
-        *([0, 4, 4], [0, -1, 4]),
-    ),
-    # The third is withdrawn at its submit, 3, so that the second joins then; the short one of 4 goes before it.
-    "a job that waited for one that was withdrawn before it could join": (
-        *(4, SJF, changed((FULL, (1, 4, 5, 5), (3, 4, 1, 1), (4, 4, 2, 2)), after={2: 2}, cancel={3: 3})),
-        *([0, 9, -1, 9], [0, 11, -1, 9]),
-    ),
-    # Jobs 5 and 7 join at 5, when 1 and 3 of them have ended and they have thought; 6 joins at 12, 8 at 13; all can start at
-    # 20 only, the shortest first.
-    "jobs that are still to come come in the run when a fork is over": (
-        8,
-        SJF,
-        changed(
-            (
-                *((0, 4, 20, 20), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 3, 3)),
-                *((0, 5, 3, 3), (0, 5, 1, 1), (0, 5, 2, 2), (13, 5, 4, 4)),
-            ),
-            after={5: 1, 6: 2, 7: 3},
-            think={5: 4, 6: 10, 7: 2},
-        ),
-        *([0, 0, 0, 0, 20, 20, 20, 26], [0, 0, 0, 0, 23, 20, 21, 26]),
-    ),
-}
-
-
-@pytest.mark.parametrize(("cores", "rules", "jobs", "found", "starts"), BY_HAND.values(), ids=BY_HAND.keys())
-def test_by_hand(cores: int, rules: Rules, jobs: tuple[Job, ...], found: list[int], starts: list[int]) -> None:
-    assert fair(BatchCase(jobs, Machine((Host(cores),)), rules))[:2] == (found, starts)
-
-
-def test_an_attempt_has_a_fair_start_of_its_own() -> None:
-    """The host fails in [4, 6). The job that was cut goes on at 6 in either case by fcfs; by sjf a job that came at 5 goes
-    before it."""
-    jobs, machine = jobs_of(FULL, (5, 4, 1, 1)), Machine((Host(4, outages=((4, 6),)),))
-    for rules, found, starts in ((FCFS, [0, 15, 6], [0, 15, 6]), (SJF, [0, 6, 6], [0, 6, 7])):
-        assert fair(BatchCase(jobs, machine, rules))[:2] == (found, starts)
 
 
 # ---- any ----
 
-_KINDS = [(), ("orders",), ("kill",), ("allocators",), ("given",), ("units",), ("resources", "licences"), ("cancel",)]
-_KINDS += [("unknown",), ("dependencies",), ("partitions", "limits"), ("limits",), ("reservations",)]
-_KINDS += [("maintenance",), ("outages",), ("presets",), ("cost",), ("switches",), ("estimates",)]
-_KINDS += [("estimates", "outages", "orders"), ("estimates", "cancel", "kill"), FEATURES]
+_KINDS = [(), ("orders",), ("kill", "allocators"), ("given", "switches"), ("units", "resources", "licences")]
+_KINDS += [("cancel", "unknown"), ("dependencies",), ("partitions", "limits"), ("reservations", "maintenance")]
+_KINDS += [("presets", "cost"), ("estimates", "outages", "orders"), ("estimates", "cancel", "kill"), FEATURES]
 
 
 @pytest.mark.parametrize("features", _KINDS, ids=lambda each: "+".join(each) if len(each) < 3 else "all")
 def test_as_the_slow_way(features: tuple[str, ...]) -> None:
-    for case in usual_cases(1, 14, features):
+    for case in said_cases(1, 8, features, max_jobs=10):
         assert fair(case)[2] == slow(case), case
-
-
-_ROWS = st.lists(
-    st.tuples(st.integers(0, 12), st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=10
-).map(sorted)
-
-
-@settings(max_examples=400)
-@given(
-    rows=_ROWS,
-    depth=st.sampled_from([0, 1, 2, None]),
-    order=st.sampled_from(["fcfs", "fcfs", "sjf", "wfp3"]),
-    exact=st.booleans(),
-)
-def test_what_always_holds(rows: list[tuple[int, ...]], depth: int | None, order: str, exact: bool) -> None:
-    jobs = jobs_of(*((q, n, p if exact else r, p) for q, n, r, p in rows))
-    rules = Rules(order=order, depth=depth, keep=depth is None)
-    found, starts, _ = fair(BatchCase(jobs, Machine((Host(4),)), rules))
-    assert found[-1] == starts[-1], "the last to arrive starts when it does"
-    assert all(one >= job.submit for one, job in zip(found, jobs, strict=True))
-    if order == "fcfs" and (depth == 0 or (depth is None and exact)):
-        assert found == starts, "nobody overtakes, or kept reservations are fair with exact estimates"
 
 
 def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> None:

@@ -5,31 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import table_rows
 
 from bls.workloads import READERS, format_of, read_workload
 from traces.base.errors import InputError
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "form"),
-    [
-        ("a.csv", "User|JobID|NCPUS\n", "sacct"),
-        ("a.csv", "User^JobIDRaw^NCPUS\n", "sacct"),
-        ("a.txt", "    Account        JobID      State\n", "sacct"),
-        ("a.txt", "1963372|a|c1|long|4|2016-12-26T21:17:42|COMPLETED\n", "sacct"),
-        ("a.txt", "7_3|a|c1|long|4\n", "sacct"),
-        ("a.json", '{"nb_res": 4, "jobs": [{"id": 1}], "profiles": {}}', "batsim"),
-        ("a.json", '{"jobs": [{"id": 1, "subtime": 0}], "profiles": {}}', "batsim"),
-        ("a.json", '{"meta": {"Slurm": {}}, "jobs": []}', "sacct"),
-        ("a.json", '{"jobs": [{"account": "x", "job_id": 3}]}', "sacct"),
-        ("a", ' {"jobs": [{"job_id": 3}]}', "sacct"),
-        ("a.json", "JobID|Submit\n", "sacct"),
-        ("a.json", "1 0 -1 60\n", "batsim"),
-        ("a.swf", '{"jobs": [{"job_id": 3}]}', "swf"),
-        ("a.csv", "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n", "swf"),
-        ("a.csv", "# JobID SubmitTime\n1\t2\n", "gwf"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "form"), table_rows(__file__, "a_format_is_told_by_name_and_first_lines"))
 def test_a_format_is_told_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
     (tmp_path / name).write_text(text)
     assert format_of(tmp_path / name) == form
@@ -38,30 +20,8 @@ def test_a_format_is_told_by_name_and_first_lines(tmp_path: Path, name: str, tex
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        ("lsb.acct", '"JOB_FINISH" "10.1" 1450000000 101 1001 33816595 1 1449999000 0 0\n', "file of LSF"),
-        ("lsb.acct.1", '# old\n"JOB_NEW" "7.0" 1450000000 101\n', "file of LSF"),
-        ("a.swf", '"JOB_FINISH" "9.13" 1450000000 101 1001\n', "file of LSF"),
-        ("20130415", "04/15/2013 00:00:07;E;1234.server;user=ann group=phys queue=batch\n", "PBS or Torque"),
-        ("20240101.txt", "01/01/2024 00:00:07;L;license;floating license hour:0\n", "PBS or Torque"),
+        *table_rows(__file__, "a_format_that_is_not_read_is_named"),
         ("accounting", ":".join(["all.q", "n1", "phys", "ann", "job", *["0"] * 40]) + "\n", "Grid Engine"),
-        ("history", '*** Offset = 0 ClusterId = 5\nOwner = "ann"\n', "HTCondor"),
-        ("history", 'ClusterId = 5\nOwner = "ann"\n', "HTCondor"),
-        (
-            "log.csv",
-            "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time\n0,u,v,1,4,1,C,a,b\n",
-            "looks like a trace of Helios, a format without a reader. ",
-        ),
-        ("log.csv", "job_id,user,node_num,gpu_num\n0,u,1,1\n", "Helios"),
-        ("cluster_job_log", '[\n {\n  "status": "Pass",\n  "vc": "ee9e8c"\n }\n]\n', "Philly"),
-        ("cluster_job_log", '[{"status": "Pass", "vc": "ee9e8c"}]\n', "Philly"),
-        ("jobs.csv", "job_db_inx,mod_time,id_job,id_array_job\n1,2,3,4\n", "table of Slurm's database"),
-        ("jobs.parquet", "PAR1\x15\x04", "a Parquet file"),
-        ("jobs.xlsx", "PK\x03\x04\x14", "a zip file"),
-        (
-            "my.csv",
-            "number,when,size\n1,2,3\n",
-            "); perhaps it is in another format. ",
-        ),
     ],
 )
 def test_a_format_that_is_not_read_is_named(tmp_path: Path, name: str, text: str, what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from bls.availability.free_cores import (
     free_take,
     new_free,
 )
+from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
 
 #: One, two, three and four levels, and their edges.
 SIZES = (1, 31, 32, 33, 64, 100, 1023, 1024, 1025, 2100, 32_769, 40_000)
@@ -35,7 +35,6 @@ def summaries_hold(words: np.ndarray, starts: np.ndarray) -> bool:
 
 
 def cores_in(words: np.ndarray, starts: np.ndarray) -> set[int]:
-    """The set, read bit by bit."""
     leaves = words[: starts[1]]
     return set(np.flatnonzero((leaves[:, None] >> np.arange(32)) & 1).tolist())
 
@@ -99,23 +98,33 @@ def test_questions(case: tuple[int, list[tuple[bool, int, int]]], data: st.DataO
         assert all(out[1, k] < out[0, k + 1] for k in range(n_out - 1)), "neighbours are joined"
 
 
-def test_a_run_goes_on_from_the_interval_before() -> None:
-    """Cores 0 to 7 on two hosts of 4; 5 is busy. The first host gives 2 and 3; what the second gives is joined."""
-    words, starts = new_free(8)
-    free_take(words, starts, 5, 6)
-    out = np.zeros((2, 4), np.int64)
-    n_out, missing = free_lowest(words, starts, 2, 4, 4, 0, *out)
-    assert (n_out, missing, out[:, 0].tolist()) == (1, 2, [2, 4])
-    n_out, missing = free_lowest(words, starts, 4, 8, missing, n_out, *out)
-    assert (n_out, missing) == (2, 0)
-    assert out[:, :2].T.tolist() == [[2, 5], [6, 7]]
+#: One, two, three and four levels, and their edges.
+SIZES_QUEUE = (1, 2, 31, 32, 33, 1023, 1024, 1025, 32_768, 32_769, 40_000)
 
 
-@pytest.mark.parametrize("n_cores", [1, 1024, 32_769, 2**20 + 1])
-def test_a_machine_that_is_free_is_one_run(n_cores: int) -> None:
-    words, starts = new_free(n_cores)
-    assert (free_next(words, starts, 0), free_next(words, starts, n_cores)) == (0, -1)
-    assert (free_stop(words, 0, n_cores), free_count(words, 0, n_cores)) == (n_cores, n_cores)
-    assert (free_run(words, starts, 0, n_cores), free_run(words, starts, 0, n_cores + 1)) == (0, -1)
-    free_take(words, starts, 0, n_cores - 1)
-    assert free_next(words, starts, 0) == n_cores - 1
+def after(ranks: set[int], rank: int) -> int:
+    return min((known for known in ranks if known >= rank), default=-1)
+
+
+@settings(max_examples=400)
+@given(data=st.data(), size=st.sampled_from(SIZES_QUEUE))
+def test_as_a_set(data: st.DataObject, size: int) -> None:
+    words, starts = new_queue(size)
+    inside: set[int] = set()
+    edges = [rank for rank in (0, 1, 31, 32, 1023, 1024, 32_767, 32_768, size - 1) if rank < size]
+    ranks = st.sampled_from(edges) | st.integers(0, size - 1)
+    for rank in data.draw(st.lists(ranks, max_size=40)):
+        if rank in inside:
+            queue_remove(words, starts, rank)
+            inside.remove(rank)
+        else:
+            queue_add(words, starts, rank)
+            inside.add(rank)
+        assert queue_next(words, starts, 0) == after(inside, 0)
+        for other in {rank, min(rank + 1, size - 1), *edges}:
+            assert queue_next(words, starts, other) == after(inside, other)
+    for rank in sorted(inside):
+        assert queue_next(words, starts, 0) == rank
+        queue_remove(words, starts, rank)
+    assert queue_next(words, starts, 0) == -1
+    assert not words.any()

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
 from tables import table_rows
 
 import bridge
@@ -21,6 +20,7 @@ from bls.machine.platform import HostGroup
 from bls.policies import POLICIES
 from bls.policies.declared import for_one_run
 from bls.workloads.workload import Workload
+from bridge.runs.record import write_rows
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import PluginError
 from traces.checks.ledger import check_ledger
@@ -66,18 +66,8 @@ def test_a_class_makes_another_policy_for_each_run() -> None:
     assert first.scenario.policy.decisions == second.scenario.policy.decisions > 1  # type: ignore[union-attr]
 
 
-def test_an_object_is_its_owners() -> None:
-    mine = Counts()
-    before = simulated(mine).jobs
-    after = simulated(mine).jobs
-    assert before.started_because.tolist()[0] == "decision 1"
-    assert after.started_because.tolist()[0] != "decision 1"
-
-
 @dataclass(frozen=True)
 class Registered:
-    """Parameters, and a state that no two runs may share."""
-
     name: str = "registered"
     least: int = 0
     seen: list[int] = field(default_factory=list, init=False)
@@ -92,8 +82,6 @@ class Registered:
 
 
 class Maker:
-    """One object for many runs, that says who decides in each."""
-
     name = "maker"
 
     def for_run(self) -> Counts:
@@ -118,11 +106,6 @@ def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch, found: An
         assert result.jobs.started_because.tolist()[0] == because
 
 
-def test_an_object_with_for_run_makes_them_too() -> None:
-    mine = Maker()
-    assert simulated(mine).jobs.equals(simulated(mine).jobs)
-
-
 def test_for_run_gives_a_policy_that_decides() -> None:
     class Wrong(Maker):
         def for_run(self) -> Any:
@@ -132,24 +115,6 @@ def test_for_run_gives_a_policy_that_decides() -> None:
         simulated(Wrong())
     with pytest.raises(PluginError, match=r"^batch policy Needs\(\) cannot be made: TypeError"):
         for_one_run(type("Needs", (Counts,), {"__init__": lambda self, more: None}))
-
-
-def test_cells_of_a_study_in_one_process_share_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("one.py").write_text(
-        "class Narrow:\n    name = 'narrow'\n    def __init__(self):\n        self.seen = 0\n"
-        "    def decide(self, view):\n        self.seen += 1\n        free = view.free_cores\n"
-        "        for job in view.waiting:\n            if job.cores <= free and self.seen < 150:\n"
-        "                free -= job.cores\n                yield job\n            elif self.seen >= 150:\n"
-        "                view.reject(job, 'too much seen')\n"
-    )
-    # Some 120 decisions a run.
-    words = ("grid", "sample", "--select", "first:60", "--bls", "one.py:Narrow", "--seeds", "3", "--als", "recorded")
-    ran = twolevel(*words, "--workers", "1", "--out", "s")
-    assert ran.code == 0, ran.err
-    table = pd.read_parquet("s/results.parquet")
-    assert len(table) == 3
-    assert table.state_rejected.tolist() == [0, 0, 0]
 
 
 # ---- reasons ----
@@ -184,29 +149,10 @@ def test_without_reasons_there_is_no_such_column() -> None:
 
 
 def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
-    """What is wrong with a policy that decides so."""
     wrong = type("Wrong", (base,), {"decide": decide, **attributes})
     with pytest.raises(PluginError) as caught:
         simulated(wrong)
     return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda job: (job, None, ""), "gave job 1 with the reason ''; allowed: a text of 1 to 200 characters"),
-        (lambda job: (job, None, 7), "gave job 1 with the reason 7; allowed: a text of 1 to 200 characters"),
-        (lambda job: Start(job, None, "x" * 201), "allowed: a text of 1 to 200 characters"),
-        (lambda job: Start(7), "gave Start(job=7"),
-        (lambda job: (job, None), "placed job 1 on None; allowed: the numbers of 2 cores, as [0, 1, 5]"),
-        (lambda job: (job, [0], "one"), "placed job 1 on 1 core, core 0; it asks for 2"),
-        (lambda job: (job, [0, 1], "one", 2), "pairs of one and its cores, or bls.Start(job, cores, because)"),
-    ],
-)
-def test_wrong_answers(answer: Any, message: str) -> None:
-    said = refused(lambda self, view: [answer(next(iter(view.waiting)))])
-    assert said.startswith("batch policy counts, at 0 ns: decide() ")
-    assert message in said
 
 
 # ---- notes ----
@@ -236,7 +182,7 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert table.z_exact.tolist()[:2] == ["1/3", "2"]
     assert table.bound.isna().tolist()[:2] == [False, True]
     assert table.modelled.tolist()[:2] == [2, 2**62]
-    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
     written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
     assert list(written) == list(table)
     assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
@@ -244,24 +190,10 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert written.z_exact.tolist()[:2] == ["1/3", "2"]
 
 
-def test_the_largest_fractions() -> None:
-    sums = sum((Fraction(1, prime) for prime in (2**43 - 57, 2**43 - 63, 2**43 - 67)), Fraction(0))
-    values = {0: Fraction(2**13_999, 3), 1 * S: -(Fraction(10) ** 400), 2 * S: sums}
-
-    class Large(Notes):
-        def decide(self, view: View) -> Iterator[Any]:
-            view.note(z=values.get(view.now_ns))
-            return Counts.decide(self, view)
-
-    table = simulated(Large, rules=Rules(keep_decisions=True)).decisions
-    assert [Fraction(text) for text in table.z_exact.tolist()[:3]] == list(values.values())
-    assert table.z.tolist()[:3] == [float("inf"), float("-inf"), float(sums)]
-
-
 def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
     never = type("Never", (Notes,), {"decide": Counts.decide})
     result = simulated(never, rules=Rules(keep_decisions=True))
-    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
     written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
     assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
     assert written.iloc[:, 4:].isna().all().all()
@@ -307,8 +239,6 @@ GPUS = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),))  # type: ignore[arg-type]
 
 
 class Pooled:
-    """Counts cores and cards of the whole machine, and not of its hosts."""
-
     name = "pooled"
     may_not_fit = True
 
@@ -345,51 +275,6 @@ def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="gave job 3, which does not fit"):
         simulated(strict, SPREAD, GPUS, surroundings=around)
     assert "did_not_fit" not in simulated(Counts, rules=Rules(keep_decisions=True)).decisions
-
-
-def test_its_reason_is_that_of_the_pass_in_which_it_starts(tmp_path: Path) -> None:
-    class Says(Pooled):
-        def decide(self, view: View) -> Iterator[Any]:
-            for job in super().decide(view):
-                yield job if view.now_ns == 10 * S else Start(job, None, f"at {view.now_ns // S}")
-
-    result = simulated(Says, SPREAD, GPUS, surroundings=requests(tmp_path))
-    assert result.jobs.started_because.tolist() == ["at 0", "at 0", "", "at 2"]
-
-
-def test_named_cores_that_cannot_be_are_an_error_all_the_same(tmp_path: Path) -> None:
-    class Names(Pooled):
-        def decide(self, view: View) -> Iterator[Any]:
-            for job in super().decide(view):
-                yield (job, [2]) if job.job_id == 3 else job
-
-    with pytest.raises(PluginError, match="placed job 3 on core 2: host 0 has 1 gpu left, and each unit needs 2"):
-        simulated(Names, SPREAD, GPUS, surroundings=requests(tmp_path))
-
-
-def test_more_than_are_free_wait_too() -> None:
-    class Everybody(Pooled):
-        def decide(self, view: View) -> Iterator[SeenJob]:
-            return iter(list(view.waiting))
-
-    # As backfilling without any reservation: who fits starts, in the order of arrival.
-    everybody, greedy = simulated(Everybody).jobs, simulated(Counts).jobs
-    assert everybody.start_ns.tolist() == greedy.start_ns.tolist()
-
-
-def test_waking_up_for_who_never_fits_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
-
-    class Restless(Pooled):
-        def decide(self, view: View) -> Iterator[SeenJob]:
-            view.wake_after(S)
-            return iter([job for job in view.waiting if job.job_id == 3])
-
-    failures = tmp_path / "f.csv"
-    failures.write_text("host,down_s,up_s\n0,0,900000000\n1,0,900000000\n")
-    around = Surroundings(requests=requests(tmp_path).requests, failures=str(failures))
-    with pytest.raises(PluginError, match="was woken 50 times in a row"):
-        simulated(Restless, SPREAD, GPUS, surroundings=around)
 
 
 def test_may_not_fit_is_true_or_false() -> None:

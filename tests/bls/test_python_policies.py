@@ -14,35 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bridge
-from bls import BatchSimulator, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
+from bls import BatchSimulator, Platform, Rules, SeenJob, Start, Surroundings, View, allocator, policy
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
+from tools.bench.engines import FcfsByHand
 from traces.base.errors import InputError, PluginError
 
 S = 10**9
 
 
-class Fcfs:
-    """Who came first starts first, and holds up the others."""
-
-    name = "fcfs-by-hand"
-
-    def decide(self, view: View) -> list[SeenJob]:
-        free, chosen = view.free_cores, []
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            chosen.append(job)
-        return chosen
-
-
 class Easy:
-    """EASY backfilling as in the textbook, in the order of arrival."""
-
     name = "easy-by-hand"
 
     def decide(self, view: View) -> list[SeenJob]:
@@ -88,15 +72,6 @@ def machine(*hosts: int) -> Platform:
     return Platform(tuple(HostGroup(1, cores, 1.0) for cores in hosts))
 
 
-def drawn(seed: int, n: int, widest: int, step: float = 1.0) -> Workload:
-    draw = np.random.default_rng(seed)
-    submit = np.sort(draw.integers(0, 6 * n, n))
-    run, more = draw.integers(1, 40, n), draw.integers(-15, 30, n)
-    cores = draw.integers(1, widest + 1, n)
-    rows = zip(range(n), submit * step, run * step, cores, np.maximum(1, run + more) * step, strict=True)
-    return Workload.from_jobs([(int(k), float(q), float(p), int(c), float(r)) for k, q, p, c, r in rows])
-
-
 rows_of_jobs = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
 ).map(sorted)
@@ -106,16 +81,8 @@ rows_of_jobs = st.lists(
 @given(rows=rows_of_jobs)
 def test_by_hand_as_compiled(rows: list[tuple[int, int, int, int]]) -> None:
     jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
-    assert starts(jobs, machine(4, 2), Fcfs()) == starts(jobs, machine(4, 2), policy("fcfs"))
+    assert starts(jobs, machine(4, 2), FcfsByHand()) == starts(jobs, machine(4, 2), policy("fcfs"))
     assert starts(jobs, machine(4, 2), Easy()) == starts(jobs, machine(4, 2), policy("fcfs"), rules=Rules("easy"))
-
-
-def test_by_hand_as_compiled_on_many_jobs() -> None:
-    jobs, hosts = drawn(1, 400, 12), machine(8, 4, 4)
-    fcfs, easy = starts(jobs, hosts, policy("fcfs")), starts(jobs, hosts, policy("fcfs"), rules=Rules("easy"))
-    assert fcfs != easy
-    assert starts(jobs, hosts, Fcfs()) == fcfs
-    assert starts(jobs, hosts, Easy()) == easy
 
 
 def of_users(seed: int, n: int, widest: int) -> Workload:
@@ -130,7 +97,7 @@ def of_users(seed: int, n: int, widest: int) -> Workload:
 
 @pytest.mark.parametrize(
     ("estimates", "kills"),
-    [("last-two", True), ("last-two", False), ("profile", True), ("within:60%", True), ("exact", False)],
+    [("last-two", True), ("within:60%", False)],
 )
 def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: bool) -> None:
     """Of jobs that wait and, as they are corrected, of those that run: else EASY by hand would plan otherwise."""
@@ -139,72 +106,6 @@ def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: b
     easy = starts(jobs, hosts, policy("fcfs"), rules=replace(rules, backfill="easy"))
     assert easy != starts(jobs, hosts, policy("fcfs"), rules=Rules("easy", kill_at_walltime=kills))
     assert starts(jobs, hosts, Easy(), rules=rules) == easy
-
-
-@pytest.mark.parametrize("plans", [False, True])
-def test_a_running_job_that_outlasts_its_estimate(plans: bool) -> None:
-    """Of docs/reference/batch-estimates.md: planned with 10 minutes, it runs for 50. An engine that plans shows an observer the
-    same."""
-    minute = 60 * S
-    told: dict[int, int] = {}
-    news: list[int] = []
-
-    class Shows:
-        name = "shows"
-        every_ns = None
-
-        def decide(self, view: View) -> list[SeenJob]:
-            self.look(view)
-            news.extend(one.job.expected_end_ns // minute for one in view.news() if type(one).__name__ == "JobExpected")
-            return Fcfs().decide(view)
-
-        def look(self, view: View) -> None:
-            for job in view.running:
-                if job.job_id == 3:
-                    told[view.now_ns // minute] = job.expected_end_ns // minute
-                    assert view.running_columns.expected_end_ns.tolist() == [
-                        one.expected_end_ns for one in view.running
-                    ]
-
-        def finish(self, view: View) -> None:
-            pass
-
-    rows = [(1, 0, 10, 2, 50, 1), (2, 0, 10, 2, 50, 1), (3, 20, 50, 3, 50, 1)]
-    rows += [(4 + k, minutes, 1, 1, 1, 2) for k, minutes in enumerate((29, 30, 31, 40, 52, 69))]
-    keys = ("job_id", "submit_s", "run_s", "cores", "estimate_s", "user")
-    in_s = [(n, q * 60, p * 60, c, r * 60, u) for n, q, p, c, r, u in rows]
-    jobs = Workload.from_jobs([dict(zip(keys, row, strict=True)) for row in in_s])
-    shows: Any = Shows()
-    options = {"bls": "fcfs", "backfill": "easy", "observers": [shows]} if plans else {"bls": shows}
-    bridge.simulate(jobs, machine(4), als="recorded", estimates="last-two", **options)
-    seen = {at: told[at] for at in (29, 30, 31, 32, 40, 41, 52, 53, 69)}
-    assert seen == {29: 30, 30: 31, 31: 36, 32: 36, 40: 51, 41: 51, 52: 70, 53: 70, 69: 70}
-    assert news == ([] if plans else [31, 36, 51, 70])
-
-
-def test_by_hand_with_an_application_level() -> None:
-    jobs, hosts = drawn(2, 80, 8), machine(8, 4)
-    options: dict[str, Any] = {"als": "gss", "variation": 0.25, "tasks_per_core": 2, "seed": 4}
-    by_hand, compiled = (
-        bridge.simulate(jobs, hosts, bls=Easy(), **options),
-        bridge.simulate(jobs, hosts, backfill="easy", **options),
-    )
-    assert by_hand.ledger.jobs.start_ns.tolist() == compiled.ledger.jobs.start_ns.tolist()
-    assert by_hand.tasks.equals(compiled.tasks)
-
-
-def test_a_job_that_is_seen_cannot_be_changed() -> None:
-    class Meddler(Fcfs):
-        def decide(self, view: View) -> list[SeenJob]:
-            for job in view.waiting:
-                with pytest.raises(AttributeError):
-                    job.cores = 1  # type: ignore[misc]
-            with pytest.raises(AttributeError):
-                view.free_cores = 0  # type: ignore[misc]
-            return super().decide(view)
-
-    jobs = drawn(4, 20, 3)
-    assert starts(jobs, machine(4), Meddler()) == starts(jobs, machine(4), policy("fcfs"))
 
 
 JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 1, 10, 3, 10), (9, 2, 10, 1, 10)])
@@ -229,7 +130,7 @@ def quits(view: View) -> Any:
 
 
 def late(view: View) -> Any:
-    yield from Fcfs().decide(view)
+    yield from FcfsByHand().decide(view)
     if view.n_running:
         raise ValueError("no idea")
 
@@ -242,11 +143,33 @@ def asleep(instant: Any) -> Callable[[View], Any]:
     return answer
 
 
+def first(view: View) -> SeenJob:
+    return next(iter(view.waiting))
+
+
+def both(view: View) -> Any:
+    view.reject(first(view), "no")
+    return [first(view)]
+
+
+def twice(view: View) -> Any:
+    view.reject(first(view), "no")
+    view.reject(first(view), "no")
+
+
+def rejects_running_ones(view: View) -> Any:
+    for job in view.running:
+        view.reject(job, "too late")
+    return [first(view)]
+
+
 WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3 cores, and 1 are free"
-
-
 ANSWERS = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
 GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
+NOT_WAITING = "at 1000000000 ns: decide() gave job 7, which is not waiting"
+REASON = "at 0 ns: reject() of job 7: reason: {}; allowed: a text of 1 to 200 characters"
+BECAUSE = "at 0 ns: decide() gave job 7 with the reason {}; allowed: a text of 1 to 200 characters"
+LONG = f"'{'x' * 58}…"
 
 
 @pytest.mark.parametrize(
@@ -257,16 +180,42 @@ GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
         (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
         (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
         (lambda view: [7], GAVE_7),
-        (lambda view: next(iter(view.waiting)), GAVE_7),
+        (first, GAVE_7),
         (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
         (lambda view: list(view.waiting), WIDE),
         (lambda view: [*view.waiting, *view.running][:1], WIDE),
-        (lambda view: list(view.running) or Fcfs().decide(view), "at 1000000000 ns: decide() gave job 7, which is not waiting"),
-        (asleep(0), "at 0 ns: wake_at: 0 is out of range; allowed: 1 to 4611686018427387904"),
-        (asleep("soon"), "at 0 ns: wake_at: 'soon' is not a whole number; allowed: 1 to 4611686018427387904"),
-        (asleep(2**63), "at 0 ns: wake_at: 9223372036854775808 is out of range; allowed: 1 to 4611686018427387904"),
+        (lambda view: list(view.running) or FcfsByHand().decide(view), NOT_WAITING),
+        # Cores and reasons.
+        (lambda view: [(first(view), None, "")], BECAUSE.format("''")),
+        (lambda view: [(first(view), None, 7)], BECAUSE.format("7")),
+        (lambda view: [Start(first(view), None, "x" * 201)], BECAUSE.format(LONG)),
+        (lambda view: [Start(7)], f"at 0 ns: decide() gave Start(job=7, cores=None, because=None); allowed: {ANSWERS}"),
+        (
+            lambda view: [(first(view), None)],
+            "at 0 ns: decide() placed job 7 on None; allowed: the numbers of 3 cores, as [0, 1, 5]",
+        ),
+        (
+            lambda view: [(first(view), [0], "one")],
+            "at 0 ns: decide() placed job 7 on 1 core, core 0; it asks for 3",
+        ),
+        (
+            lambda view: [(first(view), [0, 1], "one", 2)],
+            f"at 0 ns: decide() gave (<job 7: 3 cores, estimate 10000000000 ns>, [0, 1], 'one', …; allowed: {ANSWERS}",
+        ),
+        # Rejections.
+        (both, "at 0 ns: decide() gave job 7, which it rejects"),
+        (twice, "at 0 ns: reject() was given job 7 twice"),
+        (
+            rejects_running_ones,
+            "at 1000000000 ns: reject() was given job 7, which is not waiting; allowed: jobs of view.waiting",
+        ),
+        (lambda view: view.reject(1, "no"), "at 0 ns: reject() was given 1; allowed: jobs of view.waiting"),
+        (lambda view: view.reject(first(view), ""), REASON.format("''")),
+        (lambda view: view.reject(first(view), " \n"), REASON.format("' \\n'")),
+        (lambda view: view.reject(first(view), None), REASON.format("None")),
+        (lambda view: view.reject(first(view), "x" * 201), REASON.format(LONG)),
     ],
-)  # fmt: skip
+)
 def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(answer))
@@ -283,7 +232,7 @@ def test_what_fits_the_machine_but_not_the_partition() -> None:
     with pytest.raises(
         PluginError, match="it asks for 1 cores, and 2 are free, but its partition, a window or what it"
     ):
-        starts(jobs, hosts, Fcfs(), circumstances=around)
+        starts(jobs, hosts, FcfsByHand(), circumstances=around)
 
 
 def test_a_policy_that_starts_nothing_is_noticed() -> None:
@@ -323,26 +272,14 @@ def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.Monkey
     assert len(starts(jobs, machine(4), always(lambda view: fits(view, 20)))) == 200
 
 
-def test_long_sleep_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bls import simulator
-
-    monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
-    # Thrice as often as that, but not in a row.
-    sleepy = always(
-        lambda view: list(view.waiting)[:1] if view.now_ns % (40 * S) == 0 else asleep(view.now_ns + S)(view)
-    )
-    jobs = Workload.from_jobs([(k, 1, 1, 1, 1) for k in range(4)])
-    assert starts(jobs, machine(4), sleepy) == [40 * S, 80 * S, 120 * S, 160 * S]
-
-
 @pytest.mark.parametrize("backfill", ["easy", "conservative", "3"])
 def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
     with pytest.raises(
         InputError, match=f"^--backfill {backfill}: batch policy fcfs-by-hand decides itself which jobs"
     ):
-        starts(JOBS, machine(4), Fcfs(), rules=Rules(backfill))
+        starts(JOBS, machine(4), FcfsByHand(), rules=Rules(backfill))
     with pytest.raises(InputError, match=f"^backfill='?{backfill}'?: "):
-        bridge.simulate(JOBS, machine(4), bls=Fcfs(), backfill=backfill)
+        bridge.simulate(JOBS, machine(4), bls=FcfsByHand(), backfill=backfill)
 
 
 def test_an_interrupt_while_a_policy_decides() -> None:
@@ -423,24 +360,6 @@ def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
     rules = Rules(charge_decisions=True, decision_cost_ns=10 * S)
     called = passes(Asks(asked), [(1, 0, 50, 1, 50)], rules=rules)
     assert called == [0, 10 * S, 30 * S, 60 * S]  # and at the last end
-
-
-def test_waiting_jobs_start_at_a_wake_up() -> None:
-    order = Asks(lambda view, n: view.wake_at(8 * S) or view.wake_at(4 * S) if n == 1 else None, from_ns=8 * S)
-    simulator = BatchSimulator(
-        Workload.from_jobs([(1, 0, 2, 4, 2), (2, 0, 2, 4, 2)]), MACHINE, order, allocator("first-fit"), recorded=True
-    )
-    while simulator.advance(1):
-        pass
-    assert order.called == [0, 4 * S, 8 * S, 10 * S, 12 * S]
-    assert simulator.now_ns == 12 * S
-
-
-def test_when_all_are_over_and_nobody_starts_the_run_is_stuck() -> None:
-    with pytest.raises(
-        PluginError, match=r"the simulation is stuck at job 1, at 4 s: .* batch policy asks does not start it"
-    ):
-        passes(Asks(lambda view, n: view.wake_at(4 * S) if n == 1 else None, from_ns=9 * S), [(1, 0, 2, 4, 2)])
 
 
 @pytest.mark.parametrize(

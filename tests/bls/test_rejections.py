@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from command_line import twolevel
 
 import bridge
-from bls import Platform, Surroundings, View
-from bls.machine.platform import HostGroup
-from bls.policies import AnyPolicy
+from bls import Surroundings, View
+from bls.fair_start import check_fair_start
+from bls.machine.platform import HostGroup, Platform
+from bls.policies import POLICIES, AnyPolicy
+from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from traces.base.errors import PluginError
+from traces.base.errors import InputError
+from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
+from traces.ledger import STATES
 
 S = 10**9
 MACHINE = Platform((HostGroup(1, 4, 1.0),))
@@ -46,9 +48,8 @@ def simulated(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridg
     return result
 
 
-@pytest.mark.parametrize("coupling", ["inline", "process"])
-def test_known_answers(coupling: str) -> None:
-    result = simulated(NoWideOnes(), als="static", variation=0.0, coupling=coupling, workers=1)
+def test_known_answers() -> None:
+    result = simulated(NoWideOnes(), als="static", variation=0.0)
     table = result.jobs
     assert table.state.tolist() == ["completed", "rejected", "completed", "rejected", "completed"]
     assert table.why.tolist() == ["head", "never", "head", "never", "head"]
@@ -71,11 +72,6 @@ def test_they_are_as_if_they_had_never_come() -> None:
 
 def test_without_rejections_there_is_no_such_column() -> None:
     assert "rejected_because" not in simulated(NoWideOnes(), JOBS[:1]).jobs
-
-
-def test_all_may_be_rejected() -> None:
-    result = simulated(NoWideOnes(), [(1, 0, 10, 4, 10), (2, 5, 10, 3, 10)])
-    assert result.jobs.state.tolist() == ["rejected"] * 2
 
 
 def test_who_depends_on_it_becomes_eligible() -> None:
@@ -108,14 +104,6 @@ def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
     assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
 
 
-def test_who_is_withdrawn_later_is_rejected_all_the_same() -> None:
-    jobs = [
-        {"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 4, "cancel_s": 30},
-        {"job_id": 2, "submit_s": 40, "run_s": 1, "cores": 1},
-    ]
-    assert simulated(NoWideOnes(), jobs).jobs.state.tolist() == ["rejected", "completed"]
-
-
 def test_the_reason_is_one_line() -> None:
     class Wordy(NoWideOnes):
         def decide(self, view: View) -> Iterator[Any]:
@@ -136,61 +124,45 @@ def always(answer: Callable[[View], Any]) -> AnyPolicy:
     return Mine()
 
 
-def first(view: View) -> Any:
-    return next(iter(view.waiting))
+MACHINE_REJECT = Platform((HostGroup(2, 4, 4.0),))
 
 
-def both(view: View) -> Any:
-    view.reject(first(view), "no")
-    return [first(view)]
+def log(*rows: dict[str, Any]) -> Workload:
+    """Jobs, numbered from 1, of one core that run for 10 s, but for what is said."""
+    return Workload.from_jobs([{"job_id": n, "run_s": 10, "cores": 1, **row} for n, row in enumerate(rows, 1)])
 
 
-def twice(view: View) -> None:
-    view.reject(first(view), "no")
-    view.reject(first(view), "no")
+def rejected(workload: Workload, **options: Any) -> bridge.Result:
+    result = bridge.simulate(workload, MACHINE_REJECT, **({"bls": "reject", "als": "recorded"} | options))
+    check_ledger(result.ledger)
+    return result
 
 
-def runs_already(view: View) -> Any:
-    for job in view.running:
-        view.reject(job, "too late")
-    return [first(view)]
+THREE = log({"submit_s": 3}, {"submit_s": 5, "cores": 8}, {"submit_s": 5})
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (both, "at 0 ns: decide() gave job 1, which it rejects"),
-        (twice, "at 0 ns: reject() was given job 1 twice"),
-        (runs_already, "at 0 ns: reject() was given job 1, which is not waiting; allowed: jobs of view.waiting"),
-        (lambda view: view.reject(1, "no"), "at 0 ns: reject() was given 1; allowed: jobs of view.waiting"),
-        (lambda view: view.reject(first(view), ""), "reason: ''; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), " \n"), "reason: ' \\n'; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), None), "reason: None; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), "x" * 201), "allowed: a text of 1 to 200 characters"),
-    ],
-)
-def test_mistakes(answer: Callable[[View], Any], message: str) -> None:
-    with pytest.raises(PluginError) as caught:
-        simulated(always(answer))
-    assert str(caught.value).startswith("batch policy mine, at ")
-    assert message.removeprefix("at 0 ns: ") in str(caught.value)
+def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
+    result = rejected(THREE, rules=Rules(keep_decisions=True))
+    assert result.jobs.allocation.tolist() == [""] * 3
+    assert result.ledger.jobs.left_ns.tolist() == [3 * NS_PER_S, 5 * NS_PER_S, 5 * NS_PER_S]
+    assert (result.decisions.waiting.tolist(), result.decisions.started.tolist()) == ([1, 2], [0, 0])
+    metrics = result.metrics
+    assert sum(metrics[f"state_{name}"] for name in STATES) == 3
+    assert metrics["mean_wait_ns"] is metrics["mean_slowdown"] is None
+    assert "rejected_core_hours" not in metrics  # it would always be 0
 
 
-def test_the_table_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "class Mine:\n    name = 'mine'\n    def decide(self, view):\n        free = view.free_cores\n"
-        "        for job in view.waiting:\n            if job.cores > 64:\n                view.reject(job, 'too wide')\n"
-        "            elif job.cores <= free:\n                free -= job.cores\n                yield job\n"
-    )
-    words = ("run", "sample", "--bls", "mine.py:Mine", "--als", "recorded", "--no-trace", "--check", "--out", "r")
-    ran = twolevel(*words)
-    assert ran.code == 0, ran.err
-    table = pd.read_parquet("r/jobs.parquet")
-    wide = table.cores > 64
-    assert 0 < wide.sum() < len(table)
-    assert (table.state[wide] == "rejected").all()
-    assert (table.rejected_because == wide.map({True: "too wide", False: ""})).all()
-    number = str(table.job_id[wide].iloc[0])
-    told = twolevel("story", "r", number)
-    assert "rejected by the policy: too wide" in told.out, told
+def test_an_application_level_has_nothing_to_do() -> None:
+    result = rejected(THREE, als="gss")
+    assert result.jobs.state.tolist() == ["rejected"] * 3
+    assert result.jobs.tasks.tolist() == [0] * 3
+
+
+def test_it_plans_nothing() -> None:
+    for backfill in ("easy", "conservative", "3"):
+        with pytest.raises(
+            InputError, match=f"--backfill {backfill}: batch policy reject starts no job; allowed: none"
+        ):
+            Rules(backfill).check(POLICIES["reject"])
+    with pytest.raises(InputError, match="--fair-start: batch policy reject starts no job"):
+        check_fair_start(POLICIES["reject"], Rules())

@@ -16,8 +16,7 @@ from tables import table_rows
 from workload_drawing import swf_workloads
 
 from bls.workloads import read_workload
-from bls.workloads.columns import OPTIONAL
-from bls.workloads.header import merged_header, moved_header
+from bls.workloads.header import moved_header
 from bls.workloads.reshape import cut, filter_jobs, merge, scale
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
@@ -78,30 +77,10 @@ def test_the_calendar_moves_with_time_0() -> None:
     assert cut(WINTER, "first:3").header[0] == WINTER.header[0]
 
 
-def test_a_window_across_a_change_of_clocks_has_the_hours_of_the_calendar() -> None:
-    # 30 March 2003 had 23 hours in Stockholm.
-    hourly = submits_of(
-        *(3600 * k for k in range(60)), header=("; UnixStartTime: 1048978800", "; TimeZoneString: Europe/Stockholm")
-    )
-    assert len(cut(hourly, "window:2003-03-30..2003-03-31")) == 23
-    assert len(cut(hourly, "window:2003-03-31..2003-04-01")) == 24
-
-
 @pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "a_cut_that_selects_nothing_is_one_line"))
 def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> None:
     with pytest.raises(InputError, match=f"^--select: .*{message}"):
         cut(WINTER, spec)
-
-
-def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
-    chosen = cut(WINTER, "window:2002-12-01..2002-12-30T12:00")
-    assert chosen.submit_ns.tolist() == [0]
-    assert chosen.header[0] == WINTER.header[0]
-
-
-def test_a_date_needs_a_log_that_says_its_own() -> None:
-    with pytest.raises(InputError, match=r"is a date, and a.swf does not say its own"):
-        cut(submits_of(0, 1), "window:2003-01-01+1d")
 
 
 # ---- merge
@@ -205,13 +184,6 @@ def test_logs_that_cannot_be_merged_are_one_line(logs: list[Workload], align: st
         merge(logs, align=align)
 
 
-def test_a_merge_of_one_log_is_that_log() -> None:
-    made = merge([WINTER])
-    for name in ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line", *OPTIONAL):
-        np.testing.assert_array_equal(getattr(made, name), getattr(WINTER, name), name)
-    assert merged_header([WINTER], 20, None)[0] == "; TimeZoneString: Europe/Stockholm"
-
-
 SACCT = "JobID|User|Account|Partition|QOS|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State\n"
 
 
@@ -224,7 +196,6 @@ def sacct(path: Path, *rows: str) -> Path:
 
 
 def of_jobs(workload: Workload, column: str) -> dict[int, str]:
-    """What the jobs have in a column, by job number, in names."""
     named = workload.names if column == "application" else workload.labels[column]
     return {job: named[n] for job, n in zip(workload.job_id.tolist(), getattr(workload, column).tolist(), strict=True)}
 
@@ -454,15 +425,6 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
     assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
-
-
-def test_windows_to_the_ends_of_the_calendar() -> None:
-    east = submits_of(0, 90_000, header=("; UnixStartTime: 0", "; TimeZoneString: Europe/Stockholm"))
-    for spec in ("window:0001-01-01..9999-12-31", "window:0001-01-01T00:00+10:00..9999-12-31T23:59-10:00"):
-        assert len(cut(east, spec)) == 2
-    for spec in ("window:9999-12-31T23:59-10:00+1h", "window:0001-01-01+1d"):
-        with pytest.raises(InputError, match="no job is submitted in"):
-            cut(east, spec)
 
 
 @pytest.mark.parametrize("name", ["user", "group", "application"])

@@ -17,25 +17,7 @@ from traces.base.errors import InputError
 NS = 10**9
 MACHINE = Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)))
 
-TEXT = """
-[[reservation]]
-name = "course"
-begin = "1h"
-end = 7200
-cores = "0-5 8"
-jobs = "17 20-21"
-[[reservation]]
-name = "early"
-begin = "0"
-end = "0.5h"
-hosts = "3"
-jobs = "1"
-[[maintenance]]
-name = "cooling"
-begin = "2h"
-end = "1d"
-hosts = "0,2-3"
-"""
+TEXT = Path(__file__).with_name("tables").joinpath("three_windows.toml").read_text("utf-8")
 
 
 def workload(*jobs: tuple[int, int, int, int]) -> Workload:
@@ -72,12 +54,6 @@ def test_what_the_engine_sees(tmp_path: Path) -> None:
 def test_a_maintenance_comes_before_a_reservation_that_begins_with_it() -> None:
     given_ones = [Window("reservation", "r", 5, 6, cores="0", jobs="1"), Window("maintenance", "m", 5, 6, hosts="1")]
     assert [window.name for window in windows(given_ones, MACHINE).windows] == ["m", "r"]
-
-
-def test_no_windows() -> None:
-    found = parse_windows("", MACHINE)
-    assert (len(found), found.core_first.tolist(), found.core_lo.shape) == (0, [0], (0,))
-    assert found.of_jobs(workload(*JOBS)).tolist() == [-1] * 5
 
 
 def changed(old: str, new: str) -> str:

@@ -16,10 +16,12 @@ from reference.cp_dispatch import Busy, Case, Waiting, classes_of, least_z
 from bls.cp import Parameters, class_places, classes, dispatch
 from bls.cp.classes import ClassesModel, NodeClasses
 from bls.cp.dispatch import plan
+from bls.cp.followers import without_followers
 from bls.cp.objective import Objective
+from bls.cp.plan import Plan
 from bls.cp.problem import Problem, problem_of
+from bls.cp.ranking import select
 from bls.cp.solver import cp_model
-from tools.cp_instances import MACHINES, drawn
 
 LONG = Parameters(which="all", limit_s=5.0)
 
@@ -119,23 +121,6 @@ def test_places_lose_least_of_all_ways(case: Case) -> None:
     assert sum(job + 1 for job in placed) >= by_all
 
 
-def test_three_ways_to_place_by_how_hard_it_is() -> None:
-    """Best fit by priority loses a job, then so does best fit by size, and the solver none."""
-    for has, asked, solves in ((4, (2, 3, 2), 0), (9, (5, 4, 2, 4, 2), 1)):
-        waiting = tuple(Waiting(9 - k, 4, 1, (cores,)) for k, cores in enumerate(asked))
-        case = Case(((has,), (has,)), (Busy(9, {1: 1}, (1,)),), waiting)
-        problem, calls = problem_for(case), []
-        with pytest.MonkeyPatch.context() as patch:
-            of_solver = class_places.solve
-            patch.setattr(class_places, "solve", lambda *a, **b: calls.append(1) or of_solver(*a, **b))  # noqa: B023
-            jobs = np.arange(len(problem))
-            all_on_one = np.ones((len(problem), 1), np.int64)
-            by_priority = class_places._greedy(NodeClasses.of(problem), jobs, all_on_one)
-            places = class_places.class_places(NodeClasses.of(problem), jobs, all_on_one, [1] * len(jobs), LONG)
-        assert len(by_priority) < len(jobs)
-        assert (len(places.placed), places.without, len(calls)) == (len(jobs), [], solves)
-
-
 def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     # All three start by classes, and nodes have room for two.
     case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
@@ -166,22 +151,11 @@ def test_a_heavy_job_beats_two_light_ones_and_the_solve_of_places_is_counted() -
     assert dispatch(instance_of(alike), "cp-classes", LONG).solves == 1
 
 
-def test_the_classes_of_nodes_are_found_once_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_problem, calls = NodeClasses.of, []
-    monkeypatch.setattr(NodeClasses, "of", lambda problem: calls.append(problem) or of_problem(problem))
-    case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
-    for search, times in (("hinted", 1), ("list", 0)):
-        calls.clear()
-        assert dispatch(instance_of(case), "cp-classes", replace(LONG, search=search)).starts
-        assert len(calls) == times
-
-
 def everywhere(of: NodeClasses, starting: np.ndarray) -> np.ndarray:
-    """All nodes, of which none is left out."""
     return np.arange(len(of.of_node))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_nodes_that_are_left_out_lose_no_place(seed: int) -> None:
     """On 8 to 12 nodes of two classes, of which many have as much free, the uncut model places no more."""
     draw = random.Random(seed)
@@ -207,22 +181,6 @@ def test_nodes_that_are_left_out_lose_no_place(seed: int) -> None:
     assert not was_stopped
     assert sum(weights[job] for job in cut) == sum(weights[job] for job in whole)
     assert len(class_places._nodes(of, jobs)) <= len(large)
-
-
-def test_as_many_alike_nodes_are_kept_as_all_have_units_and_of_each_class() -> None:
-    # Four jobs of two units, each of which fills a node.
-    case = Case(((4,),) * 12, (), tuple(Waiting(0, 4, 2, (4,)) for _ in range(4)))
-    of = NodeClasses.of(problem_for(case))
-    assert class_places._nodes(of, np.arange(4)).tolist() == list(range(8))
-    assert len(class_places._solved(of, np.arange(4), np.full((4, 1), 2), [1] * 4, LONG, {})[0]) == 4
-    # Nodes of both classes have four cores free, and those of the first class lower numbers.
-    case = Case(
-        ((4,),) * 6 + ((6,),) * 6, tuple(Busy(9, {node: 1}, (2,)) for node in range(6, 12)), (Waiting(0, 4, 2, (4,)),)
-    )
-    of = NodeClasses.of(problem_for(case))
-    assert class_places._nodes(of, np.arange(1)).tolist() == [0, 1, 6, 7]
-    solved = class_places._solved(of, np.arange(1), np.array([[0, 2]]), [1], LONG, {})[0]
-    assert solved[0].tolist() == [6, 7]
 
 
 @settings(max_examples=120)
@@ -254,25 +212,102 @@ def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
     assert again.class_units.tolist() == of_classes.tolist()
 
 
-def test_of_kinds_of_units_those_that_fill_a_class_most_measure_it() -> None:
-    """Two nodes of six cores: what is asked for takes threefold the room that units of three have, and twice that of five."""
-    waiting = tuple(Waiting(0, 4, units, (asked,)) for units, asked in ((4, 3), (4, 3), (2, 5), (2, 5)))
-    of = NodeClasses.of(problem_for(Case(((6,), (6,)), (), waiting)))
-    pieces, threes, fives = [3, 3, 5, 5], [1, 1, 1, 1], [0, 0, 1, 1]
-    for most, wanted in ((0, [pieces]), (1, [pieces, threes]), (2, [pieces, threes, fives])):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(classes, "_MOST_MEASURES", most)
-            assert [measure.taken.tolist() for _, measure in of.measures()] == wanted
+#: A node with two of memory for each core, and one with three, and a little more.
+TWO = ((4, 9), (2, 6))
 
 
-@pytest.mark.parametrize("machine", ["eurora", "kit-fat"])
-def test_on_large_machines_the_chain_holds_of_bounds_and_plans(machine: str) -> None:
-    instance = drawn(MACHINES[machine], 30, 3)
-    found = {
-        model: dispatch(instance, model, Parameters(which="all", limit_s=0.02)) for model in ("hcp19", "cp-classes")
-    }
-    assert found["hcp19"].bound <= found["cp-classes"].value <= found["cp-classes"].list_value  # type: ignore[operator]
-    free = instance.free.copy()
-    for start in found["cp-classes"].starts:
-        np.subtract.at(free, start.unit_node, instance.queue.per_unit[start.place])
-    assert (free >= 0).all()
+@st.composite
+def following(draw: st.DrawFn) -> tuple[Case, bool]:
+    """Cores alone, and memory beside them of which no unit asks for more than its share; and whether the longest come first."""
+    of_cores = draw(cases().filter(lambda case: len(case.capacity[0]) == 1))
+    ratio = [draw(st.integers(1, 3)) for _ in of_cores.capacity]
+    capacity = tuple(
+        (has, has * q + draw(st.integers(0, has - 1))) for (has,), q in zip(of_cores.capacity, ratio, strict=True)
+    )
+
+    def asked(cores: int, most: int) -> tuple[int, int]:
+        return cores, draw(st.integers(0, cores * most))
+
+    busy = [
+        replace(job, per_unit=asked(job.per_unit[0], min(ratio[node] for node in job.places))) for job in of_cores.busy
+    ]
+    sorted_ = draw(st.booleans())
+    if sorted_:
+        busy.sort(key=lambda job: -job.left)
+    waiting = tuple(replace(job, per_unit=asked(job.per_unit[0], min(ratio))) for job in of_cores.waiting)
+    return Case(capacity, tuple(busy), waiting), sorted_
+
+
+def problem(case: Case) -> Problem:
+    instance = instance_of(case)
+    return problem_of(instance, select(instance, 100, "all"))
+
+
+def planned(case: Case, limit_s: float = 5.0) -> Plan:
+    return plan(problem(case), "pcp20", Parameters(limit_s=limit_s), row=instance_of(case).queue.row)
+
+
+@settings(max_examples=100)
+@given(following())
+def test_what_follows_is_left_out_and_has_places(drawn: tuple[Case, bool]) -> None:
+    case, longest_first = drawn
+    smaller, followers = without_followers(problem(case))
+    if longest_first and any(job.per_unit[1] for job in case.waiting):
+        assert [(one.kind, one.leader) for one in followers] == [(1, 0)]
+    if followers:
+        assert not smaller.per_unit[:, 1].any()
+        assert not (smaller.held.kind == 1).any()
+        assert smaller.area.tolist() == problem(case).area.tolist()
+    found = planned(case)
+    assert found.status == "optimal"
+    assert found.value == found.bound == least_z(case, "boxes")
+    assert faults(case, found, instance_of(case)) == []
+
+
+@pytest.mark.parametrize(
+    ("busy", "waiting", "follows"),
+    [
+        ((), (Waiting(0, 3, 1, (2, 4)), Waiting(0, 3, 1, (4, 8))), True),
+        ((), (Waiting(0, 3, 1, (3, 6)),), True),
+        # The node of two cores has three for each, but this unit fits either.
+        ((), (Waiting(0, 3, 1, (2, 5)),), False),
+        ((), (Waiting(0, 3, 1, (0, 1)),), False),
+        # Two of the memory for a core, as it has; and one more.
+        ((Busy(9, {0: 1}, (1, 2)), Busy(5, {0: 1}, (2, 4))), (Waiting(0, 3, 1, (1, 2)),), True),
+        ((Busy(9, {0: 1}, (1, 3)), Busy(5, {0: 1}, (2, 4))), (Waiting(0, 3, 1, (1, 2)),), False),
+        # Together they hold no more than their share, but until 9 the first alone does.
+        ((Busy(9, {0: 1}, (1, 3)), Busy(5, {0: 1}, (2, 3))), (Waiting(0, 3, 1, (1, 2)),), False),
+        # What it holds more on the other node is its share there.
+        ((Busy(9, {1: 1}, (1, 3)),), (Waiting(0, 3, 1, (1, 2)),), True),
+        ((Busy(9, {1: 1}, (0, 1)),), (Waiting(0, 3, 1, (1, 2)),), False),
+        # At 5 the lowest core is free, and its memory is not.
+        ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 2))), (Waiting(0, 3, 1, (1, 2)),), False),
+        # Nobody who runs has memory.
+        ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 0))), (Waiting(0, 3, 1, (1, 2)),), True),
+    ],
+)
+def test_what_follows(busy: tuple[Busy, ...], waiting: tuple[Waiting, ...], follows: bool) -> None:
+    case = Case(TWO, busy, waiting)
+    _, followers = without_followers(problem(case))
+    assert bool(followers) == follows
+    found = planned(case)
+    assert found.value == least_z(case, "boxes")
+    assert faults(case, found, instance_of(case)) == []
+
+
+def test_memory_of_a_size_of_its_own_on_every_node_makes_the_model_no_larger() -> None:
+    """Without it there were a literal for each node and unit."""
+    sizes = tuple((4, 4000 + node) for node in range(100))
+    jobs = tuple(Waiting(k, 10 + k, 3, (3, 2900)) for k in range(20))
+    busy = tuple(Busy(50 + node, {node: 1}, (2, 1500)) for node in range(99, -1, -1))
+    cores = Case(
+        tuple((4,) for _ in sizes),
+        tuple(replace(job, per_unit=job.per_unit[:1]) for job in busy),
+        tuple(replace(job, per_unit=job.per_unit[:1]) for job in jobs),
+    )
+    with_memory, alone = planned(Case(sizes, busy, jobs), 0.05), planned(cores, 0.05)
+    assert (with_memory.variables, with_memory.value) == (alone.variables, alone.value)
+    assert with_memory.variables > 0
+    assert with_memory.schedule is not None
+    assert alone.schedule is not None
+    assert np.array_equal(with_memory.schedule.start_s, alone.schedule.start_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -13,8 +14,9 @@ import pytest
 from dispatch_cases import CELLS, cases, faults, instance_of, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.cp_dispatch import Busy, Case, Waiting
+from reference.cp_dispatch import Busy, Case, Waiting, least_z
 from reference.cp_prices import cost, least_priced_z
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -171,26 +173,6 @@ def test_a_job_is_held_back_to_cheaper_energy() -> None:
         assert [start.row for start in found.starts] == [0]
 
 
-def test_who_is_held_back_holds_nobody_else_back() -> None:
-    """One core. The first job is held back to 30 s; the second, which asks for no less, starts before it, in a list, too."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for search in ("hinted", "list"):
-        instance = priced(case, [3_600_000, 0], [(0, 2_000_000, 0), (30, 1_000_000, 0)])
-        found = dispatch(instance, "hcp19", replace(LONG, search=search))
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert (by_row[0], by_row[1]) == (30, 0), search
-
-
-def test_who_ends_before_it_is_dear_goes_first() -> None:
-    """One core, dear from 10 s on: of a job of 10 s and one of 12 s, the one that draws is first."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for draws, first in (([3_600_000, 0], 0), ([0, 3_600_000], 1)):
-        found = dispatch(priced(case, draws, [(0, 0, 0), (10, 5_000_000, 0)]), "pcp20", LONG)
-        assert [start.row for start in found.starts] == [first]
-
-
 def test_what_comes_too_late_is_not_known() -> None:
     instants = np.array([0, 3, 5, 9]) * S
     columns = np.array([4, 3, 2, 1]), np.array([0, 0, 0, 0])
@@ -230,11 +212,11 @@ def signals(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS[::3])
 def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Path, model: str) -> None:
     """A job saves 0.2 of a currency; at 100 a unit that is worth 20, and a wait of two hours costs 2. The third has its core
     half an hour later, and ends as it becomes dear."""
-    search = ("hinted", "lns")[MODELS.index(model) % 2]
+    search = "hinted" if model == MODELS[0] else "lns"
     chosen = f"{model}:which=all,search={search},goal=weighted,slowdown=0,wait=1,energy=100"
     found = simulate(signals, chosen, ROWS).jobs
     cheap = 2 * H + S // 4
@@ -262,16 +244,6 @@ def test_every_cheap_hour_is_waited_for(tmp_path: Path) -> None:
     assert simulate(signals, chosen, rows).jobs.start_ns.tolist() == [2 * H, 6 * H]
 
 
-def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
-    bls = "pcp20:which=all,search=lns,goal=weighted,slowdown=0,wait=1,energy=100"
-    starts = {
-        coupling: simulate(signals, bls, ROWS, coupling=coupling).jobs.start_ns.tolist()
-        for coupling in ("inline", "pool", "process")
-    }
-    assert starts["inline"] == starts["pool"] == starts["process"]
-    assert min(starts["inline"]) == 2 * H + S // 4
-
-
 def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
     chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
     assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
@@ -289,14 +261,83 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
 
 
-def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
-    """The machine is held for 40 s, and energy cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
-    case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
-    for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
-        steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
-        found = dispatch(priced(case, [3_600_000, 0], steps), "pcp19", LONG)
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert [by_row[row] for row in (0, 1)] == starts
-        assert [start.row for start in found.starts] == [1]
+LONG_WEIGHTS = Parameters(which="all", limit_s=5.0, goal="weighted")
+
+
+def of_users(case: Case, users: list[int]) -> Instance:
+    instance = instance_of(case)
+    return replace(instance, queue=replace(instance.queue, user=np.array(users, np.int64)))
+
+
+@settings(max_examples=80)
+@given(
+    cases(),
+    st.sampled_from(MODELS),
+    st.sampled_from([(1, 0), (0, 1), (2, 3), (Fraction(1, 4), 50)]),
+    st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]),
+    st.sampled_from(["hinted", "guided", "paper"]),
+    st.data(),
+)
+def test_optima_of_several_goals_equal_exhaustive_search(
+    case: Case, model: str, of: tuple[Fraction, Fraction], fair: Fraction, search: str, data: st.DataObject
+) -> None:
+    users = [data.draw(st.integers(1, 3)) for _ in case.waiting]
+    counts, n = Counter(users), len(users)
+    rates = []
+    for job, user in zip(case.waiting, users, strict=True):
+        share = Fraction(n, len(counts) * counts[user])
+        rates.append((Fraction(of[0]) / job.duration + Fraction(of[1]) / 3600) * (1 - fair + fair * share))
+    chosen = replace(LONG_WEIGHTS, slowdown=float(of[0]), wait=float(of[1]), fairness=float(fair), search=search)
+    instance = of_users(case, users)
+    found = planned(instance, model, chosen)
+    assert found.status == "optimal"
+    assert found.value == found.bound == least_z(case, CELLS[model], rates=rates)
+    assert faults(case, found, instance) == []
+    listed = planned(instance, model, replace(chosen, search="lns"))
+    assert found.value <= listed.value <= listed.list_value  # type: ignore[operator]
+
+
+def test_a_user_of_many_jobs_goes_behind_where_users_count_alike() -> None:
+    """One core, four jobs of 10 s of user 1 that came first and one of 11 s of user 2."""
+    case = Case(((1,),), (), (*(Waiting(5, 10, 1, (1,)) for _ in range(4)), Waiting(0, 11, 1, (1,))))
+    for fair, first in ((0.0, [0]), (1.0, [4])):
+        for search in ("hinted", "lns", "list"):
+            found = dispatch(
+                of_users(case, [1, 1, 1, 1, 2]), "hcp19", replace(LONG_WEIGHTS, fairness=fair, search=search)
+            )
+            assert [start.row for start in found.starts] == first, (fair, search)
+    # Who is nobody's is one user's.
+    found = dispatch(instance_of(case), "hcp19", replace(LONG_WEIGHTS, fairness=1.0))
+    assert [start.row for start in found.starts] == [0]
+
+
+def test_runs_know_the_users() -> None:
+    rows = [{"job_id": k, "submit_s": 0, "run_s": 10, "cores": 1, "estimate_s": 10, "user": 1} for k in range(1, 5)]
+    rows.append({"job_id": 5, "submit_s": 0, "run_s": 11, "cores": 1, "estimate_s": 11, "user": 2})
+    jobs, one = Workload.from_jobs(rows), Platform((HostGroup(1, 1, 1.0),))
+    for fair, first in ((0, 1), (1, 5)):
+        bls = f"hcp19:which=all,goal=weighted,fairness={fair}"
+        found = bridge.simulate(jobs, one, bls=bls, als="recorded").jobs
+        assert found.job_id[found.start_ns.argmin()] == first
+
+
+@pytest.mark.parametrize(("wrong", "said"), table_rows(__file__, "weights_that_cannot_be"))
+def test_weights_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        replace(LONG_WEIGHTS, **wrong)
+    assert f"constraint programming: {said}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("model", ["cp-classes", "pcp19", "pcp20"])
+def test_a_plan_of_the_pool_that_guides_has_the_weights(model: str) -> None:
+    """Its bound is one of hours; that of slowdowns would be above all plans."""
+    case = Case(((4,),), (), (Waiting(0, 6, 1, (3,)), Waiting(0, 3, 1, (2,))))
+    found = planned(instance_of(case), model, replace(LONG_WEIGHTS, search="guided", slowdown=0.0, wait=1.0))
+    assert (found.solves, found.value, found.bound) == (2, Fraction(3 + 9, 3600), found.value)
+
+
+def test_users_belong_to_jobs() -> None:
+    case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)),))
+    with pytest.raises(PluginError, match="queue: user"):
+        of_users(case, [1, 2])
