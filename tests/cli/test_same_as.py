@@ -115,25 +115,3 @@ def test_how_long_deciding_took_is_no_result(here: Path) -> None:
     assert (ran.code, "decisions.parquet: the same bytes" in ran.out) == (0, True), ran.err
     ran = twolevel(*words, "--bls", "ljf", "--decisions", "--same-as", "one", "--out", "three")
     assert (ran.code, "decisions.parquet" in ran.err.splitlines()[-1]) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            (*RUN, "--same-as", "inlin"),
-            "inlin is not a result of twolevel run: there is no such folder (did you mean inline?)",
-        ),
-        ((*RUN, "--same-as", "bare"), "--same-as: bare has no jobs.parquet"),
-        (
-            ("run", "sample", "--als", "recorded", "--stream", "--no-trace", "--same-as", "inline"),
-            "--stream: --same-as: it needs all jobs at once; allowed: without it",
-        ),
-    ],
-)
-def test_refused_before_anything_is_simulated(inline: Path, words: tuple[str, ...], line: str) -> None:
-    Path("bare").mkdir()
-    Path("bare", "run.json").write_text(Path("inline", "run.json").read_text())
-    ran = twolevel(*words, "--out", "never")
-    assert (ran.code, ran.err) == (2, f"twolevel: {line}\n")
-    assert not Path("never").exists()

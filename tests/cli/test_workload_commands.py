@@ -27,7 +27,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.exporters.batsim_jobs import COLUMNS
 
-COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 HOUR = 3600 * NS_PER_S
 
 
@@ -40,14 +39,6 @@ def text_of(workload: Workload) -> bytes:
 @pytest.fixture(scope="module")
 def sample() -> Workload:
     return read_workload(sample_path())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(here: Path, command: str) -> None:
-    ran = twolevel("workload", command, "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert f"Example: twolevel workload {command} " in " ".join(ran.out.split())
-    assert "..." not in twolevel("workload", "--help").out.partition("Commands:")[2]
 
 
 def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> None:
@@ -191,56 +182,6 @@ def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str
         check_file(Path(name), force=True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("cut sample -o x.txt", "-o: 'x.txt'; allowed: a name that ends in .swf or .swf.gz"),
-        ("cut sample --select window:9d+1d -o x.swf", "--select: no job is submitted in 'window:9d+1d'"),
-        ("cut none.swf -o x.swf", "none.swf: no such file"),
-        ("cut sample --format sfw -o x.swf", "unknown workload format 'sfw'; known: swf"),
-        ("merge sample --align end -o x.swf", "--align: unknown alignment 'end'"),
-        ("scale sample -o x.swf", "allowed: a factor of load, speed or cores"),
-        ("scale sample --load 0 -o x.swf", "load: 0.0 is out of range; allowed: 0.001 to 1000"),
-        ("filter sample --users 999 -o x.swf", "--users: no job has any of '999'; there are 1 to 24"),
-        ("filter sample --queues x -o x.swf", "--queues: 'x' is not a number or a range"),
-        (
-            "filter sample --status done -o x.swf",
-            "--status: 'done'; allowed: unknown, failed, completed, cancelled, or ",
-        ),
-        ("filter sample --cores many -o x.swf", "--cores: 'many' is no whole number; allowed: as 8-64, 8- or -64"),
-        ("filter sample --cores - -o x.swf", "--cores: '-' is no range"),
-        ("filter sample --run 2h-1h -o x.swf", "run: from 2 h 00 min to 60 min 00 s: nothing is between them"),
-        ("filter sample --run long -o x.swf", "--run: 'long' is not a duration"),
-        ("filter sample --cores 1000- -o x.swf", "sample.swf: none of 320 jobs is left (cores from 1000)"),
-        ("export nowhere -o x.swf", "nowhere is not a result of twolevel run: there is no such folder"),
-        ("export nowhere --format csv -o x.csv", "--format: unknown form of export 'csv'; known: "),
-        ("export nowhere --format batsim -o x.swf", "-o: 'x.swf'; allowed: a name that ends in .csv"),
-        ("generate -n 5 -o x.swf", "--like, --model: one of the two says what to make"),
-        ("generate -n 5 --like sample --model lublin -o x.swf", "--like, --model: one of the two"),
-        ("generate -n 5 --model lubin -o x.swf", "--model: unknown model 'lubin'; known: lublin"),
-        ("generate -n 5 --model lublin --gpus 1:2:3 -o x.swf", "--gpus: needs --like; a model has no source"),
-        ("generate -n 5 --model lublin --limit cores=1-2 -o x.swf", "--limit: needs --like"),
-        ("generate -n 0 --like sample -o x.swf", "-n: 0 is out of range"),
-        ("generate -n 5 --like sample --seed -1 -o x.swf", "--seed: -1 is out of range"),
-        ("generate -n 5 --like sample --method old -o x.swf", "--method: unknown method 'old'"),
-        ("generate -n 5 --like sample --gpus many -o x.swf", "--gpus: 'many'; allowed: SHARE:CARDS:GFLOPS"),
-        ("generate -n 5 --like sample --limit disks=1-2 -o x.swf", "--limit: unknown limit 'disks'; known: "),
-        ("generate -n 5 --like sample --limit cores=few -o x.swf", "--limit: 'cores=few'; allowed: once for each name"),
-        ("generate -n 5 --like sample --plot x.bmp -o x.swf", "x.bmp"),
-        ("fetch curi", "unknown log of the archive 'curi'; known: curie, "),
-        ("fetch curie -o logs", "-o: 'logs'; allowed: a folder that there is, or a name that ends in .swf.gz"),
-        ("info sample --plot x.bmp", "x.bmp"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(here: Path, words: str, said: str) -> None:
-    ran = twolevel("workload", *words.split())
-    assert (ran.code, ran.out) == (2, ""), ran
-    assert ran.err.startswith("twolevel: ")
-    assert ran.err.count("\n") == 1
-    assert said in ran.err
-    assert everything_in(here) == {}
-
-
 # ---- a finished run
 
 
@@ -334,12 +275,6 @@ def test_info_without_a_platform_is_of_the_log_s_own_machine(here: Path, header:
     (here / "small.toml").write_text("[[hosts]]\ncount = 1\ncores = 500\nspeed_gflops = 1\n")
     told = json.loads(twolevel("workload", "info", "log.swf", "--platform", "small.toml", "--json").out)
     assert (told["jobs"], told["platform_cores"]) == (1, 500)
-
-
-def test_info_of_a_named_format(here: Path) -> None:
-    (here / "log.csv").write_bytes(sample_path().read_bytes())
-    ran = twolevel("workload", "info", "log.csv", "--format", "swf", "--json")
-    assert json.loads(ran.out)["jobs"] == 320
 
 
 def test_jobs_like_those_of_a_log(here: Path) -> None:
