@@ -202,7 +202,7 @@ def test_a_study_says_which_machine(log: Path) -> None:
     found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert cores_of("s") == {256, 1000}
-    grid = ("grid", "log.swf", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
+    grid = ("grid", "log.swf", "--bls", "fcfs", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
     assert twolevel(*grid).code == 0
     assert cores_of("g") == {1000}
 
