@@ -270,14 +270,7 @@ BATCH_FEATURES = {
     "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),
     "requeued": BatchFeature({"backfill": "easy"}, ("completed", "requeued"), files={"failures": FAILURES}),
     "lost": BatchFeature({"rules": Rules(on_failure="lose")}, ("completed", "failed"), files={"failures": FAILURES}),
-    "mean-time": BatchFeature({"backfill": "2"}, ("completed", "requeued"), files={"failures": "mtbf:400s,mttr:20s"}),
-    "chain": BatchFeature({"dependencies": True, "backfill": "easy"}),
-    "windows": BatchFeature({"backfill": "conservative"}, ("completed", "requeued"), files={"windows": WINDOWS}),
-    "whole-host": BatchFeature({"allocator": "whole-host", "backfill": "easy"}),
-    "conservative": BatchFeature({"rules": Rules("conservative", "rebuild")}),
-    "wfp3": BatchFeature({"bls": "wfp3", "backfill": "easy"}),
     "charged": BatchFeature({"rules": Rules("easy", charge_decisions=True, decision_cost_ns=3 * S)}),
-    "python": BatchFeature({"bls": Impatient()}),
     "python-cut": BatchFeature(
         {"bls": Impatient(), "rules": Rules(kill_at_walltime=True), "dependencies": True},
         ("completed", "killed", "requeued", "cancelled"),
@@ -286,7 +279,6 @@ BATCH_FEATURES = {
     "python-charged": BatchFeature({"bls": Impatient(), "rules": Rules(charge_decisions=True, decision_cost_ns=2 * S)}),
     "preset": BatchFeature({"backfill": "easy"}, workload=running_at_first),
     "withdrawn": BatchFeature({"backfill": "conservative"}, ("completed", "cancelled"), workload=of_unknown_run_times),
-    "units": BatchFeature({"backfill": "conservative"}, files={"requests": REQUESTS}),
     "partitions": BatchFeature({"backfill": "easy"}, platform=PARTITIONED),
     "all": BatchFeature(
         {"rules": EVERYTHING, "dependencies": True},

@@ -29,27 +29,10 @@ def column(compared: Comparison, name: str) -> dict[int, Any]:
     return dict(zip(compared.delays["job_id"].tolist(), compared.delays[name].tolist(), strict=True))
 
 
-def terms(links: list[Link]) -> list[tuple[int, int, str, int, int, int, int]]:
-    return [
-        (
-            link.job_id,
-            link.start_delta_ns,
-            link.cause,
-            link.cause_job,
-            link.cause_run_delta_ns,
-            link.cause_start_delta_ns,
-            link.order_ns,
-        )
-        for link in links
-    ]
+def terms(links: list[Link]) -> list[tuple[Any, ...]]:
+    names = ("job_id", "start_delta_ns", "cause", "cause_job", "cause_run_delta_ns", "cause_start_delta_ns", "order_ns")
+    return [tuple(getattr(link, name) for name in names) for link in links]
 
-
-A = table(
-    *(
-        {"job": job, "submit": job - 1, "start": start, "end": end}
-        for job, start, end in ((1, 0, 10), (2, 10, 20), (3, 20, 25))
-    )
-)
 
 CASES = tomllib.loads(Path(__file__).with_name("comparisons.toml").read_text("utf-8"))["case"]
 INSTANTS = {"submit", "eligible", "start", "end"}
@@ -126,28 +109,6 @@ def test_columns_of_what_only_some_runs_have() -> None:
     assert said.started_because_b.tolist() == ["y", "x", "x"]
 
 
-def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
-    def runs(ends: dict[int, int], allocation: str, start: int) -> pd.DataFrame:
-        held = {1: "0-1 6", 2: "2-3", 3: "4-5"}
-        rows = [{"job": job, "start": 0, "end": end, "allocation": held[job], "cores": 2} for job, end in ends.items()]
-        return table(
-            *rows, {"job": 9, "submit": 1, "start": start, "end": start + 1, "allocation": allocation, "cores": 2}
-        )
-
-    a = runs({1: 5, 2: 8, 3: 7}, "0-1", 8)
-    # Ends in B are 10; the greatest Δend is job 1's, then 3's, then 2's.
-    for allocation, cause in [("6", 1), ("2", 2), ("4 7", 3), ("2-4", 3), ("3 5-6", 1), ("7-8", 1), ("", 1)]:
-        compared = compare_jobs(a, runs({1: 10, 2: 10, 3: 10}, allocation, 10))
-        assert column(compared, "cause_job_b")[9] == cause, allocation
-    same = runs({1: 5, 2: 5, 3: 5}, "2-5", 8), runs({1: 10, 2: 10, 3: 10}, "2-5", 10)
-    assert column(compare_jobs(*same), "cause_job_b")[9] == 2  # equal delays: the smaller number
-
-
-def test_a_job_without_length_is_the_cause_of_none() -> None:
-    alone = run_of("job submit start end\n3 2 12 12\n4 3 12 12\n2 1 12 20", 1)
-    assert column(compare_jobs(alone, alone), "cause_b") == dict.fromkeys((3, 4, 2), "pass")
-
-
 def in_seconds(*rows: dict[str, Any]) -> pd.DataFrame:
     """A table whose instants are given in s."""
     return table(*({name: value * 10**9 if name in INSTANTS else value for name, value in row.items()} for row in rows))
@@ -172,17 +133,7 @@ def test_a_retry_and_an_overrun_of_an_attempt() -> None:
     assert overrun_lines(compared, 5, later=False) == []
     lines = chain_table(compared, 2).splitlines()
     assert lines[0] == "chain of job 2 in B, times in s"
-    assert lines[2].split() == [
-        "2",
-        "4",
-        "+3.000000000",
-        "release",
-        "1",
-        "attempt",
-        "1",
-        "+3.000000000",
-        *["0.000000000"] * 2,
-    ]
+    assert " ".join(lines[2].split()) == "2 4 +3.000000000 release 1 attempt 1 +3.000000000 0.000000000 0.000000000"
     assert lines[3].split()[:6] == ["1", "attempt", "1", "4", "0.000000000", "retry"]
 
 
@@ -386,7 +337,7 @@ def slow_release(late: pd.DataFrame, early: dict[int, Any], job: Any) -> int:
     return took[0].job_id if took else -1
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(machines())
 def test_every_delay_is_the_sum_of_its_chain(drawn: tuple[pd.DataFrame, pd.DataFrame, list[int | None]]) -> None:
     *runs, before = drawn

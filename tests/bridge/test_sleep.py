@@ -88,7 +88,7 @@ def test_two_hosts_by_hand() -> None:
 LONG = 10**9 * S
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
     chance = random.Random(seed)
     options: dict[str, Any] = {
@@ -140,7 +140,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     waited = 0
-    for seed in range(14):
+    for seed in range(6):
         workload, options = drawn(seed)
         result = bridge.simulate(workload, hosts(4, 4), **options)
         hosts_make_the_machine(result)
@@ -151,10 +151,10 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
         last = result.jobs.groupby("job_id").state.last()
         assert (last != "requeued").all()
         waited += int(result.metrics["boot_waits"])
-    assert waited > 20
+    assert waited > 10
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), (1, "process"), (2, "pool")])
+@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), pytest.param(1, "process", marks=pytest.mark.release)])
 def test_in_every_coupling(seed: int, coupling: str) -> None:
     workload, options = drawn(seed)
     reference = bridge.simulate(workload, hosts(4, 4), **options)
@@ -281,7 +281,12 @@ def small_jobs(seed: int, n: int = 14) -> Workload:
 
 
 @pytest.mark.parametrize(
-    ("fallback", "where"), [("dvfs", ""), ("dvfs:slow=fewest", "hosts:0-1"), ("submit:state=2", "hosts:0-1")]
+    ("fallback", "where"),
+    [
+        ("dvfs:slow=fewest", "hosts:0-1"),
+        pytest.param("dvfs", "", marks=pytest.mark.release),
+        pytest.param("submit:state=2", "hosts:0-1", marks=pytest.mark.release),
+    ],
 )
 def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: str) -> None:
     """It may be told twice before it starts, and before the answer to its first order is there."""
@@ -298,9 +303,7 @@ def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: 
     assert boots > 2
 
 
-@pytest.mark.parametrize(
-    ("fallback", "coupling"), [("submit", "inline"), ("dvfs", "inline"), ("submit", "pool"), ("dvfs", "process")]
-)
+@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "inline"), ("submit", "pool")])
 def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     power = PowerOptions(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
@@ -321,7 +324,7 @@ def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: py
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     cut = 0
-    for seed in range(12):
+    for seed in range(5):
         found = bridge.simulate(
             *(small_jobs(seed, 16), MACHINE),
             als="gss",
@@ -333,13 +336,13 @@ def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: py
             surroundings=Surroundings(failures="mtbf:80s,mttr:5s"),
         )
         cut += int((found.jobs.state == "requeued").sum())
-    assert cut > 5
+    assert cut > 2
 
 
 def test_a_part_that_is_the_machine_draws_what_it_does_while_hosts_sleep() -> None:
     """To the mW, at every instant; above a limit for as long, and for the same reasons."""
     above = 0
-    for seed in range(12):
+    for seed in range(5):
         reports = []
         for where in ((), ("hosts:0-3",)):
             after_ns = random.Random(seed).choice((0, 3, 9)) * S
@@ -353,7 +356,7 @@ def test_a_part_that_is_the_machine_draws_what_it_does_while_hosts_sleep() -> No
         assert series.power_mw.tolist() == machine.series.power_mw.tolist()
         assert [one[:4] for one in part.excesses] == [one[:4] for one in machine.excesses]
         above += len(machine.excesses)
-    assert above > 5
+    assert above > 1
 
 
 def test_a_host_that_boots_is_no_reason_for_another_part() -> None:
@@ -383,9 +386,6 @@ def test_what_cannot_be_where_hosts_sleep(tmp_path: Path) -> None:
             rules=Rules(resize="mold"),
             surroundings=Surroundings(malleable=widths),
         )
-
-
-WHAT = ("hosts_up", "hosts_stopping", "hosts_off", "hosts_booting", "hosts_down")
 
 
 @st.composite
@@ -476,7 +476,7 @@ def test_it_is_as_the_reference_says(case: Case) -> None:
     last = jobs[jobs.state == "completed"]
     assert dict(zip(last.job_id.tolist(), last.boot_wait_ns.tolist(), strict=True)) == found.boot_wait
     power, until = result.power_over_time, int(jobs.end_ns.max())
-    assert power[list(WHAT)].to_numpy().tolist() == counted(found, case.machine.hosts, power.instant_ns.to_numpy())
+    assert power[STATES].to_numpy().tolist() == counted(found, case.machine.hosts, power.instant_ns.to_numpy())
     drawn = [(at, mw) for at, mw in found.power if at < until]
     series = result.power.series
     assert list(zip(series.instant_ns.tolist(), series.power_mw.tolist(), strict=True)) == drawn

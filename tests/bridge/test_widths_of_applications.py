@@ -157,11 +157,11 @@ def differs(seed: int, folder: Any, **options: Any) -> str:
 
 
 def test_as_the_reference(tmp_path: Any) -> None:
-    for seed in range(150):
+    for seed in range(60):
         assert differs(seed, tmp_path) == "", seed
 
 
-@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 5), ("process", 2)])
+@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 3), ("process", 1)])
 def test_so_it_is_in_every_coupling(coupling: str, seeds: int, tmp_path: Any) -> None:
     for seed in range(seeds):
         assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
@@ -269,8 +269,7 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
     assert "given cores 2 3" in story
 
 
-@pytest.mark.parametrize("resize", ["none", "equal"])
-def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
+def test_nobody_hears_of_wishes_otherwise(tmp_path: Any) -> None:
     tables = []
     for place, cores in enumerate(("", ", cores = 0.5")):
         folder = tmp_path / str(place)
@@ -278,7 +277,7 @@ def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
         (folder / "apps.toml").write_text(f'[default]\nsteps = 2\nphases = [{{ kind = "loop", als = "ss"{cores} }}]\n')
         level = ApplicationLevel(applications=folder / "apps.toml")
         rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
-        found = malleable(rows, "1,1,4\n", folder, resize=resize, tasks_per_core=2, level=level)
+        found = malleable(rows, "1,1,4\n", folder, resize="equal", tasks_per_core=2, level=level)
         tables.append(found.jobs)
         assert ("nobody hears" in wish_words(found.scenario)) == bool(cores)
     assert tables[0].equals(tables[1])
@@ -293,13 +292,12 @@ def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(seed: int, tmp_path: Any) -> None:
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Any) -> None:
     command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
     cases = {one: drawn(one)[2] for one in range(100)}
     # It hears of no hints.
     seeds = [one for one, how in cases.items() if how["resize"] == "evolve" and not how.get("hints")]
-    assert differs(seeds[seed], tmp_path, coupling="pool", workers=1, als_command=command) == ""
+    assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
 
 
 def toy(how: str, folder: Any) -> bridge.Result:
@@ -328,9 +326,7 @@ def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("none", "Expected `int` >= 1 - at `$.cores`"),
         ("many", "a wish for 1004 cores; allowed: 1 to 4"),
-        ("past", "at_ns"),
         ("never", "resize='evolve': 'evolving' never wishes: its hello says wishes = false; allowed: another one"),
     ],
 )

@@ -277,18 +277,6 @@ def test_lengths_that_take_no_variation_are_not_varied(here: Path) -> None:
     assert set(pd.read_parquet("out/results.parquet")["variation"]) == {0.0}
 
 
-def test_recorded_run_times_beside_techniques_heed_no_costs(here: Path) -> None:
-    words = ("grid", "sample", "--select", "first:5", "--bls", "fcfs", "--variation", "0")
-    costly = ("--overhead", 10**9, "--lengths", "gamma:cov=1", "--speeds", "square:period=10m,low=0.5")
-    for out, als, given in (("alone", "recorded", ()), ("both", "recorded,ss", costly)):
-        ran = twolevel(*words, "--als", als, *given, "--out", out)
-        assert ran.code == 0, ran.err
-    alone, both = (pd.read_parquet(f"{out}/results.parquet").set_index("als") for out in ("alone", "both"))
-    metrics = alone.columns[list(alone.columns).index("error") :]
-    assert both.loc["recorded", metrics].equals(alone.loc["recorded", metrics])
-    assert both.loc["ss", "makespan_ns"] > both.loc["recorded", "makespan_ns"]
-
-
 def _weeks(path: Path, n: int = 100, source: str = "") -> None:
     # A job every 2 s, with a wait, so that a window starts with jobs.
     rows = [f"{k} {2 * k} {k % 3} {1 + 14 * k % 11} 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1" for k in range(1, n)]
