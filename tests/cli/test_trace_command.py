@@ -115,33 +115,14 @@ HARD = {
 def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str) -> None:
     (here / "limits.csv").write_text("from,to,limit_w\n1h,30h,12000\n")
     (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
-    tasks = () if "recorded" in words else ("--tasks",)
-    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), *tasks, "--trace", "csv,paje", "--out", "r")
+    # Without a table of tasks they are read from the archive.
+    tasks = ("otf2,csv,paje",) if "recorded" in words or "failures" in words else ("csv,paje", "--tasks")
+    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
     assert ran.code == 0, ran.err
     ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
     assert ran.code == 0, ran.err
     for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--als gss --tasks-per-core 2 --variation 0.25",
-        "--failures mtbf:6h,mttr:1h,seed:7 --als gss --tasks-per-core 2",
-        "--malleable 0.5 --als gss --tasks-per-core 4 --backfill easy",
-    ],
-    ids=["plain", "failures", "widths"],
-)
-def test_tasks_that_no_table_has_are_read_from_the_archive(here: Path, words: str) -> None:
-    ran = twolevel("run", "sample", "--select", "first:20", *words.split(), "--trace", "otf2,csv,paje", "--out", "r")
-    assert ran.code == 0, ran.err
-    assert not (here / "r" / "tasks.parquet").exists()
-    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
-    assert (ran.code, ran.err) == (0, "")
-    for file in ("csv/cores.csv", "csv/counters.csv", "csv/causes.csv", "trace.paje"):
-        assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
-    assert any(row["kind"] == "task" for row in rows(here / "c" / "csv" / "cores.csv"))
 
 
 def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
@@ -299,27 +280,3 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert not (here / "x").exists()
     ran = twolevel("trace", "convert", "r", "--out", "x")
     assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")
-
-
-def test_what_a_run_does_not_have_is_not_cut_off_in_silence(here: Path) -> None:
-    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--tasks", "--out", "r")
-    assert twolevel(*run).code == 0
-    for words, said in (
-        ("--cores 0-999999999999", "cores: 0-999999999999 goes beyond what exists: the machine has 0-255"),
-        ("--cores 256-", "cores: 256- goes beyond what exists: the machine has 0-255"),
-        ("--jobs 1-6", "--jobs: '1-6' goes beyond the last job, 5"),
-        ("--jobs 7", "--jobs: '7': there is no such job; allowed: 1-5"),
-    ):
-        ran = twolevel("trace", "cut", "r", *words.split(), "--out", "x")
-        assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n")
-    for command in (("gantt", "r", "-o", "x.png"), ("figures", "r", "--only", "held")):
-        ran = twolevel(*command, "--cores", "250-256")
-        assert (ran.code, ran.out) == (2, "")
-        assert "--cores: 250-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
-    ran = twolevel("trace", "cut", "r", "--window", "0..1000h", "--format", "csv", "--out", "part")
-    assert ran.code == 0
-    assert "--window: the run ends before the window does, after " in ran.err
-    ran = twolevel(*run[:-1], "s", "--trace-cores", "0-256")
-    assert (ran.code, ran.out) == (2, "")
-    assert "--trace-cores: 0-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
-    assert not (here / "s").exists()

@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-import bls.workloads.writers.swf
 from bls import Workload, sample_path
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
@@ -63,21 +61,6 @@ def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> N
         assert (here / "made" / "x.swf").read_bytes() == text_of(expected), words
         assert everything_in(here).keys() == {"made", "made/x.swf"}
     assert len(read_workload(here / "made" / "x.swf")) == 640
-
-
-@pytest.mark.parametrize(
-    ("words", "numbers"),
-    [
-        ("--cores 8", {8}),
-        ("--cores -8", set(range(1, 9))),
-        ("--cores=8-16", set(range(8, 17))),
-    ],
-)
-def test_ranges_of_widths(here: Path, words: str, numbers: set[int]) -> None:
-    assert twolevel("workload", "filter", "sample", *words.split(), "-o", "x.swf").code == 0
-    cores = set(read_workload("x.swf").cores.tolist())
-    assert cores
-    assert cores <= numbers
 
 
 def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
@@ -133,22 +116,6 @@ def test_a_file_is_replaced_only_on_request(here: Path) -> None:
     assert twolevel(*words, "--force").code == 0
     assert (here / "x.swf.gz").read_bytes() == before
     assert everything_in(here).keys() == {"x.swf.gz"}
-
-
-def test_what_fails_half_way_leaves_what_there_was(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "x.swf").write_text("mine")
-
-    def fails(*_: object, **__: object) -> Iterator[bytes]:
-        yield b"half a line"
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(bls.workloads.writers.swf, "swf_lines", fails)
-    for target in ("x.swf", "new/y.swf"):
-        ran = twolevel("workload", "cut", "sample", "-o", target, "--force")
-        assert (ran.code, ran.out) == (2, "")
-        assert "cannot be written: No space left on device" in ran.err
-    assert everything_in(here).keys() == {"x.swf"}
-    assert (here / "x.swf").read_text() == "mine"
 
 
 def test_a_name_that_somebody_takes_meanwhile_is_not_taken_from_them(here: Path) -> None:
@@ -216,26 +183,6 @@ def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload, log: s
     assert ran.code == 0, ran.err
     again = pd.read_parquet(here / "again" / "jobs.parquet")
     assert (again["end_ns"] - again["start_ns"]).tolist() == made.run_ns.tolist()
-
-
-def test_a_selected_run_fits_its_log(here: Path) -> None:
-    words = ("--select", "window:8h+2h", "--als", "recorded", "--no-trace", "--out", "out")
-    assert twolevel("run", "sample", *words).code == 0
-    assert twolevel("workload", "export", "out", "--workload", "sample", "-o", "x.swf").code == 0
-    sample = read_workload(sample_path())
-    made = read_workload(here / "x.swf")
-    assert made.job_id.tolist() == cut(sample, "window:8h+2h").job_id.tolist()
-    starts = [line for line in made.header if "UnixStartTime" in line]
-    assert starts == [line for line in cut(sample, "window:8h+2h").header if "UnixStartTime" in line]
-
-
-def test_what_a_run_s_log_says_and_swf_cannot_is_said(
-    here: Path, result: Path, sample: Workload, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_qos = sample.take(np.arange(len(sample)), qos=3)
-    monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
-    ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
