@@ -1,7 +1,7 @@
 """A toy whose jobs evolve: plain Python, any MessagePack library, and PROTOCOL.md.
 
 A job wishes for as many cores as it may have as half of its tasks have been handed out, and for as few as its last quarter
-begins. With an argument it wishes for nonsense: for 0 cores, for more than it may have, or in the past.
+begins. With the argument "many" it wishes for more than it may have, with "never" it says that it never wishes.
 """
 
 import os
@@ -58,8 +58,7 @@ def simulate(job, order, lengths):
         free[c], finish[c], busy[c] = end, end, busy[c] + end - t
     released = [free[c] if c in leaving else at for c, at in enumerate(released)]
     for at_ns, cores in wishes:
-        nonsense = {"none": {"cores": 0}, "many": {"cores": cores + 1000}, "past": {"at_ns": start - 1}}
-        send("wish", **({"job": job, "at_ns": at_ns, "cores": cores} | nonsense.get(HOW, {})))
+        send("wish", job=job, at_ns=at_ns, cores=cores + 1000 * (HOW == "many"))
     if order["records"]:
         named = zip(
             ("start_ns", "end_ns", "core", "chunk", "length_gflop"), "qqiid", zip(*records, strict=True), strict=True

@@ -76,11 +76,6 @@ def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
     assert sorted(target.iterdir()) == sorted(written)
 
 
-def test_equal_runs_give_equal_files(run: Path, tmp_path: Path) -> None:
-    first, second = (draw_run_figures(run, ["heat"], tmp_path / name) for name in "ab")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
 def test_named_figures_in_their_order_and_once(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
     written = draw_run_figures(run, ["gantt", "waits", "gantt"], tmp_path, ("png", "png"))
     assert written == [tmp_path / "gantt.png", tmp_path / "waits.png"]

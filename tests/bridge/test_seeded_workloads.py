@@ -150,7 +150,7 @@ def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) 
         ran(STUDY.replace("maker.py", "none.py"), maker.parent, "none")
 
 
-@pytest.mark.parametrize("option", ["limits", "allowed", "job-power", "malleable", "requests"])
+@pytest.mark.parametrize("option", ["limits", "job-power", "requests"])
 def test_files_of_jobs_and_of_power_are_those_of_the_studys_folder(option: str, maker: Path) -> None:
     assert is_path(option, "some.csv")
     file = maker.parent / "some.csv"

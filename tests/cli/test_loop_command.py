@@ -127,22 +127,6 @@ def test_time_steps_have_a_barrier_between_them(loop_file: Path) -> None:
     assert chunks["first"].tolist() == list(range(15))
 
 
-def test_the_next_step_waits_for_messages(loop_file: Path) -> None:
-    # As in a single step core 1 asks at 8 s; it hears at 9 s that nothing is left. Core 0 has been told at 10 s.
-    options = ("--hosts", 2, "--latency", SECOND // 2, "--overhead", SECOND, "--steps", 2)
-    record, tasks = ran("l.txt", *TWO_CORES, *options)
-    once = [[0, 1, 5], [1, 2, 5], [0, 6, 8], [1, 7, 8], [0, 9, 10]]
-    assert tasks == [[core, at + begin, at + end] for at in (0, 10) for core, begin, end in once]
-    assert record["metrics"]["scheduling_ns"] == 14 * SECOND
-    # With twice the time for messages core 1 has its last answer only when core 0 is done.
-    record, tasks = ran("l.txt", *TWO_CORES, "--hosts", 2, "--latency", 2 * SECOND, "--steps", 2)
-    starts = [step["start_ns"] / SECOND for step in record["steps"]]
-    chunks = pd.read_parquet("r/chunks.parquet")
-    assert (chunks.begin_ns - chunks.request_ns).sum() == record["metrics"]["scheduling_ns"]
-    assert starts[1] > record["steps"][0]["end_ns"] / SECOND
-    assert chunks.request_ns[chunks.step == 1].min() / SECOND == starts[1]
-
-
 def test_cores_that_come_late_or_are_lost(loop_file: Path) -> None:
     _, tasks = ran("l.txt", *TWO_CORES, "--speeds", "late:cores=1,at=5s")
     assert tasks == [[0, 0, 4], [0, 4, 7], [1, 5, 7], [0, 7, 8], [1, 7, 8]]
@@ -164,13 +148,6 @@ def test_speeds_of_their_own(loop_file: Path) -> None:
     assert record["arguments"]["core_speed_gflops"] == [2.0, 1.0]
     assert record["metrics"]["efficiency"] == pytest.approx(11 / (4.5 * 3))
     assert record["machine"] == {"host_names": ["host 0"], "first_core": [0, 2]}
-
-
-def test_flop_are_a_billionth(here: Path) -> None:
-    (here / "l.txt").write_text("4e9\n2000000000\n")
-    record, tasks = ran("l.txt", "--cores", 2, "--core-speed", 1, "--unit", "flop")
-    assert tasks == [[0, 0, 4], [1, 0, 2]]
-    assert record["length_gflop"] == 6.0
 
 
 def test_drawn_lengths(here: Path) -> None:
