@@ -22,11 +22,11 @@ from directing import (
     LastOfEach,
     TurnSpeeds,
     TurnWidths,
-    assert_same,
     changed_toy,
-    tables,
+    told_rows,
 )
 from directors import Director
+from one_result import assert_one_result
 from test_power_runs import states_told
 from test_reaching import PLATFORM, jobs
 
@@ -66,11 +66,11 @@ def test_in_place_or_simulated_again_it_is_the_same(
         kept = KINDS[name].simulated(seed)
         with monkeypatch.context() as patch:
             patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, KINDS[name].simulated(seed))
+            assert_one_result(kept, KINDS[name].simulated(seed))
         if name == "limits":
             states_told(kept)
-        for table in TOLD & tables(kept).keys():
-            told[table] += len(getattr(kept, table))
+        for table, rows in told_rows(kept).items():
+            told[table] += rows
     assert all(told[table] > count for table, count in least.items()), told
 
 
@@ -83,8 +83,8 @@ def test_in_place_or_simulated_again_it_is_the_same(
 )
 def test_in_processes_it_is_the_same(name: str, seed: int) -> None:
     reference = KINDS[name].simulated(seed)
-    assert_same(reference, KINDS[name].simulated(seed, coupling="pool", workers=2))
-    assert sum(len(getattr(reference, table)) for table in TOLD & tables(reference).keys()) > 20
+    assert_one_result(reference, KINDS[name].simulated(seed, coupling="pool", workers=2))
+    assert sum(told_rows(reference).values()) > 20
 
 
 def test_a_policy_learns_which_cores_jobs_are_given() -> None:
@@ -102,7 +102,7 @@ def test_a_policy_that_does_as_the_engines_rule(name: str, rule: Callable[[], An
         rules: Rules = options["rules"]
         workload, own_rules = KINDS[name].workload(seed), {"bls": "fcfs", "rules": replace(rules, **own)}
         expected = bridge.simulate(workload, PLATFORM, **options | own_rules)
-        assert_same(expected, bridge.simulate(workload, PLATFORM, **options | {"bls": rule()}))
+        assert_one_result(expected, bridge.simulate(workload, PLATFORM, **options | {"bls": rule()}))
         told += len(getattr(expected, name))
     assert told > 20
 
@@ -154,10 +154,10 @@ def test_another_program_directs_like_a_policy_in_python(name: str, seed: int, c
         options = {"als": "gss", "variation": 0.3, "tasks_per_core": 3}
     workload = KINDS[name].workload(seed)
     reference = bridge.simulate(workload, PLATFORM, **options | {"bls": policy()})
-    assert sum(len(getattr(reference, table)) for table in TOLD & tables(reference).keys()) > 10
+    assert sum(told_rows(reference).values()) > 10
     options.pop("bls", None)
     command = changed_toy(tmp_path, changes)
-    assert_same(
+    assert_one_result(
         reference, bridge.simulate(workload, PLATFORM, bls_command=command, coupling=coupling, workers=2, **options)
     )
 
@@ -298,7 +298,7 @@ def test_many_tasks_of_a_chunk_are_rounded_each(monkeypatch: pytest.MonkeyPatch)
         kept = bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said)
         with monkeypatch.context() as patch:
             patch.setattr(Technique, "by_memo", False)
-            assert_same(kept, bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said))
+            assert_one_result(kept, bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said))
         assert len(kept.scales) > 40
 
 
@@ -309,7 +309,9 @@ def test_task_graphs_are_scaled_too(tmp_path: Path) -> None:
     said: dict[str, Any] = {"als": "ss", "variation": 0.3, "rules": Rules(max_attempts=100)}
     said["level"] = ApplicationLevel(applications=str(applications), network="hockney")
     reference = bridge.simulate(workload, PLATFORM, bls=Director(5), **said)
-    assert_same(reference, bridge.simulate(workload, PLATFORM, bls=Director(5), coupling="pool", workers=2, **said))
+    assert_one_result(
+        reference, bridge.simulate(workload, PLATFORM, bls=Director(5), coupling="pool", workers=2, **said)
+    )
     assert len(reference.scales) > 10
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from command_line import twolevel
 from directors import Director
+from one_result import assert_one_result
 from test_reaching import jobs
 
 import bridge
@@ -111,17 +112,11 @@ def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:
     return jobs(random.Random(seed + 10**6), 25), options
 
 
-def tables(result: bridge.Result) -> list[pd.DataFrame]:
-    check_ledger(result.ledger)
-    found = [result.jobs, result.power_over_time]
-    if result.ledger.scales is not None:
-        found.append(result.scales)
-    return [*found, result.tasks] if result.ledger.tasks is not None else found
-
-
 def assert_same(one: bridge.Result, other: bridge.Result) -> None:
-    for mine, theirs in zip(tables(one), tables(other), strict=True):
-        pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
+    for result in (one, other):
+        check_ledger(result.ledger)
+    assert_one_result(one, other)
+    pd.testing.assert_frame_equal(one.power_over_time, other.power_over_time, check_exact=True)
 
 
 def states_told(result: bridge.Result) -> None:

@@ -37,7 +37,6 @@ ADAPTER = shlex.join([sys.executable, "-m", "bridge.adapters.simgrid"])
 
 #: Cores of other speeds, so that no two of them end tasks at one instant by chance.
 SPEEDS = [1.0, 2.5, 1.3, 0.7]
-LATENCY_NS = pack_int64([0, 3 * US, 5 * US, 7 * US])
 
 
 @pytest.fixture(autouse=True)
