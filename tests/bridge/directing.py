@@ -25,7 +25,6 @@ __all__ = [
     "KINDS",
     "TOLD",
     "AsTheRule",
-    "Expands",
     "Follows",
     "InOrder",
     "Kind",
@@ -82,13 +81,6 @@ class InOrder:
 
     def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
         raise NotImplementedError
-
-
-class Expands(InOrder):
-    """When none wait, each is to have its most; else what it has."""
-
-    def cores(self, view: Any, job: Any, width: Any, some_wait: bool) -> int:
-        return int(max(width.least, (width.cores or job.cores)) if some_wait else width.most)
 
 
 class Follows(InOrder):

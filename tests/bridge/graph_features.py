@@ -181,22 +181,12 @@ def measured(result: bridge.Result) -> bool:
 
 
 GRAPH_FEATURES = {
-    "layered": GraphFeature(LAYERED),
-    "by rank, costs": GraphFeature(BY_RANK, overhead_ns=10**7, level={"latency_ns": 10**7, "assignment": "master"}),
-    "cholesky by heft": GraphFeature(CHOLESKY, topology="full", level={"network": "cm02:crosstraffic=no"}),
     "planners": GraphFeature(PLANS, level={"network": "hockney"}),
-    "a file": GraphFeature(FILE),
     "no network": GraphFeature(
         LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
     ),
     "a map": GraphFeature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
     "heft on a loop": GraphFeature(als="heft", level={"network": "none"}, seen=measured),
-    "heft on other loops": GraphFeature(als="heft", level={"network": "none", "lengths": "gamma"}, seen=measured),
-    "speeds that change": GraphFeature(
-        LAYERED + CHOLESKY + MAP, level={"speeds": CHANGING, "latency_ns": 10**6}, suspends=True
-    ),
-    "cores that go": GraphFeature(BY_RANK + CHOLESKY + MAP, level={"speeds": GOING, "latency_ns": 10**6}, jobs=12),
-    "killed": GraphFeature(LAYERED + CHOLESKY + MAP, rules=Rules(kill_at_walltime=True), seen=killed, jobs=12),
     "killed on cores that go": GraphFeature(
         BY_RANK + CHOLESKY,
         overhead_ns=10**6,

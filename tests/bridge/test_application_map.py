@@ -46,13 +46,6 @@ def places(matches: ApplicationMap, jobs: Workload, seed: int = 0) -> list[int]:
     return list(matches.assign(jobs, seed, RUN)[1].tolist())
 
 
-def test_the_first_application_that_matches_is_the_jobs() -> None:
-    jobs = log({"user": 12}, {"user": 12, "cores": 64}, {"user": 3, "cores": 128}, {"user": 3, "cores": 129}, {})
-    found = mapped({"user": "12"}, {"cores": "64-128"})
-    assert places(found, jobs) == [0, 0, 1, 2, 2]
-    assert found.counts(found.assign(jobs, 0, RUN)[1]) == {"a": 2, "b": 1, "default": 2}
-
-
 @pytest.mark.parametrize("key", ["application", "user", "group", "queue", "partition"])
 def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None:
     jobs = log({key: 0}, {key: 1}, {key: 6}, {key: 7}, {key: 9}, {key: 10}, {})
@@ -97,14 +90,6 @@ def test_a_share_is_decided_by_the_stream_of_the_job() -> None:
     expected = [0 if uniform(seed, job) < 0.4 else 1 for job in range(1, 51)]
     assert places(mapped({"share": 0.4}), jobs, seed) == expected
     assert {*expected} == {0, 1}
-
-
-def test_a_share_does_not_depend_on_the_other_jobs() -> None:
-    jobs = log(*({"user": k % 3} for k in range(300)))
-    found = mapped({"user": "1", "share": 0.3}, {"share": 0.5})
-    every = np.array(places(found, jobs, 5))
-    some = np.arange(0, 300, 7)
-    assert places(found, jobs.take(some), 5) == every[some].tolist()
 
 
 def test_shares_lie_side_by_side() -> None:
@@ -164,14 +149,6 @@ def test_without_a_default_other_jobs_are_the_runs() -> None:
     assert place.tolist() == [0, 2]
     assert place.dtype == np.int64
     assert programs[2] == Program(RUN.phases, name="default")
-
-
-def test_only_a_default() -> None:
-    found = parse_application_map('[default]\nlengths = "equal"', "apps.toml")
-    programs, place = found.assign(log({}), 1, RUN)
-    assert programs == (Program((Loop("fac", "equal", 4),), name="default"),)
-    assert place.tolist() == [0]
-    assert found.counts(place) == {"default": 1}
 
 
 GRAPHS = """
@@ -291,35 +268,6 @@ BAD = [
     (ONE + "phases = [{kind = 'loop', allowed = true}]", r"application\[0\]\.phases\[0\]\.allowed: unknown key"),
     (ONE + "phases = [{kind = 'serial', sharee = 1}]", r"application\[0\]\.phases\[0\]\.sharee: unknown key"),
 ]  # fmt: skip
-
-
-def test_an_application_may_say_whether_its_jobs_may_be_slowed() -> None:
-    """It goes before what holds otherwise; what it says nothing of is left as it is."""
-    text = """
-[[application]]
-name = "never"
-match = { user = 1 }
-allowed = false
-
-[[application]]
-name = "always"
-match = { user = 2 }
-phases = [{ kind = "serial", share = 1 }]
-allowed = true
-
-[[application]]
-name = "silent"
-match = { user = 3 }
-"""
-    jobs = log(*({"user": user} for user in (1, 2, 3, 4, 1, 2, 3, 4)))
-    otherwise = np.array([True] * 4 + [False] * 4)
-    for default, rest in (("", [True, False]), ("[default]\nallowed = false", [False, False])):
-        found = parse_application_map(text + default, "m.toml")
-        programs, place = found.assign(jobs, 0, RUN)
-        allowed = found.allowed(place, otherwise).tolist()
-        assert allowed == [False, True, True, rest[0], False, True, False, rest[1]]
-        assert [len(program.phases) for program in programs] == [1, 1, 1, 1]
-    assert programs[-1].phases == RUN.phases
 
 
 @pytest.mark.parametrize(("text", "words"), BAD, ids=[words for _, words in BAD])

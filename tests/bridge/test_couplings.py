@@ -135,15 +135,8 @@ TOLD_IN_TIME = replace(
 
 #: Features that others contain: ``make release`` tries each by itself.
 CONTAINED = {
-    *("batch: releases", "batch: releases, failures", "batch: releases of whole hosts", "batch: releases, speeds"),
-    *("batch: promises", "batch: promises, releases", "batch: promises, failures"),
-    *("batch: hints", "batch: hints, failures", "batch: hints, speeds", "batch: widths", "batch: widths, speeds"),
-    *("batch: killed", "batch: cancelled", "batch: requeued", "batch: lost", "batch: charged", "batch: python-charged"),
-    *("application: programs", "application: lengths", "application: speeds that change", "application: cores that go"),
-    "application: a user's techniques",
-    *("graph: layered", "graph: by rank, costs", "graph: cholesky by heft", "graph: a file", "graph: no network"),
-    *("graph: heft on a loop", "graph: heft on other loops", "graph: speeds that change", "graph: cores that go"),
-    *("graph: killed", "another simulator: static", "another simulator: told of graphs"),
+    *("batch: releases, failures", "batch: hints", "graph: no network", "graph: heft on a loop"),
+    *("another simulator: static", "another simulator: told of graphs"),
     "another simulator: parts, messages, distributed",
 }
 

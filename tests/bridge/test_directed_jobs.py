@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,7 @@ from batch_traces import read_batch
 from directing import (
     KINDS,
     TOLD,
-    AsTheRule,
-    Expands,
     Follows,
-    InOrder,
     LastOfEach,
     TurnSpeeds,
     TurnWidths,
@@ -33,8 +28,6 @@ from test_reaching import PLATFORM, jobs
 import bridge
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings
-from bls.machine.host_power import HostPower
-from bls.power.options import PowerOptions
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PeerError, PluginError
@@ -91,20 +84,6 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
     policy = Follows(5)
     KINDS["widths"].simulated(5, bls=policy)
     assert policy.given > 20
-
-
-@pytest.mark.parametrize(("name", "rule", "own"), [("widths", Expands, {"resize": "expand"}), ("hints", AsTheRule, {})])
-def test_a_policy_that_does_as_the_engines_rule(name: str, rule: Callable[[], Any], own: dict[str, str]) -> None:
-    told = 0
-    for seed in range(4):
-        options = KINDS[name].draw(seed)
-        options["level"] = replace(options["level"], resize_ns=0)
-        rules: Rules = options["rules"]
-        workload, own_rules = KINDS[name].workload(seed), {"bls": "fcfs", "rules": replace(rules, **own)}
-        expected = bridge.simulate(workload, PLATFORM, **options | own_rules)
-        assert_one_result(expected, bridge.simulate(workload, PLATFORM, **options | {"bls": rule()}))
-        told += len(getattr(expected, name))
-    assert told > 20
 
 
 # ---- another program ----
@@ -267,41 +246,6 @@ def test_what_it_cannot_be_combined_with() -> None:
 # ---- speeds and ends ----
 
 
-class Steps:
-    """First come, first served; all that runs is scaled every few minutes, now and then by very much."""
-
-    name, directs = "steps", ("speeds",)
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    def decide(self, view: Any) -> Iterator[Any]:
-        chance, free = random.Random(f"{self.seed} {view.now_ns}"), view.free_cores
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            yield job
-        view.scale(view.running, chance.choice((1.0, 0.75, 0.7, 0.6, 0.6, 0.001)))
-        if view.n_running:
-            view.wake_after(chance.choice((1, 50, 1000, S // 10, 7 * S)) + chance.randrange(1000))
-
-
-def test_many_tasks_of_a_chunk_are_rounded_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left of a chunk of hundreds of equal tasks is known but for as many ns: no end is promised too late."""
-    for seed in range(3):
-        als = ("static", "gss")[seed % 2]
-        chance = random.Random(seed)
-        rows = [(k + 1, chance.randrange(40), 5, chance.choice((1, 2, 3, 8)), 60) for k in range(12)]
-        said: dict[str, Any] = {"als": als, "tasks_per_core": chance.choice((97, 300)), "keep_tasks": True}
-        said |= {"variation": chance.choice((0.0, 0.0, 0.3))}
-        kept = bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said)
-        with monkeypatch.context() as patch:
-            patch.setattr(Technique, "by_memo", False)
-            assert_one_result(kept, bridge.simulate(Workload.from_jobs(rows), PLATFORM, bls=Steps(seed), **said))
-        assert len(kept.scales) > 40
-
-
 def test_task_graphs_are_scaled_too(tmp_path: Path) -> None:
     applications = tmp_path / "graphs.toml"
     applications.write_text('[default]\nals = "heft"\ngraph = "cholesky:tiles=3,ccr=0.2"\n')
@@ -313,68 +257,6 @@ def test_task_graphs_are_scaled_too(tmp_path: Path) -> None:
         reference, bridge.simulate(workload, PLATFORM, bls=Director(5), coupling="pool", workers=2, **said)
     )
     assert len(reference.scales) > 10
-
-
-class AtItsStart:
-    """Starts what fits, at half its speed; a first attempt that is a second old is queued again."""
-
-    name, directs = "at-its-start", ("speeds", "ends")
-
-    def decide(self, view: Any) -> Iterator[Any]:
-        for job in [*view.running, *view.waiting]:
-            view.scale(job, 0.5)
-        yield from view.waiting
-        for job in view.running:
-            if job.attempt == 0 and view.now_ns >= job.start_ns + S:
-                view.requeue(job)
-        if view.n_running or view.n_waiting:
-            view.wake_after(S)
-
-
-def test_what_is_released_as_a_job_starts_may_be_taken_back_there_and_then(tmp_path: Path) -> None:
-    """Five cores have nothing to do, and are released at the instant at which their job starts, and is scaled."""
-    applications = tmp_path / "three.toml"
-    applications.write_text('[default]\nphases = [{ kind = "loop", tasks = 3 }]\n')
-    result = bridge.simulate(
-        Workload.from_jobs([(7, 0, 10, 8, 100)]),
-        PLATFORM,
-        bls=AtItsStart(),
-        als="ss",
-        level=ApplicationLevel(applications=applications),
-        rules=Rules(coordination="release"),
-    )
-    check_ledger(result.ledger)
-    assert (result.releases.released_ns == result.jobs.start_ns.iloc[0]).sum() == 5
-    assert result.jobs.state.tolist() == ["requeued", "completed"]
-
-
-def replayed_end(start: int, run: int, events: list[tuple[int, float | str]]) -> int:
-    """When a job that is only replayed ends, by exact fractions."""
-    left, scale, since = Fraction(run) * S, S, start
-    end = start + run
-    for at, what in events:
-        if isinstance(what, str):
-            return at + 1
-        left -= (at - since) * scale
-        since, scale = at, round(what * S)
-        end = at + max(1, round(left / scale))
-    return end
-
-
-def test_recorded_run_times_stretch_exactly() -> None:
-    events = 0
-    for seed in range(6):
-        workload, director = jobs(random.Random(seed), 15), Director(seed, whole=True)
-        result = bridge.simulate(workload, PLATFORM, bls=director, als="recorded", rules=Rules(max_attempts=1000))
-        check_ledger(result.ledger)
-        run_ns = dict(zip(workload.job_id.tolist(), workload.run_ns.tolist(), strict=True))
-        for row in result.jobs.itertuples():
-            mine = [
-                (at, what) for at, job, attempt, what in director.done if (job, attempt) == (row.job_id, row.attempt)
-            ]
-            assert row.end_ns == replayed_end(row.start_ns, run_ns[row.job_id], mine), (seed, row.job_id)
-            events += len(mine)
-    assert events > 80
 
 
 class Halves:
@@ -457,35 +339,6 @@ def test_the_table_is_written_and_read(tmp_path: Path) -> None:
 # ---- widths, and all at once ----
 
 
-class ByHand(InOrder):
-    """At 2 s the one job is to have a core of its two; at 6 s three."""
-
-    def decide(self, view: Any) -> Iterator[Any]:
-        yield from view.waiting
-        for instant, cores in ((2 * S, 1), (6 * S, 3)):
-            if view.now_ns < instant:
-                view.wake_at(instant)
-            elif view.now_ns == instant:
-                for job in view.running:
-                    view.resize(job, cores)
-
-
-def test_widths_by_hand() -> None:
-    """Ten tasks of 2 s. Two cores have done four by 4 s, when the second one goes. The first has done one more by 6 s, and
-    begins the next before two cores come, which ask 1 ns later; the last task begins as they ask again."""
-    workload = Workload.from_jobs([(7, 0, 10, 2, 100)])
-    around = Surroundings(malleable="1:0.5:2")
-    result = bridge.simulate(
-        workload, PLATFORM, bls=ByHand(), als="ss", tasks_per_core=5, rules=Rules(resize="decide"), surroundings=around
-    )
-    check_ledger(result.ledger)
-    changes = result.widths[["told_ns", "core", "change"]].to_numpy().tolist()
-    assert changes[0][0] == 2 * S
-    assert changes[0][2] == -1
-    assert [row[::2] for row in changes[1:]] == [[6 * S, 1], [6 * S, 1]]
-    assert result.jobs.end_ns.tolist() == [10 * S + 1]
-
-
 def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
     result = KINDS["everything"].simulated(2)
     shown = read_batch(result.write_trace(tmp_path))[0]["batch scheduler"]
@@ -537,18 +390,3 @@ def test_all_directions_by_hand(coupling: str, tmp_path: Path) -> None:
     assert found.widths[["told_ns", "core", "change"]].to_numpy().tolist() == [[4 * S, 2, 1], [4 * S, 3, 1]]
     assert found.hints[["told_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [[4 * S, 8, 4, 1]]
     assert found.scales[["told_ns", "core", "factor"]].to_numpy().tolist() == [[4 * S, -1, 0.5]]
-
-
-@pytest.mark.parametrize("said", [{"als": "ss", "coupling": "pool"}, {"als": "recorded"}])
-def test_all_are_ended_as_a_limit_begins(said: dict[str, Any]) -> None:
-    """Each of as many jobs as there are cores is told two things at one instant: that it ends, 1 ns later, and its level."""
-    machine = Platform((HostGroup(1, 4, 4.0, power=HostPower(10, [(1, 100), (0.5, 40)])),))
-    power = PowerOptions(limits=[(4 * S, 9 * S, 200)], fallback="dvfs", stretch_walltime=True)
-    workload = Workload.from_jobs([(k, 0, 10, 1, 20) for k in range(1, 5)])
-    rules = Rules(kill_at_walltime=True)
-    tasks: dict[str, Any] = {} if said["als"] == "recorded" else {"tasks_per_core": 4}
-    found = bridge.simulate(workload, machine, bls=Ends("cancel", 4 * S), power=power, rules=rules, **tasks, **said)
-    check_ledger(found.ledger)
-    assert found.jobs.end_ns.tolist() == [4 * S + 1] * 4
-    assert found.jobs.state.tolist() == ["cancelled"] * 4
-    assert found.scales[["told_ns", "factor"]].to_numpy().tolist() == [[4 * S, 0.5]] * 4

@@ -30,7 +30,6 @@ from bridge.compare.power_indexes import indexes_of
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.power_words import power_words
-from tools.studies.demand_response_jobs import DAY_S, experiment_1, experiment_2
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -469,34 +468,6 @@ def test_indexes_by_hand() -> None:
         assert found_w == (40 * 300 + 50 * 200) / 90
 
 
-def test_hours_in_which_nothing_runs_are_not_counted() -> None:
-    """A limit that goes on behind the later end, or comes after it, leaves the mean power less as it is."""
-    jobs_ = Workload.from_jobs([(1, 10, 90, 2, 100), (2, 10, 60, 2, 60)])
-    found = set()
-    for further in (
-        [(0, 100 * S, 300)],
-        [(0, 10**6 * S, 300)],
-        [(0, None, 300)],
-        [(0, 100 * S, 300), (10**5 * S, None, 9)],
-    ):
-        runs = [
-            bridge.simulate(jobs_, SMALL, als="recorded", power=PowerOptions(limits=further, fallback=fallback))
-            for fallback in ("none", "hold")
-        ]
-        first, second = runs
-        assert first.power is not None
-        assert second.power is not None
-        assert (first.jobs.end_ns.max(), second.jobs.end_ns.max()) == (100 * S, 160 * S)
-        indexes = indexes_of(
-            *((first.jobs, second.jobs), (np.arange(2), np.arange(2))),
-            (first.power.record(), second.power.record()),
-            (first.power_over_time, second.power_over_time),
-        )
-        found.add((further[0][1] == 100 * S, indexes.power_reduction_w))
-    # Without the limit 400 W for 60 s and 300 W for 30 s; with it 300 W for 150 s.
-    assert found == {(True, 60 * 100 / 90), (False, (60 * 400 + 30 * 300 + 60 * 200 - 150 * 300) / 150)}
-
-
 @pytest.mark.parametrize(("limit_w", "given"), [(299.0, []), (309.0, []), (310.0, [2]), (400.0, [2, 3])])
 def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
     """40 W idle; a core that works draws 90 W more. Two do; as the limit begins, and nobody waits, it has what else fits."""
@@ -511,26 +482,6 @@ def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
         power=PowerOptions(limits=[(5 * S, 1000 * S, limit_w)], fallback="hold"),
     )
     assert found.widths.core[found.widths.change == 1].tolist() == given
-
-
-def test_the_result_of_the_demand_response_paper() -> None:
-    """Waits fall as more users allow that their jobs are slowed, up to 75 %, and rise to 100 %; the limit is kept."""
-
-    def simulated(log: Workload, fallback: str, **more: str) -> bridge.Result:
-        power = PowerOptions(limits=[(0, DAY_S * S, 407_000)], fallback=fallback, **more)
-        return bridge.simulate(log, "demand-response", als="recorded", power=power, keep_tasks=False)
-
-    log = experiment_2(0)
-    found = [simulated(log, "dvfs", allowed=share).metrics for share in ("0", "0.25", "0.5", "0.75", "1")]
-    waits = [one["mean_wait_ns"] for one in found]
-    assert waits[0] > waits[1] > waits[2] > waits[3] < waits[4]
-    runs = [one["mean_run_ns"] for one in found]
-    assert runs == sorted(runs)
-    assert runs[0] == simulated(log, "none").metrics["mean_run_ns"]
-    for fallback in ("hold", "dvfs", "submit:state=1", "stop:idle", "stop:off"):
-        table = simulated(experiment_1(1), fallback).power_over_time
-        limited = table[table.limit_mw >= 0]
-        assert limited.power_mw.max() <= 1000 * 407_000
 
 
 @pytest.mark.parametrize(
@@ -605,21 +556,6 @@ power = 2
         broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
         with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
             parse_application_map(broken, "m.toml")
-
-
-def test_what_is_to_be_said_of_predictions() -> None:
-    machine = Platform((HostGroup(3, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    log = Workload.from_jobs([(1, 0, 1, 1, 1)])
-
-    def words(**said: Any) -> list[str]:
-        power = PowerOptions(limits=[(0, S, 600)], estimates="platform", **said)
-        return list(power_words(bridge.simulate(log, machine, als="recorded", power=power).scenario))
-
-    given = {"job_id": [1], "power": [0.5]}
-    assert words(fallback="hold", job_power=given) == []
-    assert words(fallback="stop:idle", job_power=given) == []
-    assert words(job_power=given) == ["--power-estimates: of no effect, as --fallback none ignores limits"]
-    assert words(fallback="hold") == ["--power-estimates: of no effect, as nobody says what jobs draw"]
 
 
 def test_the_commands_with_draws_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import fields, replace
-from functools import partial
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +23,6 @@ import bridge
 from als.application import Application
 from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
-from bls import Rules, Surroundings, read_workload, select
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
@@ -105,14 +100,6 @@ def test_the_papers_four_jobs(technique: str) -> None:
     assert paper_log(technique) == [line.strip() for line in PAPER_LOGS[technique].split(",")]
 
 
-def test_the_papers_four_jobs_through_the_front_door() -> None:
-    said: dict[str, Any] = {"bls": "fcfs", "als": "static", "allocator": "given", "requested": PAPER_CORES}
-    table = bridge.simulate(PAPER_JOBS, Platform((HostGroup(5, 1, 1.0),)), **said).jobs
-    assert (table.start_ns // S).tolist() == [0, 0, 3, 6]
-    assert (table.end_ns // S).tolist() == [3, 3, 6, 9]
-    assert table.allocation.tolist() == ["0-1", "2-3", "2 4", "0 4"]
-
-
 @settings(max_examples=150)
 @given(case=cases(max_jobs=5))
 def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:
@@ -159,27 +146,6 @@ def test_without_task_records_the_jobs_are_the_same() -> None:
     assert without.metrics == with_tasks.metrics
     with pytest.raises(InputError, match="this result has no tasks"):
         _ = without.tasks
-
-
-def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = crowd(6, 60, technique="gss", variation=0.5, tasks_per_core=3)
-    expected = case.simulated()
-    made = inline.new_inline_state
-    grown: list[int] = []
-
-    def small(*arguments: Any, **keywords: Any) -> Any:
-        state = made(*arguments, **keywords)
-        records = {
-            name: getattr(state.application, name)[:1].copy() for name in ("start_ns", "end_ns", "core", "chunk")
-        }
-        tight = state.application._replace(lengths=np.empty(1), **records)
-        grown.append(len(tight.lengths))
-        return with_application(state._replace(lengths=np.empty(1)), tight)
-
-    monkeypatch.setattr(inline, "new_inline_state", small)
-    result = case.simulated()
-    assert grown == [1]
-    assert done(result) == done(expected)
 
 
 def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -318,71 +284,6 @@ def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str
         bridge.simulate(**{"workload": "sample", "select": "first:3", **keywords})
     assert str(found.value).startswith(said)
     assert "--" not in str(found.value)
-
-
-#: Values that options take, or do not: each keyword refuses most of them.
-BAD: tuple[Any, ...] = (
-    *("", "nobody:x=1", "no.py:X", "recorded", "first:0", "mtbf:1d", "1@x", "gamma:cov=99"),
-    *(-1, 2**70, float("nan"), True, None),
-)
-
-
-def refused(call: Callable[[], object]) -> str:
-    try:
-        call()
-    except TwolevelError as error:
-        return str(error)
-    except Exception:  # of a type that the keyword is not annotated with
-        return ""
-    return ""
-
-
-def test_no_error_of_the_api_names_an_option_of_the_command_line(tmp_path: Path) -> None:
-    few = select(read_workload("sample"), "first:3")
-    scenario = bridge.Scenario.of(few, Platform(), bridge.Options())
-    calls: list[Callable[[], object]] = []
-    for bad in BAD:
-        names = [name for name in signature(bridge.simulate).parameters if name not in ("workload", "platform")]
-        calls += [partial(bridge.simulate, few, **{name: bad}) for name in names]
-        calls += [partial(bridge.run, scenario, **{name: bad}) for name in ("coupling_name", "peers")]
-        for kind, keyword in ((Rules, "rules"), (Surroundings, "surroundings"), (bridge.ApplicationLevel, "level")):
-            for one in fields(kind):  # type: ignore[arg-type]
-                with suppress(Exception):
-                    calls.append(partial(bridge.simulate, few, **{keyword: kind(**{one.name: bad})}))  # type: ignore[operator]
-    said = [refused(call) for call in calls]
-    for kind in (bridge.ApplicationLevel, bridge.PeerOptions, bridge.Options):
-        for one in fields(kind):
-            for bad in BAD:
-                said.append(refused(partial(kind, **{one.name: bad})))
-                with suppress(Exception):
-                    if kind is bridge.Options:
-                        options = replace(bridge.Options(), **{one.name: bad})
-                        said.append(refused(partial(bridge.Scenario.of, few, Platform(), options)))
-    (tmp_path / "file").write_text("not a study")
-    study = bridge.load_study(written_study(tmp_path))
-    said.append(refused(lambda: bridge.run_study(study, tmp_path)))
-    assert said[-1].startswith("folder=: ")
-    grids = ({"variation": (11.0,)}, {"bls": ("sfj",)}, {"als": ("",)}, {"backfill": ("esy",)}, {"seeds": (-1,)})
-    for axis in grids:
-        axes: Any = {"bls": ("fcfs",), "als": ("ss",), "variation": (0.0,), "options": bridge.Options(), **axis}
-        with suppress(TwolevelError):  # what is no grid
-            said.append(refused(partial(bridge.run_grid, few, Platform(), bridge.Grid(**axes), workers=1)))
-            assert said[-1]
-    assert sum(map(bool, said)) > 200
-    assert [text for text in said if "--" in text] == []
-    # What calls for the command line is told of its options.
-    code = "import bridge.scenarios.scenario as s; s.Options(slack=-1)"
-    ours = compile(code, "ours", "exec")
-    with pytest.raises(InputError, match=r"^--slack: -1 is out of range"):
-        exec(ours, {"__name__": "bridge.cli.x"})
-    with pytest.raises(InputError, match=r"^slack=-1: -1 is out of range"):
-        exec(ours, {"__name__": "mine"})
-
-
-def written_study(folder: Path) -> Path:
-    path = folder / "s.toml"
-    path.write_text('[[workload]]\nfile = "sample"\nselect = "first:3"\n')
-    return path
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

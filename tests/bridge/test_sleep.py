@@ -162,17 +162,6 @@ def test_in_every_coupling(seed: int, coupling: str) -> None:
     assert_same(reference, bridge.simulate(workload, hosts(4, 4), **options, coupling=coupling, workers=2))
 
 
-def test_jobs_that_are_slowed_while_decisions_take_time_in_a_pool() -> None:
-    """They are told their state before they start, and hear it as they do."""
-    workload, options = drawn(0)
-    options["rules"] = Rules("easy", charge_decisions=True, decision_cost_ns=4 * S)
-    options["surroundings"] = Surroundings()
-    options["power"] = PowerOptions(limits=[(5 * S, 10**6 * S, 2500)], fallback="submit")
-    reference = bridge.simulate(workload, hosts(4, 4), **options)
-    assert reference.ledger.scales is not None
-    assert_same(reference, bridge.simulate(workload, hosts(4, 4), **options, coupling="pool", workers=2))
-
-
 GREEDY = """
 class Greedy:
     name = "greedy"
@@ -338,37 +327,6 @@ def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: py
         )
         cut += int((found.jobs.state == "requeued").sum())
     assert cut > 2
-
-
-def test_a_part_that_is_the_machine_draws_what_it_does_while_hosts_sleep() -> None:
-    """To the mW, at every instant; above a limit for as long, and for the same reasons."""
-    above = 0
-    for seed in range(5):
-        reports = []
-        for where in ((), ("hosts:0-3",)):
-            after_ns = random.Random(seed).choice((0, 3, 9)) * S
-            power = PowerOptions(limits=[(10 * S, 90 * S, 400, *where)], fallback="hold", sleep_after_ns=after_ns)
-            reports.append(bridge.simulate(small_jobs(seed), MACHINE, als="recorded", power=power).power)
-        machine, part = reports
-        assert machine is not None
-        assert part is not None
-        (series,) = part.domain_series
-        assert series.instant_ns.tolist() == machine.series.instant_ns.tolist()
-        assert series.power_mw.tolist() == machine.series.power_mw.tolist()
-        assert [one[:4] for one in part.excesses] == [one[:4] for one in machine.excesses]
-        above += len(machine.excesses)
-    assert above > 1
-
-
-def test_a_host_that_boots_is_no_reason_for_another_part() -> None:
-    """Host 0 is over its limit as its job ran before; host 1 boots meanwhile."""
-    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 1, 2, 1), (3, 40, 10, 2, 10)])
-    machine = Platform((HostGroup(2, 2, 2.0, power=SLEEPY),))
-    power = PowerOptions(limits=[(30 * S, 60 * S, 150, "hosts:0")], fallback="hold", sleep_after_ns=S)
-    found = bridge.simulate(jobs, machine, als="recorded", power=power)
-    assert found.power is not None
-    assert found.metrics["host_boots"] == 1
-    assert [(one.reason, one.where) for one in found.power.excesses] == [("running", "hosts:0")]
 
 
 def test_what_cannot_be_where_hosts_sleep(tmp_path: Path) -> None:

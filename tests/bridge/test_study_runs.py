@@ -195,6 +195,24 @@ COMPARED += ("p95_bounded_slowdown", "max_queue_length")
 
 #: Every option that may be mistaken for one that does not matter.
 MANY = """
+cell = [
+    {},
+    { slack = 0.1 },
+    { tasks-per-core = 3 },
+    { overhead = 900000000 },
+    { lengths = "exponential", variation = 0 },
+    { oversize = "clamp", platform = "narrow.toml" },
+    { platform = "narrow.toml" },
+    { fair-start = true, bls = "fcfs" },
+    { fair-start = true, bls = "sjf" },
+    { kill-at-walltime = true },
+    { allocator = "random" },
+    { bls = "sjf", backfill = "conservative", conservative = "rebuild" },
+    { select = "first:20" },
+    { windows = "windows.toml" },
+    { latency = 500000000 },
+    { latency = 500000000, bls = "sjf" },
+]
 [study]
 seeds = 2
 [[workload]]
@@ -204,44 +222,6 @@ select = "first:30"
 als = "gss"
 variation = 0.3
 bls = "edf"
-[[cell]]
-[[cell]]
-slack = 0.1
-[[cell]]
-tasks-per-core = 3
-[[cell]]
-overhead = 900000000
-[[cell]]
-lengths = "exponential"
-variation = 0
-[[cell]]
-oversize = "clamp"
-platform = "narrow.toml"
-[[cell]]
-platform = "narrow.toml"
-[[cell]]
-fair-start = true
-bls = "fcfs"
-[[cell]]
-fair-start = true
-bls = "sjf"
-[[cell]]
-kill-at-walltime = true
-[[cell]]
-allocator = "random"
-[[cell]]
-bls = "sjf"
-backfill = "conservative"
-conservative = "rebuild"
-[[cell]]
-select = "first:20"
-[[cell]]
-windows = "windows.toml"
-[[cell]]
-latency = 500000000
-[[cell]]
-latency = 500000000
-bls = "sjf"
 """
 
 
@@ -303,7 +283,7 @@ def test_metrics_that_are_chosen_are_those_of_all(whole: Path, tmp_path: Path) -
         pd.testing.assert_frame_equal(pd.read_parquet(out / RESULTS), everything[place + names])
 
 
-@pytest.mark.parametrize("name", ["widths", "withdrawn", "all"])
+@pytest.mark.parametrize("name", ["widths, speeds", "withdrawn", "all"])
 def test_those_that_cost_less_are_the_same(name: str, tmp_path: Path) -> None:
     """Where rows held other cores than they asked for, or do not all count as others do."""
     result = BATCH_FEATURES[name].simulated(tmp_path)

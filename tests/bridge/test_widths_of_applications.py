@@ -20,7 +20,6 @@ from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.wishes import wish_words
 from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
@@ -200,14 +199,6 @@ def told(found: bridge.Result) -> list[list[int]]:
 PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
 
 
-def test_a_reservation_keeps_its_core(tmp_path: Any) -> None:
-    """Core 3 is job 2's from 2 s on: job 1 is given core 2 then, and core 3 not even when job 2 has ended."""
-    windows = '[[reservation]]\nname = "mine"\nbegin = "2s"\nend = "9s"\ncores = "3"\njobs = "2"\n'
-    found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, windows=windows)
-    assert told(found) == [[1, 2 * S, 2, 1]]
-    assert found.jobs.start_ns.tolist() == [0, 2 * S]
-
-
 def test_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
     """Job 1 has two of three GPUs for its two cores, and is given one core more, as there is one GPU more."""
     machine = {"platform": Platform((HostGroup(1, 4, 4.0, resources={"gpu": 3}),)), "requests": "job_id,gpu\n1,1\n"}
@@ -267,26 +258,6 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
     story = found.story(1)
     assert "wished for 4 cores" in story
     assert "given cores 2 3" in story
-
-
-def test_nobody_hears_of_wishes_otherwise(tmp_path: Any) -> None:
-    tables = []
-    for place, cores in enumerate(("", ", cores = 0.5")):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        (folder / "apps.toml").write_text(f'[default]\nsteps = 2\nphases = [{{ kind = "loop", als = "ss"{cores} }}]\n')
-        level = ApplicationLevel(applications=folder / "apps.toml")
-        rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
-        found = malleable(rows, "1,1,4\n", folder, resize="equal", tasks_per_core=2, level=level)
-        tables.append(found.jobs)
-        assert ("nobody hears" in wish_words(found.scenario)) == bool(cores)
-    assert tables[0].equals(tables[1])
-
-
-def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
-    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="evolve", tasks_per_core=2)
-    assert wish_words(found.scenario) == "--resize evolve: no phase of an application says for how many cores it wishes"
-    assert found.widths.empty
 
 
 HERE = Path(__file__).parent

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from playwright.sync_api import Browser, Page
+from results_made import opened as opened_file
 
 from tools.build_page import ASSETS
 from traces.timeline import TimelineTables
@@ -100,22 +101,11 @@ def small_tables() -> TimelineTables:
 
 @contextmanager
 def opened(browser: Browser, folder: Path, text: str, **options: Any) -> Iterator[Page]:
-    """The page in a browser; afterwards nothing may have been said on its console or been asked of anybody."""
+    """The page in a browser."""
     file = folder / "timeline.html"
     file.write_text(page_of(text))
-    context = browser.new_context(**{"reduced_motion": "reduce", **options})
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
-    page.wait_for_selector(".timeline-stage")
-    yield page
-    context.close()
-    assert said == []
-    assert asked == [file.as_uri()]
+    with opened_file(browser, file, ".timeline-stage", **options) as page:
+        yield page
 
 
 def settled(page: Page) -> None:
