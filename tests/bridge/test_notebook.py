@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from layers import two_stay
 
 import als
 import bls
@@ -21,7 +19,6 @@ from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import parse_study
-from bridge.studies.kept import KEPT_FIGURES
 from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
 
@@ -39,14 +36,6 @@ def test_every_figure_of_a_run_is_a_method() -> None:
     assert set(methods) == set(RUN_FIGURES)
     for parameters in methods.values():
         assert list(parameters)[-1] == "title"
-
-
-@pytest.mark.parametrize("name", two_stay(RUN_FIGURES))
-def test_a_figure_shows_itself(result: bridge.Result, name: str, tmp_path: Any) -> None:
-    figure = getattr(result.plot, name)(title="what was run")
-    assert figure._repr_png_().startswith(b"\x89PNG")
-    figure.savefig(tmp_path / "figure.svg")
-    assert "what was run" in said(figure)
 
 
 def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
@@ -115,18 +104,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> bridge.Report:
 
 def said(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
-
-
-@pytest.mark.parametrize("name", two_stay(STUDY_FIGURES))
-def test_a_figure_of_a_study_shows_itself(report: bridge.Report, name: str, tmp_path: Path) -> None:
-    part = {"cost": None, "comparison": "als"}.get(name, None if name in KEPT_FIGURES else "select=first:16")
-    draw = getattr(report.plot, name.replace("-", "_"))
-    figure = draw(part=part, title="what was run")
-    assert figure._repr_png_().startswith(b"\x89PNG")
-    figure.savefig(tmp_path / "figure.svg")
-    assert "what was run" in said(figure)
-    if name in OF_RESULTS:
-        assert any("select first:16: batch policy × technique" in text for text in said(draw(part=part)))
 
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:

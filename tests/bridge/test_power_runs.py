@@ -556,32 +556,3 @@ power = 2
         broken = f'[[application]]\nname = "a"\n{key} = {value}\n'
         with pytest.raises(InputError, match=rf"m.toml: application\[0\].{key}: .*; allowed: {allowed}"):
             parse_application_map(broken, "m.toml")
-
-
-def test_the_commands_with_draws_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was said is in the record, and in the tables; and a run that is checked while it runs is the same."""
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(PLATFORM_TEXT)
-    Path("jobs.csv").write_text("job_id,power,memory_bound\n1,0.8,0.6\n2,1.15,\n")
-    Path("limits.csv").write_text("from,to,limit_w\n2h,12h,60%\n")
-    words = ("run", "sample", "--select", "first:40", "--als", "recorded", "--platform", "small.toml", "--no-trace")
-    words += (
-        "--job-power",
-        "jobs.csv",
-        "--limits",
-        "limits.csv",
-        "--fallback",
-        "dvfs",
-        "--power-estimates",
-        "last-two",
-    )
-    assert twolevel(*words, "--out", "plain").code == 0
-    assert twolevel(*words, "--check", "--same-as", "plain", "--out", "checked").code == 0
-    record = json.loads(Path("plain/run.json").read_text())
-    assert record["arguments"]["job_power"] == "jobs.csv"
-    assert record["arguments"]["power_estimates"] == "last-two"
-    assert "mean_power_error" in record["power"]
-    jobs = pd.read_parquet("plain/jobs.parquet").set_index("job_id")
-    assert jobs.power[[1, 2, 3]].tolist() == [0.8, 1.15, 1]
-    assert jobs.memory_bound[[1, 2, 3]].tolist() == [0.6, 0, 0]
-    assert "predicted_power" in jobs

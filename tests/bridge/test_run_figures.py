@@ -140,21 +140,6 @@ def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, draw
     assert (view.jobs, view.cores) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "title"),
-    [
-        ({}, ""),
-        ({"als": "gss", "cores": 16, "variation": 0.0}, "gss"),
-        ({"workload": "sample", "bls": "fcfs", "backfill": "none", "als": None}, "sample: fcfs"),
-        (None, ""),
-    ],
-)
-def test_titles_of_other_records(run: Path, tmp_path: Path, drawn: dict[str, Any], arguments: Any, title: str) -> None:
-    (run / "run.json").write_text(json.dumps(RECORD | {"arguments": arguments}))
-    draw_run_figures(run, ["waits"], tmp_path)
-    assert drawn["waits"][1].title == title
-
-
 def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Figure] = {}
 

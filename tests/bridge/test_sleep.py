@@ -186,22 +186,6 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
     assert starts(ran(rows, hosts(2, 2), 30 * S, **who)) == [0, 120, 121, 320]
 
 
-class Names:
-    """Starts the first that waits on the cores with the highest numbers."""
-
-    name = "names"
-
-    def decide(self, view: Any) -> list[Any]:
-        job = next(iter(view.waiting), None)
-        return [(job, range(4 - job.cores, 4))] if job is not None and view.is_free[4 - job.cores :].all() else []
-
-
-def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
-    """Both sleep from 40 s on; who names the cores of host 1 waits for that one."""
-    rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 106, 5, 2, 5)]
-    assert starts(ran(rows, hosts(2, 2), 30 * S, bls=Names())) == [0, 120, 125]
-
-
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
@@ -217,6 +201,11 @@ def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
             {"sleep_after_ns": S},
             {"als": "gss", "rules": Rules(resize="expand"), "surroundings": Surroundings(malleable="1")},
             "as cores come to running jobs at once",
+        ),
+        (
+            {"sleep_after_ns": S, "limits": [(0, S, 400)], "fallback": "hold"},
+            {"als": "static", "rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")},
+            r"sleep_after=: not with resize=.* and limits=, as a width",
         ),
     ],
 )
@@ -308,43 +297,6 @@ def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coup
         coupling=coupling,
     )
     assert (found.jobs.end_ns.tolist(), found.jobs.state.tolist()) == ([20 * S], ["completed"])
-
-
-def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    cut = 0
-    for seed in range(5):
-        found = bridge.simulate(
-            *(small_jobs(seed, 16), MACHINE),
-            als="gss",
-            tasks_per_core=5,
-            variation=0.3,
-            seed=seed,
-            power=PowerOptions(limits=[(30 * S, None, 300, "hosts:0-1")], fallback="dvfs", sleep_after_ns=2 * S),
-            rules=Rules("conservative", kill_at_walltime=True, coordination="release:host", estimates="application"),
-            surroundings=Surroundings(failures="mtbf:80s,mttr:5s"),
-        )
-        cut += int((found.jobs.state == "requeued").sum())
-    assert cut > 2
-
-
-def test_what_cannot_be_where_hosts_sleep(tmp_path: Path) -> None:
-    windows, widths = tmp_path / "w.toml", tmp_path / "widths.csv"
-    windows.write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
-    widths.write_text("job_id,min_cores,max_cores\n1,1,8\n")
-    power = PowerOptions(sleep_after_ns=S)
-    with pytest.raises(InputError, match="sleep_after=: not with windows=, as a job that waits"):
-        bridge.simulate(small_jobs(0), MACHINE, als="recorded", power=power, surroundings=Surroundings(windows=windows))
-    limited = PowerOptions(sleep_after_ns=S, limits=[(0, S, 400)], fallback="hold")
-    with pytest.raises(InputError, match=r"sleep_after=: not with resize=.* and limits=, as a width"):
-        bridge.simulate(
-            *(small_jobs(0), MACHINE),
-            als="static",
-            power=limited,
-            rules=Rules(resize="mold"),
-            surroundings=Surroundings(malleable=widths),
-        )
 
 
 @st.composite

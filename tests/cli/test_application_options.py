@@ -13,12 +13,10 @@ import pytest
 from command_line import Ran, twolevel
 
 import bridge
-from als.techniques import TECHNIQUES
 from bls import sample_path
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.scenario import Options
-from traces.figures.study.makespans import makespans_figure
 
 APPLICATIONS = """
 [[application]]
@@ -126,14 +124,12 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     ("given", "words"),
     [
         ({"variation": 0.25}, "no technique can balance tasks of different lengths"),
-        ({"level": ApplicationLevel(lengths="exponential")}, "no technique can balance tasks of different lengths"),
         (
             {"variation": 0.25, "level": ApplicationLevel(lengths="normal:draw=paper")},
             "or a few more: a technique only",
         ),
         ({"variation": 0.25, "tasks_per_core": 2}, ""),
         ({}, ""),
-        ({"als": "recorded"}, ""),
         ({"level": ApplicationLevel(lengths="mandelbrot:width=8,height=8")}, ""),
     ],
 )
@@ -199,24 +195,6 @@ def test_a_grid_of_techniques_with_commas_in_their_names(here: Path) -> None:
     assert 'lengths = "gamma"' in json.loads(Path("g/study.json").read_text())["study"]
     assert "chosen" not in table.columns
     assert "chosen" in pd.read_parquet("g/cells/fcfs-select:gss,Mine-0.25/seed-0/jobs.parquet").columns
-
-
-def test_every_technique_is_a_row_of_the_figures(here: Path) -> None:
-    # There are jobs of one core, of fewer tasks than cores, and of more.
-    (here / "few.toml").write_text('[[application]]\nname = "few"\nmatch = { cores = "4-32" }\ntasks = 3\n')
-    words = ("--bls", "fcfs", "--als", ",".join(TECHNIQUES), "--variation", "0", "--tasks-per-core", 3)
-    words = (*words, "--applications", "few.toml", "--select", "first:8", "--workers", 1, "--out", "g")
-    ran = run(*words, command="grid")
-    assert sum(line.startswith("fcfs × ") for line in ran.out.splitlines()) == len(TECHNIQUES)
-    table = pd.read_parquet("g/results.parquet")
-    axes = makespans_figure(table).axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == list(TECHNIQUES)
-    jobs = pd.read_parquet("g/cells/fcfs-fac-0/seed-0/jobs.parquet")
-    few = jobs[jobs.application == "few"]
-    assert len(few) > 0
-    assert (few.tasks == 3).all()
-    assert (few.cores > 3).all()
-    assert jobs.cores.min() == 1
 
 
 @pytest.mark.parametrize(

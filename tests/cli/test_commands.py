@@ -20,7 +20,6 @@ from command_line import twolevel
 from pages import ROOT
 from tables import table_rows
 
-import bridge
 from bls import Platform, sample_path
 from bls.machine.platform import parse_platform
 from bridge.cli.app import _show_warnings
@@ -102,20 +101,6 @@ def test_rejects_are_said(here: Path) -> None:
     rejected = "malformed 1 (line 340: field 4 is missing), no run time 1"
     assert ran.err.startswith(f"workload: 320 jobs selected; 322 lines, rejected: {rejected}\n")
     assert json.loads((here / "r" / "run.json").read_text())["rejects"]["malformed"] == 1
-
-
-def test_a_result_shows_itself(here: Path) -> None:
-    result = bridge.simulate(sample_path(), als="ss", variation=0.1, seed=77, select="first:5")
-    text, table = repr(result), result._repr_html_()
-    assert text.startswith("<twolevel result: batch × application fcfs × ss, backfilling, allocator none, first-fit, ")
-    assert "variation, seed 0.1, 77, " in text
-    assert table.startswith("<table>")
-    assert table.count("<tr>") == len(result.summary())
-    for _, value in result.summary():
-        assert value in text
-        assert value in table
-    recorded = bridge.simulate(sample_path(), als="recorded", select="first:5")
-    assert "mean imbalance –" in repr(recorded)
 
 
 def test_warnings_of_the_bridge_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,12 +170,6 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     assert (table.mean_transfers > 0).all()
 
 
-def test_variations_that_are_nearly_equal_have_cells_of_their_own(here: Path) -> None:
-    words = (*GRID, "--bls", "fcfs", "--als", "ss", "--variation", "0.1,0.1000000000000002", "--workers", 1)
-    assert twolevel(*words, "--out", "g").code == 0
-    assert set(os.listdir(here / "g/cells")) == {"fcfs-ss-0.1", "fcfs-ss-0.1000000000000002"}
-
-
 PLUG_INS = """
 import multiprocessing, os, signal
 from bls.policies.fcfs import Fcfs
@@ -271,12 +265,6 @@ def test_python_warns_of_the_default_machine_where_the_log_names_another_one() -
     assert row["utilisation"] == pytest.approx(2.56 * on_256[0]["utilisation"])
 
 
-def test_lengths_that_take_no_variation_are_not_varied(here: Path) -> None:
-    ran = twolevel("grid", "sample", "--select", "first:5", "--als", "ss", "--lengths", "exponential", "--out", "out")
-    assert ran.code == 0, ran.err
-    assert set(pd.read_parquet("out/results.parquet")["variation"]) == {0.0}
-
-
 def _weeks(path: Path, n: int = 100, source: str = "") -> None:
     # A job every 2 s, with a wait, so that a window starts with jobs.
     rows = [f"{k} {2 * k} {k % 3} {1 + 14 * k % 11} 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1" for k in range(1, n)]
@@ -370,17 +358,3 @@ def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
     assert "Paired over seeds" not in page
     assert not re.search(r"\d \[", ran.out), "no interval"
     assert twolevel("repeat", "g").out.startswith("the same")
-
-
-def test_cells_that_no_seed_changes_have_no_interval_beside_others(here: Path) -> None:
-    # A plug-in may draw at random, so that all seeds are run; here it does not.
-    (here / "mine.py").write_text(
-        "class Wide:\n    name = 'wide'\n\n    def keys(self, jobs):\n        return -jobs.cores\n\n\nWIDE = Wide()\n"
-    )
-    words = ("grid", "sample", "--select", "first:60", "--als", "recorded", "--bls", "fcfs,mine.py:WIDE")
-    ran = twolevel(*words, "--workers", 1, "--seeds", 5, "--out", "g")
-    assert ran.code == 0, ran.err
-    table = pd.read_parquet(here / "g/comparisons.parquet")
-    assert (table["seeds"] == 5).all()
-    assert table["difference"].notna().all()
-    assert table[["difference_low", "difference_high", "ratio_low", "ratio_high"]].isna().all().all()

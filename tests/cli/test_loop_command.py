@@ -127,21 +127,6 @@ def test_time_steps_have_a_barrier_between_them(loop_file: Path) -> None:
     assert chunks["first"].tolist() == list(range(15))
 
 
-def test_cores_that_come_late_or_are_lost(loop_file: Path) -> None:
-    _, tasks = ran("l.txt", *TWO_CORES, "--speeds", "late:cores=1,at=5s")
-    assert tasks == [[0, 0, 4], [0, 4, 7], [1, 5, 7], [0, 7, 8], [1, 7, 8]]
-    chunks = pd.read_parquet("r/chunks.parquet")
-    assert chunks.request_ns[chunks.core == 1].tolist() == [5 * SECOND, 7 * SECOND]
-    record, tasks = ran("l.txt", *TWO_CORES, "--speeds", "lost:cores=1,at=2s")
-    assert {core for core, _, _ in tasks} == {0}
-    assert record["makespan_ns"] == 11 * SECOND
-    assert record["arguments"]["speeds"] == ["lost:cores=1,at=2s"]
-    lost = twolevel("loop", "l.txt", *TWO_CORES, "--speeds", "lost:cores=0-1,at=2s", "--out", "lost")
-    assert (lost.code, lost.out) == (2, "")
-    assert "lost" in lost.err
-    assert not Path("lost").exists()
-
-
 def test_speeds_of_their_own(loop_file: Path) -> None:
     record, tasks = ran("l.txt", "--core-speed", "2,1", "--als", "static")
     assert tasks == [[0, 0, 2], [0, 2, 3.5], [0, 3.5, 4.5], [1, 0, 1], [1, 1, 2]]

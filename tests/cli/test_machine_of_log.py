@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from command_line import Ran, twolevel
 
-import bridge
 from bls.machine.platform import parse_platform
 from bls.machine.published import PUBLISHED
 from bls.power.table import power_table
@@ -111,10 +110,6 @@ def test_a_log_that_names_no_machine(log: Path) -> None:
     assert refused.err.count("\n") == 1
 
 
-def test_the_sample_needs_no_words(here: Path) -> None:
-    assert twolevel("run", "sample", "--als", "recorded", "--no-trace", "--out", "o").err.count("\n") == 2
-
-
 def test_a_file_that_is_called_log(log: Path) -> None:
     Path("log").write_text("[[hosts]]\ncount = 1\ncores = 700\nspeed_gflops = 700.0\n")
     ran("--als", "recorded", "--platform", "./log")
@@ -126,30 +121,12 @@ def test_a_file_that_is_called_log(log: Path) -> None:
     assert hosts() == OF_LOG
 
 
-@pytest.mark.filterwarnings("ignore:256 cores, the two-level paper:UserWarning")  # which run_grid's test expects
-def test_the_same_from_python(log: Path) -> None:
-    cores = [
-        bridge.simulate(log, given, als=als).scenario.platform.n_cores
-        for given in (None, "paper", "log")
-        for als in ("recorded", "static")
-    ]
-    assert cores == [1000, 256, 256, 256, 1000, 1000]
-
-
 def test_platform_like(log: Path) -> None:
     printed = twolevel("platform", "--like", "log.swf").out
     assert parse_platform(printed) == named_machine(read_workload(log))
     assert twolevel("platform", "--like", "sample").out == twolevel("platform").out
     log.write_text(job(1, 8))
     assert twolevel("platform", "--like", "log.swf").code == 2
-
-
-def test_workload_commands_take_the_same_words(log: Path) -> None:
-    load = [twolevel("workload", "info", "log.swf", "--platform", which).out for which in ("log", "paper")]
-    assert "1000 cores" in load[0]
-    assert "256 cores" in load[1]
-    refused = twolevel("workload", "generate", "--model", "lublin", "--jobs", 5, "--platform", "log", "-o", "g.swf")
-    assert "--platform log: needs --like" in refused.err
 
 
 STUDY = """

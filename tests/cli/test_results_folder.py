@@ -169,15 +169,6 @@ def test_a_second_interrupt_does_not_stop_the_clearing(here: Path, monkeypatch: 
     assert {name for name in os.listdir(here) if name != "__pycache__"} == {"then.py"}
 
 
-def test_a_killed_run_leaves_nothing_that_looks_whole(here: Path) -> None:
-    (here / "then.py").write_text(POLICY.format(what="os.kill(os.getpid(), signal.SIGKILL)"))
-    command = [sys.executable, "-m", "bridge.cli", *RUN, "--bls", "then.py:Then", "--out", "r"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    left = [name for name in os.listdir(here) if name not in ("then.py", "__pycache__")]
-    assert len(left) == 1
-    assert left[0].startswith(".r.partial-")
-
-
 def test_an_interrupt_while_applications_run_leaves_no_process_and_no_socket(here: Path) -> None:
     # An "application simulator" that interrupts the bridge, and then does not go by itself.
     (here / "peer.py").write_text(

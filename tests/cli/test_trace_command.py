@@ -62,30 +62,6 @@ def test_every_format_shows_the_tasks_of_the_table(traced: Path) -> None:
     assert sum(", on the core, " in line for line in dumped.stdout.splitlines()) == len(tasks)
 
 
-def test_a_group_of_regions_for_each_technique(traced: Path, here: Path) -> None:
-    def groups(path: Path) -> dict[str, list[str]]:
-        with reading(path) as trace:
-            kinds = [one for one in trace.definitions.groups if str(one.group_type).endswith("REGIONS")]
-            return {one.name: [region.name for region in one.members] for one in kinds}
-
-    jobs = pd.read_parquet(traced / "jobs.parquet")["job_id"]
-    assert groups(traced / "trace" / "traces.otf2") == {"gss": [f"job {number}" for number in jobs]}
-    (here / "apps.toml").write_text('[[applications]]\nname = "solver"\njobs = "1-5"\nals = "ss"\n')
-    shared = '[default]\nals = "select:gss,fac"\n'
-    (here / "apps.toml").write_text(shared)
-    ran = twolevel("run", "sample", "--select", "first:20", "--applications", "apps.toml", "--out", "a")
-    assert ran.code == 0, ran.err
-    chosen = pd.read_parquet("a/jobs.parquet")
-    found = groups(here / "a" / "trace" / "traces.otf2")
-    assert sum(map(len, found.values())) == 20
-    assert found == {
-        name: [f"job {number}" for number in some["job_id"]] for name, some in chosen.groupby("chosen", sort=False)
-    }
-    ran = twolevel("run", "sample", "--select", "first:5", "--als", "recorded", "--trace", "--out", "b")
-    assert ran.code == 0, ran.err
-    assert groups(here / "b" / "trace" / "traces.otf2") == {}
-
-
 def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> None:
     ran = twolevel("trace", "convert", traced, "--format", ",".join(FILES), "--out", "c")
     assert (ran.code, ran.err) == (0, "")
@@ -154,9 +130,9 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
         assert len(ran.err.splitlines()) == 1
 
 
-def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
+def test_text_traces_are_the_same_of_a_pool(here: Path) -> None:
     found = {}
-    for coupling in ("inline", "pool", "process"):
+    for coupling in ("inline", "pool"):
         words = ("--select", "first:4", "--als", "gss", "--variation", 0.25, "--trace", "text", "--coupling", coupling)
         ran = twolevel("run", "sample", *words, "--out", coupling)
         assert ran.code == 0, ran.err
@@ -165,7 +141,7 @@ def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
         found[coupling] = {path.relative_to(folder).as_posix(): path.read_text() for path in files}
     jobs = pd.read_parquet("inline/jobs.parquet")["job_id"]
     assert set(found["inline"]) == {"batch.txt", *(f"applications/{number}.txt" for number in jobs)}
-    assert found["inline"] == found["pool"] == found["process"]
+    assert found["inline"] == found["pool"]
 
 
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
