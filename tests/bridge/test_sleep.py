@@ -214,6 +214,12 @@ def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: 
         ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
 
 
+def test_no_windows_where_hosts_sleep(tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
+    with pytest.raises(InputError, match="sleep_after=: not with windows=, as a job that waits"):
+        ran([(1, 0, 10, 1, 10)], hosts(2, 2), S, surroundings=Surroundings(windows=tmp_path / "w.toml"))
+
+
 def test_break_even() -> None:
     """Off and idle are 5 and 110 W: to shut down takes 75 W for 10 s more than to be off, to boot 90 W for 20 s; 105 W save
     that in 24.3 s. With a shutdown of 50 s it is no less than that; a host that draws as much off never saves anything."""

@@ -72,7 +72,7 @@ def test_figures_that_are_there_are_whole(here: Path, result: Path) -> None:
 
 
 def test_a_study_keeps_what_was_finished(here: Path) -> None:
-    words = ("grid", "sample", "--select", "first:20", "--bls", "fcfs,sjf", "--als", "ss", "--out", "g")
+    words = ("grid", "sample", "--select", "first:20", "--bls", "fcfs,sjf", "--als", "ss", "--workers", 1, "--out", "g")
     assert twolevel(*words).code == 0
     before = {path: path.read_bytes() for path in Path("g").rglob("*") if path.is_file()}
     with files_up_to(300):

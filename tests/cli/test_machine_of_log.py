@@ -152,23 +152,23 @@ def cores_of(folder: str) -> set[int]:
 
 def test_a_study_that_replays_takes_the_log_s_machine(log: Path) -> None:
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert found.err.count("machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n") == 1
     assert cores_of("s") == {1000}
     Path("s.toml").write_text(STUDY.format(seeds=2, als='["recorded"]'))
-    assert "2 of them finished before" in twolevel("study", "s.toml", "--no-figures", "--out", "s").err
-    assert twolevel("repeat", "s").out.startswith("the same: 2 rows")
+    assert "2 of them finished before" in twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s").err
+    assert twolevel("repeat", "s", "--workers", 1).out.startswith("the same: 2 rows")
 
 
 def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> None:
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded", "static"]'))
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.err.count(OF_PAPER_WORDS) == 1
     assert cores_of("s") == {256}
     # Alone it is on the log's machine: what is there is not taken for it.
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
-    refused = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    refused = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert refused.code == 2
     assert "none of its finished cells is one of this study" in refused.err
 
@@ -176,10 +176,25 @@ def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> 
 def test_a_study_says_which_machine(log: Path) -> None:
     Path("log").write_text("no platform")
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]') + 'platform = ["log", "paper"]\n')
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert cores_of("s") == {256, 1000}
-    grid = ("grid", "log.swf", "--bls", "fcfs", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
+    grid = (
+        "grid",
+        "log.swf",
+        "--bls",
+        "fcfs",
+        "--als",
+        "static",
+        "--variation",
+        0,
+        "--platform",
+        "log",
+        "--workers",
+        1,
+        "--out",
+        "g",
+    )
     assert twolevel(*grid).code == 0
     assert cores_of("g") == {1000}
 

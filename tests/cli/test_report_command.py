@@ -24,7 +24,7 @@ KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of each kind."""
     folder = tmp_path_factory.mktemp("results")
-    grid = ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf")
+    grid = ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf", "--workers", 1)
     run = ("run", "sample", "--select", "first:12", "--no-trace", "--variation", "0.25")
     for words in (
         (*run, "--out", folder / "run"),
