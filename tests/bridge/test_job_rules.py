@@ -150,6 +150,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
      "ran is 3, but 3 were recorded and 2 of them ran"),
     (TOLD, outcome(finish_ns=bytes(24)), "finish_ns has 24 bytes; 2 cores need 16"),
     (TOLD, outcome(finish_ns=i64([300, 99])), "from 99 to 300; allowed: from 100 on, and exactly to end_ns, 300"),
+    (TOLD, outcome(finish_ns=i64([299, 100])), "to 299"),
     (TOLD, outcome(released_ns=i64([300, 300])),
      "released_ns is given, but start said releases = false; allowed: nil"),
     ([start(releases=True), lengths()], outcome(),
