@@ -6,8 +6,10 @@ A file that may not grow any more is to a program what a full disk is.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,10 +84,10 @@ def test_a_study_keeps_what_was_finished(here: Path) -> None:
 
 
 def test_standard_output(here: Path) -> None:
-    import subprocess
-
+    buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run([sys.executable, "-m", "bridge.cli", "cite"], stdout=full, stderr=-1, check=False)
+        command = [sys.executable, "-m", "bridge.cli", "cite"]
+        ended = subprocess.run(command, stdout=full, stderr=-1, env=buffered, check=False)
     assert (ended.returncode, ended.stderr) == (2, b"twolevel: standard output: No space left on device\n")
 
 
