@@ -100,6 +100,16 @@ CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigm
 GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
 
 
+def written_map(text: str, path: Path, names: dict[str, Path]) -> Path:
+    """Write an application map: of each ``user = #`` the next number from 0, of each ``{name}`` its file."""
+    numbers = count()
+    text = re.sub("user = #", lambda _: f"user = {next(numbers)}", text)
+    for name, file in names.items():
+        text = text.replace(f"{{{name}}}", str(file))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class GraphFeature:
     """What of graphs is tried; ``seen`` says whether the inline result is worth a comparison."""
@@ -126,10 +136,7 @@ class GraphFeature:
         given = {"network": "lv08"} | self.level
         given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
         if self.applications:
-            numbers = count()
-            text = re.sub("user = #", lambda _: f"user = {next(numbers)}", self.applications)
-            given["applications"] = folder / "apps.toml"
-            given["applications"].write_text(text.replace("{file}", str(names["file"])), encoding="utf-8")
+            given["applications"] = written_map(self.applications, folder / "apps.toml", names)
         result = bridge.simulate(
             self.workload(),
             platform=Platform(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graph_features import written_map
 from scenarios import Case, crowd
 
 import bridge
@@ -129,12 +128,7 @@ class LevelFeature:
             names[name].write_text(text, encoding="utf-8")
         given = dict(self.level)
         if self.applications:
-            given["applications"] = folder / "apps.toml"
-            numbers = count()
-            text = re.sub("user = #", lambda _: f"user = {next(numbers)}", self.applications)
-            for name, path in names.items():
-                text = text.replace(f"{{{name}}}", str(path))
-            given["applications"].write_text(text, encoding="utf-8")
+            given["applications"] = written_map(self.applications, folder / "apps.toml", names)
         given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
         options = case.options() | {"als": self.als.format_map(names), "overhead_ns": self.overhead_ns} | options
         result = bridge.simulate(workload, level=ApplicationLevel(**given), **options)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import atexit
 import random
-import re
 import shutil
 import tempfile
 from dataclasses import replace
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from directors import Director
-from graph_features import BY_RANK, CHOLESKY, TOLD
+from graph_features import BY_RANK, CHOLESKY, TOLD, written_map
 from one_result import different
 
 import bridge
@@ -76,12 +74,8 @@ def scenario(kind: str, variant: int) -> Scenario:
     users = 1
     level: dict[str, Any] = {}
     if kind in _MAPS:
-        numbers = count()
-        text = re.sub("user = #", lambda _: f"user = {next(numbers)}", _MAPS[kind])
-        users = max(1, next(numbers))
-        path = _folder() / f"{kind}.toml"
-        path.write_text(text, encoding="utf-8")
-        level["applications"] = path
+        users = max(1, _MAPS[kind].count("user = #"))
+        level["applications"] = written_map(_MAPS[kind], _folder() / f"{kind}.toml", {})
     if kind in ("speeds", "cut") or (kind == "directed" and variant % 3 == 0) or (kind == "graphs" and variant % 2):
         level["speeds"] = _SPEEDS
     if kind == "graphs":

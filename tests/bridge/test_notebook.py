@@ -17,7 +17,7 @@ from bls.scheduler_options import Rules
 from bridge.runs.figures import RUN_FIGURES
 from bridge.runs.plots import Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, Part
-from bridge.studies.executors.local import local_executor
+from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
@@ -42,6 +42,7 @@ def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
     number = int(result.jobs.job_id[3])
     one, every = result.plot.gantt(jobs=str(number), cores="0-255"), result.plot.gantt()
     assert one._repr_png_() != every._repr_png_()
+    assert "what was run" in said(result.plot.gantt(title="what was run"))
     with pytest.raises(InputError, match=r"^jobs=: '999999': there is no such job"):
         result.plot.gantt(jobs="999999")
     with pytest.raises(InputError, match=r"^jobs=: "):
@@ -84,22 +85,21 @@ def test_every_figure_of_a_study_is_a_method() -> None:
 
 STUDY = """
 [study]
-seeds = 5
-keep = ["jobs", "decisions"]
+seeds = 2
 [[workload]]
 file = "sample"
 [grid]
 select = ["first:8", "first:16"]
 bls = ["fcfs", "sjf"]
-als = ["static", "gss"]
-variation = [0, 0.25]
+als = "ss"
+variation = 0.25
 """
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> bridge.Report:
     folder = tmp_path_factory.mktemp("study")
-    return bridge.run_study(parse_study(STUDY, [folder], "two"), folder / "out", local_executor(1))
+    return bridge.run_study(parse_study(STUDY, [folder], "two"), folder / "out", lambda needs: Here())
 
 
 def said(figure: Any) -> list[str]:
@@ -112,9 +112,12 @@ def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
         match=r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$",
     ):
         report.plot.makespan()
+    drawn = said(report.plot.makespan(part="select=first:16", title="what was run"))
+    assert "what was run" in drawn
+    assert any("select first:16: batch policy × technique" in text for text in drawn)
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
         report.plot.makespan(part="fw")
-    assert len(report.results) == report.total == 80
+    assert len(report.results) == report.total == 8
     with pytest.raises(InputError, match="was not made by run_study"):
         _ = bridge.Report(1, 1, 0, ()).results
 
@@ -130,7 +133,7 @@ def test_parts_of_one_name_are_both_there(report: bridge.Report) -> None:
 def test_a_report_shows_itself(report: bridge.Report) -> None:
     table = report._repr_html_()
     assert table.startswith("<table>")
-    assert ">80<" in table
+    assert ">8<" in table
     assert str(report.folder) in table
     failed = bridge.Report(2, 1, 1, ("cell 0 (a), seed 0: <bad>",))._repr_html_()
     assert "&lt;bad&gt;" in failed

@@ -484,28 +484,6 @@ def test_cores_that_come_have_to_fit(limit_w: float, given: list[int]) -> None:
     assert found.widths.core[found.widths.change == 1].tolist() == given
 
 
-@pytest.mark.parametrize(
-    ("fallback", "coupling"), [("dvfs", "pool"), pytest.param("stop:off", "process", marks=pytest.mark.release)]
-)
-def test_moldable_jobs_and_hosts_that_are_down_in_every_coupling(fallback: str, coupling: str) -> None:
-    """Widths that fit the free power, or the hosts in service, while hosts fail; wherever applications run."""
-    power = HostPower(50, [(1, 100), (0.5, 70)], off_w=5, shutdown=("5s", 60), boot=("10s", 200))
-    machine = Platform((HostGroup(4, 4, 4.0, power=power),))
-    said: dict[str, Any] = {
-        "als": "gss",
-        "variation": 0.5,
-        "tasks_per_core": 4,
-        "power": PowerOptions(limits=[(20 * S, 120 * S, 1150), (200 * S, 10**6 * S, 1300)], fallback=fallback),
-        "rules": Rules("easy", resize="mold", max_attempts=10**6),
-        "surroundings": Surroundings(malleable="0.7:0.25:2", failures="mtbf:150s,mttr:5s"),
-    }
-    workload = jobs(random.Random(5), 25)
-    reference = bridge.simulate(workload, machine, **said)
-    assert (reference.jobs.held_cores != reference.jobs.cores).sum() > 5
-    assert (reference.jobs.state == "requeued").any()
-    assert_same(reference, bridge.simulate(workload, machine, **said, coupling=coupling, workers=2))
-
-
 def test_a_loop_of_a_job_that_draws_less_by_hand() -> None:
     """Two cores, idle 50 W and waiting 60 W, at work 100 W, or at half of their speed 70 W; 16 tasks of 1 s on each core.
 

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from graph_features import GRAPH_FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
-from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd, done
+from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd
 
 import bls.policies
 import bridge
@@ -98,24 +97,6 @@ PAPER_LOGS = {
 @pytest.mark.parametrize("technique", PAPER_LOGS)
 def test_the_papers_four_jobs(technique: str) -> None:
     assert paper_log(technique) == [line.strip() for line in PAPER_LOGS[technique].split(",")]
-
-
-@settings(max_examples=150)
-@given(case=cases(max_jobs=5))
-def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:
-    """They depend on the seed and the job's number; not on policy, technique, overhead, or the other jobs."""
-    lengths = {job.number: [task.length for task in job.tasks] for job in done(case.simulated())}
-    elsewhere = replace(
-        case,
-        policy=POLICIES[(POLICIES.index(case.policy) + 1) % 3],
-        technique=TECHNIQUES[(TECHNIQUES.index(case.technique) + 1) % 4],
-        overhead=case.overhead + 5,
-        jobs=tuple(reversed(case.jobs)),
-    )
-    assert {job.number: [task.length for task in job.tasks] for job in done(elsewhere.simulated())} == lengths
-    alone = replace(case, jobs=case.jobs[:1])
-    number = case.jobs[0].number
-    assert [task.length for task in done(alone.simulated())[0].tasks] == lengths[number]
 
 
 @settings(max_examples=200)

@@ -16,7 +16,7 @@ from directing import changed_toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
-from test_power_runs import assert_same, hosts_make_the_machine
+from test_power_runs import hosts_make_the_machine
 from test_reaching import jobs
 
 import bridge
@@ -155,13 +155,6 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
     assert waited > 10
 
 
-@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), pytest.param(1, "process", marks=pytest.mark.release)])
-def test_in_every_coupling(seed: int, coupling: str) -> None:
-    workload, options = drawn(seed)
-    reference = bridge.simulate(workload, hosts(4, 4), **options)
-    assert_same(reference, bridge.simulate(workload, hosts(4, 4), **options, coupling=coupling, workers=2))
-
-
 GREEDY = """
 class Greedy:
     name = "greedy"
@@ -245,11 +238,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.read_parquet("asleep/jobs.parquet")
     assert (table.boot_wait_ns > 0).any()
     assert {"off", "booting"} <= set(pd.read_parquet("asleep/nodes.parquet").state)
-    refused = twolevel(
-        "run", "sample", "--stream", "--als", "recorded", "--sleep-after", "1min", "--no-trace", "--out", "x"
-    )
-    assert refused.code == 2
-    assert "--sleep-after: it needs all jobs at once" in refused.err
 
 
 SLEEPY = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=10, off_w=5, shutdown=("4s", 80), boot=("7s", 90))

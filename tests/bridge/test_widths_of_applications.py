@@ -20,7 +20,7 @@ from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
-from traces.base.errors import InputError, PeerError
+from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
 RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
@@ -260,50 +260,12 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
     assert "given cores 2 3" in story
 
 
-HERE = Path(__file__).parent
-
-
 def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Any) -> None:
-    command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
+    command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
     cases = {one: drawn(one)[2] for one in range(100)}
     # It hears of no hints.
     seeds = [one for one, how in cases.items() if how["resize"] == "evolve" and not how.get("hints")]
     assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
-
-
-def toy(how: str, folder: Any) -> bridge.Result:
-    """A toy's job of eight tasks on two cores, which may have up to four, beside one that is rigid."""
-    command = shlex.join([sys.executable, str(HERE / "evolving_peer.py"), *([how] if how else [])])
-    rows = [(1, 0, 4, 2, 4), (2, 0, 3, 1, 3)]
-    outside = {"coupling": "pool", "workers": 1, "als_command": command}
-    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=4, **outside)
-
-
-def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
-    """It wishes for four as its fifth task begins, at 2 s, and is given the free core; and for one with its seventh."""
-    found = toy("", tmp_path)
-    assert told(found) == [
-        [1, 2 * S, 4, 0],
-        [1, 2 * S, 3, 1],
-        [1, 2 * S + 1, 1, 0],
-        [1, 2 * S + 1, 3, -1],
-        [1, 2 * S + 1, 1, -1],
-    ]
-    assert found.releases[["core", "released_ns"]].to_numpy().tolist() == [[1, 3 * S], [3, 3 * S + 1]]
-    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 0, 1, 0, 1, 3, 0]
-    assert found.jobs.end_ns.tolist() == [4 * S, 3 * S]
-
-
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ("many", "a wish for 1004 cores; allowed: 1 to 4"),
-        ("never", "resize='evolve': 'evolving' never wishes: its hello says wishes = false; allowed: another one"),
-    ],
-)
-def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path: Any) -> None:
-    with pytest.raises(InputError if how == "never" else PeerError, match=re.escape(words)):
-        toy(how, tmp_path)
 
 
 @pytest.mark.parametrize(

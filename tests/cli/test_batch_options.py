@@ -135,10 +135,6 @@ class Idle(ByHand):
         return []
 
 
-class Nothing:
-    name = "nothing"
-
-
 class Queue:
     name = "queue"
     every_ns = None

@@ -69,18 +69,11 @@ class Made(NamedTuple):
 
 def workload() -> Workload:
     """Sixty jobs of all sizes, of which some wait for days."""
-    rows = [(100 + k, 40 * k, 30 + 977 * k % 7000, 1 + k % 4, 9000) for k in range(_N)]
     jobs = Workload.from_jobs(
         [
-            {
-                "job_id": number,
-                "submit_s": submit,
-                "run_s": run,
-                "cores": cores,
-                "estimate_s": estimate,
-                "name": name or None,
-            }
-            for (number, submit, run, cores, estimate), name in zip(rows, NAMES * (_N // 5), strict=True)
+            {"job_id": 100 + k, "submit_s": 40 * k, "run_s": 30 + 977 * k % 7000, "cores": 1 + k % 4}
+            | {"estimate_s": 9000, "name": NAMES[k % 5] or None}
+            for k in range(_N)
         ]
     )
     return replace(jobs, source=Path("<i>log.swf"))

@@ -56,37 +56,17 @@ def small_tables() -> TimelineTables:
             lane = int(at.argmin())
             begin = int(at[lane]) + (1_000_000 if task % 2 == 0 else 0)
             at[lane] = begin + int(random.gamma(3.0, 40e9)) + 1
-            tasks.append(
-                {
-                    "job_id": number,
-                    "task": task,
-                    "chunk": task // 2,
-                    "core": lo + lane,
-                    "start_ns": begin,
-                    "end_ns": int(at[lane]),
-                }
-            )
+            where = {"job_id": number, "task": task, "chunk": task // 2, "core": lo + lane}
+            tasks.append(where | {"start_ns": begin, "end_ns": int(at[lane])})
         end = int(at.max())
         free[lo:hi] = end
         submit = start - (0 if number == 1 else int(random.integers(0, 900)) * 10**9)
-        jobs.append(
-            {
-                "job_id": number,
-                "attempt": 0,
-                "submit_ns": min(submit, start - 1) if number == 12 else submit,
-                "start_ns": start,
-                "end_ns": end,
-                "cores": hi - lo,
-                "held_cores": hi - lo,
-                "tasks": count,
-                "chunks": -(-count // 2),
-                "allocation": f"{lo}-{hi - 1}",
-                "imbalance": float(random.random() / 4),
-                "why": "backfill" if number % 5 == 0 else "head",
-                "state": "killed" if number == 9 else "completed",
-                "name": "<script>" if number == 12 else "",
-            }
-        )
+        submit = min(submit, start - 1) if number == 12 else submit
+        job: dict[str, Any] = {"job_id": number, "attempt": 0, "submit_ns": submit, "start_ns": start, "end_ns": end}
+        job |= {"cores": hi - lo, "held_cores": hi - lo, "tasks": count, "chunks": -(-count // 2)}
+        job |= {"allocation": f"{lo}-{hi - 1}", "imbalance": float(random.random() / 4)}
+        job |= {"why": "backfill" if number % 5 == 0 else "head", "state": "killed" if number == 9 else "completed"}
+        jobs.append(job | {"name": "<script>" if number == 12 else ""})
     frame = pd.DataFrame(jobs)
     frame["eligible_ns"] = frame["submit_ns"]
     return TimelineTables(
