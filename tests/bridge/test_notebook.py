@@ -112,9 +112,11 @@ def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
         match=r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$",
     ):
         report.plot.makespan()
-    drawn = said(report.plot.makespan(part="select=first:16", title="what was run"))
-    assert "what was run" in drawn
-    assert any("select first:16: batch policy × technique" in text for text in drawn)
+    part = "select=first:16"
+    assert "what was run" in said(report.plot.makespan(part=part, title="what was run"))
+    assert any(
+        f"{part.replace('=', ' ')}: batch policy × technique" in text for text in said(report.plot.makespan(part=part))
+    )
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
         report.plot.makespan(part="fw")
     assert len(report.results) == report.total == 8

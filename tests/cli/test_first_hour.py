@@ -54,8 +54,10 @@ def test_the_readme_from_its_first_command_to_its_last(
     tmp_path: Path, surroundings: dict[str, str], whole: bool
 ) -> None:
     commands = blocks(README, "bash")
-    if not whole:  # two seeds, and no process for each application
-        commands = [one.replace("--seeds 10", "--seeds 2").replace("--coupling process ", "") for one in commands]
+    if not whole:  # fewer runs, and no process for each application
+        fewer = {"--seeds 10 --workers 2": "--seeds 2 --workers 1", "fcfs,sjf": "fcfs", "--coupling process ": ""}
+        for old, new in fewer.items():
+            commands = [one.replace(old, new) for one in commands]
     printed_by = [run(tmp_path, surroundings, "bash", "-e", "-c", block) for block in commands]
     # How many processes work at once, and so how often the levels wait for each other, depends on the machine.
     two_levels = [

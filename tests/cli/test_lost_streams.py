@@ -34,8 +34,7 @@ COMMANDS = {
     "inline": f"run {_RUN} --als gss --no-trace --out out",
     "process": f"run {_RUN} --als mine.py:Dies --no-trace --coupling process --out out",
     "live": f"run {_RUN} --als mine.py:Dies --no-trace --coupling pool --live --out out",
-    "workers": f"grid {_RUN} --bls fcfs,sjf --als gss,ss --workers 2 --out out",
-    "study-pool": "study study.toml --workers 1 --no-figures --out out",
+    "workers": "study study.toml --workers 2 --no-figures --out out",
 }
 
 _STUDY = """
@@ -78,7 +77,7 @@ def ended(words: str, here: Path, kind: str, out: int | None = None) -> int:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("inline", "full"), ("process", "unread"), ("live", "closed"), ("workers", "closed"), ("study-pool", "full")],
+    [("inline", "full"), ("process", "unread"), ("live", "closed"), ("workers", "closed"), ("workers", "full")],
 )
 def test_words_that_cannot_be_written_change_nothing(name: str, kind: str, tmp_path: Path) -> None:
     out = tmp_path / "stdout"
@@ -86,7 +85,7 @@ def test_words_that_cannot_be_written_change_nothing(name: str, kind: str, tmp_p
         assert ended(COMMANDS[name], tmp_path, kind, file.fileno()) == 0
     assert any((tmp_path / "out").glob("*.parquet"))
     assert b"workload" not in out.read_bytes().splitlines()[0]  # words stay out of the data
-    assert (tmp_path / "died").exists() == ("Dies" in COMMANDS[name] or name == "study-pool")
+    assert (tmp_path / "died").exists() == ("Dies" in COMMANDS[name] or name == "workers")
 
 
 def test_a_reader_that_has_gone(tmp_path: Path) -> None:
