@@ -53,7 +53,7 @@ OF_PAPER_WORDS = (
 NO_MACHINE = "machine: 256 cores, since the log names none; --platform FILE says which (twolevel platform)\n"
 
 
-def test_jobs_are_replayed_on_the_machine_that_the_log_names(log: Path) -> None:
+def test_jobs_are_replayed_on_the_log_s_machine_and_applications_computed_on_the_paper_s(log: Path) -> None:
     found = ran("--als", "recorded")
     assert hosts() == OF_LOG
     assert "machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n" in found.err
@@ -61,15 +61,10 @@ def test_jobs_are_replayed_on_the_machine_that_the_log_names(log: Path) -> None:
     jobs = pd.read_parquet("o/jobs.parquet")
     assert len(jobs) == 10
     assert set(jobs["end_ns"] - jobs["start_ns"]) == {60 * 10**9}
-
-
-def test_applications_are_computed_on_the_paper_s(log: Path) -> None:
     found = ran("--als", "gss")
     assert hosts() == OF_PAPER
     assert OF_PAPER_WORDS in found.err
-
-
-def test_either_machine_can_be_asked_for(log: Path) -> None:
+    # Either can be asked for.
     found = ran("--als", "gss", "--platform", "log")
     assert hosts() == OF_LOG
     assert "machine" not in found.err
