@@ -181,7 +181,6 @@ class Promising(BatchFeature):
 EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
 
 BATCH_FEATURES = {
-    "releases": Releasing({"rules": Rules("easy", coordination="release"), "als": "static"}),
     "releases, failures": Releasing(
         {"rules": Rules("conservative", coordination="release:core"), "als": "gss"},
         ("completed", "requeued"),
@@ -192,36 +191,12 @@ BATCH_FEATURES = {
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "windows": WINDOWS},
     ),
-    "releases of whole hosts": Releasing(
-        {"rules": Rules("3", coordination="release:host"), "als": "static", "allocator": "whole-host"}
-    ),
-    "releases, speeds": Releasing(
-        {
-            "rules": Rules(coordination="release"),
-            "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
-            "als": "fac",
-        }
-    ),
-    "promises": Promising({"rules": Rules("easy", estimates="application")}),
     "promises, everything": Promising(
         {"rules": replace(EVERYTHING, estimates="application"), "dependencies": True},
         ("completed", "killed", "requeued", "cancelled"),
         files={"failures": FAILURES, "windows": WINDOWS, "requests": REQUESTS},
     ),
-    "promises, releases": Promising(
-        {"rules": Rules("conservative", estimates="application", coordination="release"), "als": "static"}
-    ),
-    "promises, failures": Promising(
-        {"rules": Rules("3", "rebuild", on_failure="lose", estimates="application")},
-        ("completed", "failed"),
-        files={"failures": FAILURES},
-    ),
     "hints": Releasing({"rules": Rules("easy", coordination="hint"), "als": "ss"}),
-    "hints, failures": Releasing(
-        {"rules": Rules("conservative", coordination="hint:core"), "als": "gss"},
-        ("completed", "requeued"),
-        files={"failures": FAILURES},
-    ),
     "hints by host, failures, kills": Releasing(
         {"rules": Rules("easy", kill_at_walltime=True, coordination="hint:host"), "als": "fac"},
         ("completed", "killed", "requeued"),
@@ -233,10 +208,6 @@ BATCH_FEATURES = {
             "level": ApplicationLevel(speeds=("noise:period=5s,sigma=0.3", "late:cores=5-7,at=100s")),
             "als": "fac",
         }
-    ),
-    "widths": Releasing(
-        {"rules": Rules("easy", resize="expand+shrink"), "als": "gss", "level": ApplicationLevel(resize_ns=S // 10)},
-        files={"malleable": "1:0.25:2"},
     ),
     "molding": BatchFeature(
         {"rules": Rules("easy", kill_at_walltime=True, resize="mold")},
@@ -266,27 +237,13 @@ BATCH_FEATURES = {
         ("completed", "killed", "requeued"),
         files={"failures": FAILURES, "malleable": "1:0.25:2"},
     ),
-    "killed": BatchFeature({"rules": Rules("easy", kill_at_walltime=True)}, ("completed", "killed")),
-    "cancelled": BatchFeature({"rules": Rules("conservative")}, ("completed", "cancelled")),
-    "requeued": BatchFeature({"backfill": "easy"}, ("completed", "requeued"), files={"failures": FAILURES}),
-    "lost": BatchFeature({"rules": Rules(on_failure="lose")}, ("completed", "failed"), files={"failures": FAILURES}),
-    "mean-time": BatchFeature({"backfill": "2"}, ("completed", "requeued"), files={"failures": "mtbf:400s,mttr:20s"}),
-    "chain": BatchFeature({"dependencies": True, "backfill": "easy"}),
-    "windows": BatchFeature({"backfill": "conservative"}, ("completed", "requeued"), files={"windows": WINDOWS}),
-    "whole-host": BatchFeature({"allocator": "whole-host", "backfill": "easy"}),
-    "conservative": BatchFeature({"rules": Rules("conservative", "rebuild")}),
-    "wfp3": BatchFeature({"bls": "wfp3", "backfill": "easy"}),
-    "charged": BatchFeature({"rules": Rules("easy", charge_decisions=True, decision_cost_ns=3 * S)}),
-    "python": BatchFeature({"bls": Impatient()}),
     "python-cut": BatchFeature(
         {"bls": Impatient(), "rules": Rules(kill_at_walltime=True), "dependencies": True},
         ("completed", "killed", "requeued", "cancelled"),
         files={"failures": FAILURES},
     ),
-    "python-charged": BatchFeature({"bls": Impatient(), "rules": Rules(charge_decisions=True, decision_cost_ns=2 * S)}),
     "preset": BatchFeature({"backfill": "easy"}, workload=running_at_first),
     "withdrawn": BatchFeature({"backfill": "conservative"}, ("completed", "cancelled"), workload=of_unknown_run_times),
-    "units": BatchFeature({"backfill": "conservative"}, files={"requests": REQUESTS}),
     "partitions": BatchFeature({"backfill": "easy"}, platform=PARTITIONED),
     "all": BatchFeature(
         {"rules": EVERYTHING, "dependencies": True},

@@ -100,6 +100,16 @@ CHANGING = ("square:period=7s,low=0.4,duty=0.6,cores=0-5", "noise:period=3s,sigm
 GOING = ("trace:{trace}", "late:cores=3-4,at=6s", "lost:cores=7,at=20s")
 
 
+def written_map(text: str, path: Path, names: dict[str, Path]) -> Path:
+    """Write an application map: of each ``user = #`` the next number from 0, of each ``{name}`` its file."""
+    numbers = count()
+    text = re.sub("user = #", lambda _: f"user = {next(numbers)}", text)
+    for name, file in names.items():
+        text = text.replace(f"{{{name}}}", str(file))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 @dataclass(frozen=True)
 class GraphFeature:
     """What of graphs is tried; ``seen`` says whether the inline result is worth a comparison."""
@@ -126,10 +136,7 @@ class GraphFeature:
         given = {"network": "lv08"} | self.level
         given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
         if self.applications:
-            numbers = count()
-            text = re.sub("user = #", lambda _: f"user = {next(numbers)}", self.applications)
-            given["applications"] = folder / "apps.toml"
-            given["applications"].write_text(text.replace("{file}", str(names["file"])), encoding="utf-8")
+            given["applications"] = written_map(self.applications, folder / "apps.toml", names)
         result = bridge.simulate(
             self.workload(),
             platform=Platform(
@@ -181,22 +188,12 @@ def measured(result: bridge.Result) -> bool:
 
 
 GRAPH_FEATURES = {
-    "layered": GraphFeature(LAYERED),
-    "by rank, costs": GraphFeature(BY_RANK, overhead_ns=10**7, level={"latency_ns": 10**7, "assignment": "master"}),
-    "cholesky by heft": GraphFeature(CHOLESKY, topology="full", level={"network": "cm02:crosstraffic=no"}),
     "planners": GraphFeature(PLANS, level={"network": "hockney"}),
-    "a file": GraphFeature(FILE),
     "no network": GraphFeature(
         LAYERED + CHOLESKY, level={"network": "none"}, seen=lambda result: result.jobs.parallelism.min() > 1
     ),
     "a map": GraphFeature(MAP, overhead_ns=1000, level={"latency_ns": 500}),
     "heft on a loop": GraphFeature(als="heft", level={"network": "none"}, seen=measured),
-    "heft on other loops": GraphFeature(als="heft", level={"network": "none", "lengths": "gamma"}, seen=measured),
-    "speeds that change": GraphFeature(
-        LAYERED + CHOLESKY + MAP, level={"speeds": CHANGING, "latency_ns": 10**6}, suspends=True
-    ),
-    "cores that go": GraphFeature(BY_RANK + CHOLESKY + MAP, level={"speeds": GOING, "latency_ns": 10**6}, jobs=12),
-    "killed": GraphFeature(LAYERED + CHOLESKY + MAP, rules=Rules(kill_at_walltime=True), seen=killed, jobs=12),
     "killed on cores that go": GraphFeature(
         BY_RANK + CHOLESKY,
         overhead_ns=10**6,

@@ -115,20 +115,8 @@ def main() -> None:
     token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
     session, peer = Session(Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
-    hello = Hello(
-        version=11,
-        token=token,
-        worker=worker,
-        name="told",
-        tasks="lengths",
-        conserves_work=sure,
-        releases=True,
-        hints=False,
-        resizes=True,
-        wishes=True,
-        scales=False,
-    )
-    connection.sendall(session.send(hello))
+    can = {"conserves_work": sure, "releases": True, "hints": False, "resizes": True, "wishes": True, "scales": False}
+    connection.sendall(session.send(Hello(version=11, token=token, worker=worker, name="told", tasks="lengths", **can)))
     while data := connection.recv(READ_AT_MOST):
         session.receive_data(data)
         while (event := session.next_event()) is not NEED_DATA:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graph_features import written_map
 from scenarios import Case, crowd
 
 import bridge
@@ -130,12 +128,7 @@ class LevelFeature:
             names[name].write_text(text, encoding="utf-8")
         given = dict(self.level)
         if self.applications:
-            given["applications"] = folder / "apps.toml"
-            numbers = count()
-            text = re.sub("user = #", lambda _: f"user = {next(numbers)}", self.applications)
-            for name, path in names.items():
-                text = text.replace(f"{{{name}}}", str(path))
-            given["applications"].write_text(text, encoding="utf-8")
+            given["applications"] = written_map(self.applications, folder / "apps.toml", names)
         given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
         options = case.options() | {"als": self.als.format_map(names), "overhead_ns": self.overhead_ns} | options
         result = bridge.simulate(workload, level=ApplicationLevel(**given), **options)
@@ -148,23 +141,6 @@ class LevelFeature:
         return replace(case, jobs=tuple(replace(job, cores=max(2, job.cores)) for job in case.jobs))
 
 
-def chose(result: bridge.Result) -> None:
-    chosen = result.jobs.chosen
-    assert {name.split()[0] for name in chosen if name} >= {"gss", "static"}
-    assert chosen.str.contains(" ").any(), "nothing was chosen anew"
-    assert (result.jobs.ahead_chunks > 0).sum() >= 15
-
-
-def cores_went(result: bridge.Result) -> None:
-    assert result.jobs.chunks.sum() > expected_chunks()
-    assert (result.tasks.core[result.tasks.start_ns > 60 * 10**9] != 8).all()
-
-
-@cache
-def expected_chunks() -> int:
-    return int(LevelFeature(als="ss").case().simulated(als="ss").jobs.chunks.sum())
-
-
 USERS = ["{mine}:Halves", "{mine}:PAIRS", "{mine}:BY_SPEED", "select:static,af", "select:{mine}:PAIRS,gss"]
 LENGTHS_TRIED = [
     *(name for name in LENGTHS if name != "file"),
@@ -173,19 +149,12 @@ LENGTHS_TRIED = [
     "gamma:cov=0.5",
 ]
 LEVEL_FEATURES = {
-    "programs": LevelFeature(applications=PROGRAMS, overhead_ns=1000, level={"latency_ns": 500}, check=chose),
-    "lengths": LevelFeature(applications=every("lengths", LENGTHS_TRIED)),
     "techniques": LevelFeature(
         applications=every("als", list(TECHNIQUES)),
         overhead_ns=10**6,
         level={"latency_ns": 3 * 10**5, "assignment": "master", "lengths": "lognormal:cov=0.8"},
         jobs=60,
     ),
-    "speeds that change": LevelFeature(
-        "gss", level={"speeds": CHANGING, "latency_ns": 10**7}, overhead_ns=10**7, suspends=True
-    ),
-    "cores that go": LevelFeature("ss", level={"speeds": GOING}, check=cores_went),
-    "a user's techniques": LevelFeature(applications=every("als", USERS), overhead_ns=77),
     "all at once": LevelFeature(
         applications=PROGRAMS + every("als", USERS) + every("lengths", LENGTHS_TRIED),
         overhead_ns=10**6,

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
 import bridge
 
-__all__ = ["assert_one_result"]
+__all__ = ["assert_one_result", "different"]
+
+_RECORDS = ("jobs", "tasks", "transfers", "passes", "releases", "hints", "widths", "scales")
+
+
+def different(result: bridge.Result, other: bridge.Result) -> str:
+    """The first column of the tables that is not the same, byte for byte; empty if all are."""
+    for records in _RECORDS:
+        ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
+        if (ours is None) != (theirs is None):
+            return records
+        for column in fields(theirs) if theirs is not None else ():
+            if not _same(*(np.asarray(getattr(one, column.name)) for one in (ours, theirs))):
+                return f"{records}: {column.name}"
+    for note in fields(other.application_notes):
+        if not _same(getattr(result.application_notes, note.name), getattr(other.application_notes, note.name)):
+            return f"jobs: {note.name}"
+    return ""
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, np.ndarray):
+        return isinstance(right, np.ndarray) and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+    return bool(left == right)
 
 
 def assert_one_result(result: bridge.Result, expected: bridge.Result) -> None:
     """Every column of every record, with its type, what was noted and measured; and nothing had to be tried again."""
-    for records in ("jobs", "tasks", "transfers", "passes", "releases"):
-        ours, theirs = getattr(result.ledger, records), getattr(expected.ledger, records)
-        assert (ours is None) == (theirs is None), records
-        for column in fields(theirs) if theirs is not None else ():
-            left, right = np.asarray(getattr(ours, column.name)), np.asarray(getattr(theirs, column.name))
-            assert left.dtype == right.dtype, (records, column.name)
-            assert left.tobytes() == right.tobytes(), (records, column.name)
+    assert different(result, expected) == ""
     assert list(result.jobs.columns) == list(expected.jobs.columns)
     for name in expected.jobs:
         assert result.jobs[name].equals(expected.jobs[name]), name

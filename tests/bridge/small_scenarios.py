@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import atexit
 import random
-import re
 import shutil
 import tempfile
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from directors import Director
-from graph_features import BY_RANK, CHOLESKY, TOLD
+from graph_features import BY_RANK, CHOLESKY, TOLD, written_map
+from one_result import different
 
 import bridge
 from bls.constraints.options import Surroundings
@@ -75,12 +74,8 @@ def scenario(kind: str, variant: int) -> Scenario:
     users = 1
     level: dict[str, Any] = {}
     if kind in _MAPS:
-        numbers = count()
-        text = re.sub("user = #", lambda _: f"user = {next(numbers)}", _MAPS[kind])
-        users = max(1, next(numbers))
-        path = _folder() / f"{kind}.toml"
-        path.write_text(text, encoding="utf-8")
-        level["applications"] = path
+        users = max(1, _MAPS[kind].count("user = #"))
+        level["applications"] = written_map(_MAPS[kind], _folder() / f"{kind}.toml", {})
     if kind in ("speeds", "cut") or (kind == "directed" and variant % 3 == 0) or (kind == "graphs" and variant % 2):
         level["speeds"] = _SPEEDS
     if kind == "graphs":
@@ -135,28 +130,3 @@ def _coordination(kind: str, draw: random.Random) -> str:
 def expected(kind: str, variant: int, keep_tasks: bool) -> bridge.Result:
     """Its result, inline."""
     return run(scenario(kind, variant), keep_tasks=keep_tasks)
-
-
-def different(result: bridge.Result, other: bridge.Result) -> str:
-    """The first column of the tables that is not the same, byte for byte; empty if all are."""
-    for records in ("jobs", "tasks", "transfers", "releases", "hints", "widths", "scales"):
-        ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
-        if (ours is None) != (theirs is None):
-            return records
-        for column in fields(theirs) if theirs is not None else ():
-            left, right = np.asarray(getattr(ours, column.name)), np.asarray(getattr(theirs, column.name))
-            if left.dtype != right.dtype or left.tobytes() != right.tobytes():
-                return f"{records}: {column.name}"
-    for note in fields(other.application_notes):
-        left, right = getattr(result.application_notes, note.name), getattr(other.application_notes, note.name)
-        if not _same(left, right):
-            return f"jobs: {note.name}"
-    return ""
-
-
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(left, np.ndarray):
-        return isinstance(right, np.ndarray) and left.dtype == right.dtype and left.tobytes() == right.tobytes()
-    return bool(left == right)

@@ -15,7 +15,6 @@ from run_tables import served, table
 
 from bridge.compare.comparison import Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
-from bridge.compare.delay_chains import followers, sums_along
 from bridge.compare.words import chain_table, delay_lines, overrun_lines
 from traces.base.errors import InputError
 
@@ -29,27 +28,10 @@ def column(compared: Comparison, name: str) -> dict[int, Any]:
     return dict(zip(compared.delays["job_id"].tolist(), compared.delays[name].tolist(), strict=True))
 
 
-def terms(links: list[Link]) -> list[tuple[int, int, str, int, int, int, int]]:
-    return [
-        (
-            link.job_id,
-            link.start_delta_ns,
-            link.cause,
-            link.cause_job,
-            link.cause_run_delta_ns,
-            link.cause_start_delta_ns,
-            link.order_ns,
-        )
-        for link in links
-    ]
+def terms(links: list[Link]) -> list[tuple[Any, ...]]:
+    names = ("job_id", "start_delta_ns", "cause", "cause_job", "cause_run_delta_ns", "cause_start_delta_ns", "order_ns")
+    return [tuple(getattr(link, name) for name in names) for link in links]
 
-
-A = table(
-    *(
-        {"job": job, "submit": job - 1, "start": start, "end": end}
-        for job, start, end in ((1, 0, 10), (2, 10, 20), (3, 20, 25))
-    )
-)
 
 CASES = tomllib.loads(Path(__file__).with_name("comparisons.toml").read_text("utf-8"))["case"]
 INSTANTS = {"submit", "eligible", "start", "end"}
@@ -126,28 +108,6 @@ def test_columns_of_what_only_some_runs_have() -> None:
     assert said.started_because_b.tolist() == ["y", "x", "x"]
 
 
-def test_among_jobs_that_end_at_once_is_named_whose_cores_it_took() -> None:
-    def runs(ends: dict[int, int], allocation: str, start: int) -> pd.DataFrame:
-        held = {1: "0-1 6", 2: "2-3", 3: "4-5"}
-        rows = [{"job": job, "start": 0, "end": end, "allocation": held[job], "cores": 2} for job, end in ends.items()]
-        return table(
-            *rows, {"job": 9, "submit": 1, "start": start, "end": start + 1, "allocation": allocation, "cores": 2}
-        )
-
-    a = runs({1: 5, 2: 8, 3: 7}, "0-1", 8)
-    # Ends in B are 10; the greatest Δend is job 1's, then 3's, then 2's.
-    for allocation, cause in [("6", 1), ("2", 2), ("4 7", 3), ("2-4", 3), ("3 5-6", 1), ("7-8", 1), ("", 1)]:
-        compared = compare_jobs(a, runs({1: 10, 2: 10, 3: 10}, allocation, 10))
-        assert column(compared, "cause_job_b")[9] == cause, allocation
-    same = runs({1: 5, 2: 5, 3: 5}, "2-5", 8), runs({1: 10, 2: 10, 3: 10}, "2-5", 10)
-    assert column(compare_jobs(*same), "cause_job_b")[9] == 2  # equal delays: the smaller number
-
-
-def test_a_job_without_length_is_the_cause_of_none() -> None:
-    alone = run_of("job submit start end\n3 2 12 12\n4 3 12 12\n2 1 12 20", 1)
-    assert column(compare_jobs(alone, alone), "cause_b") == dict.fromkeys((3, 4, 2), "pass")
-
-
 def in_seconds(*rows: dict[str, Any]) -> pd.DataFrame:
     """A table whose instants are given in s."""
     return table(*({name: value * 10**9 if name in INSTANTS else value for name, value in row.items()} for row in rows))
@@ -172,34 +132,8 @@ def test_a_retry_and_an_overrun_of_an_attempt() -> None:
     assert overrun_lines(compared, 5, later=False) == []
     lines = chain_table(compared, 2).splitlines()
     assert lines[0] == "chain of job 2 in B, times in s"
-    assert lines[2].split() == [
-        "2",
-        "4",
-        "+3.000000000",
-        "release",
-        "1",
-        "attempt",
-        "1",
-        "+3.000000000",
-        *["0.000000000"] * 2,
-    ]
+    assert " ".join(lines[2].split()) == "2 4 +3.000000000 release 1 attempt 1 +3.000000000 0.000000000 0.000000000"
     assert lines[3].split()[:6] == ["1", "attempt", "1", "4", "0.000000000", "retry"]
-
-
-def test_a_long_chain_is_summed() -> None:
-    a = in_seconds(*({"job": job, "start": job, "end": job + 1} for job in range(7)))
-    ends = [0, 1, 42, 43, 44, 45, 46, 49]  # job 1 runs 40 s longer, job 6 by 2 s
-    b = in_seconds(
-        *({"job": job, "start": ends[job], "end": ends[job + 1]} for job in range(7)), {"job": 9, "start": 0, "end": 1}
-    )
-    assert delay_lines(compare_jobs(a, b), 5, later=True)[0] == (
-        "job 2  +40 s: in B it waited for 1 (ran 40 s longer), which waited for 0 (ran as long); "
-        "the first, 0, started at the same instant"
-    )
-    assert delay_lines(compare_jobs(a, b), 5, later=True)[4] == (
-        "job 6  +40 s: in B it waited for 5 (ran as long), which waited for 4 (ran as long), which waited for 3 (ran as "
-        "long), and so on, 3 more (runs +40 s, most +40 s of 1; order 0 s); the first, 0, started at the same instant"
-    )
 
 
 def preceded(end: int, start: int, **more: Any) -> pd.DataFrame:
@@ -225,22 +159,6 @@ def test_a_dependency_is_named_where_the_columns_tell_it() -> None:
         compared = compare_jobs(a, b)
         delta = b["start_ns"][1] - a["start_ns"][1]
         assert terms(chain(compared, 1)) == [(2, delta, "eligible", -1, 0, 0, 0)]
-    # It could be one that had no length, or one that only B has.
-    without_length = {"job": 4, "start": 9, "end": 9}
-    for in_a, in_b in [
-        ([{"job": 4, "start": 5, "end": 5}], [without_length]),
-        ([], [{"job": 4, "start": 0, "end": 9}]),
-        ([{"job": 4, "start": 0, "end": 2, "state": "requeued"}], [{"job": 4, "start": 0, "end": 9}]),
-    ]:
-        a, b = (
-            pd.concat([plain, *(table(row) for row in rows)])
-            for plain, rows in ((preceded(5, 5), in_a), (preceded(9, 9), in_b))
-        )
-        assert column(compare_jobs(a, b), "cause_b")[2] == "eligible"
-    # The only one that it could be had no length.
-    a, b = preceded(5, 5), preceded(9, 9)
-    b.loc[0, "start_ns"] = 9
-    assert column(compare_jobs(a, b), "cause_b")[2] == "eligible"
     # One that is put back into the queue has not left.
     for state in ("requeued", "completed"):
         a, b = (
@@ -386,7 +304,7 @@ def slow_release(late: pd.DataFrame, early: dict[int, Any], job: Any) -> int:
     return took[0].job_id if took else -1
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(machines())
 def test_every_delay_is_the_sum_of_its_chain(drawn: tuple[pd.DataFrame, pd.DataFrame, list[int | None]]) -> None:
     *runs, before = drawn
@@ -428,24 +346,3 @@ def test_every_delay_is_the_sum_of_its_chain(drawn: tuple[pd.DataFrame, pd.DataF
             count = sum(row in members[other] for other in range(len(delays)) if moved[other])
             assert delays[f"{name}_jobs"][row] == count
             assert delays[f"{name}_ns"][row] == count * delays["run_delta_ns"][row]
-
-
-@given(st.lists(st.integers(-1, 10**9), max_size=40), st.lists(st.booleans(), min_size=40, max_size=40))
-def test_sums_along_any_forest(points: list[int], marks: list[bool]) -> None:
-    link = np.array([point % job if point >= 0 and job else -1 for job, point in enumerate(points)], np.int64)
-    counted = np.array(marks[: len(link)], bool)
-    own = np.arange(len(link)) ** 3
-    found = sums_along(link, np.stack([own, np.ones_like(own)]))
-    below = np.zeros(len(link), np.int64)
-    for job in range(len(link)):
-        at, total, links = job, 0, 0
-        while link[at] >= 0:
-            total, links, at = total + own[at], links + 1, link[at]
-            below[at] += counted[job]
-        assert (found.totals[0][job], found.totals[1][job], found.links[job], found.root[job]) == (
-            total,
-            links,
-            links,
-            at,
-        )
-    assert followers(link, counted).tolist() == below.tolist()

@@ -135,19 +135,9 @@ TOLD_IN_TIME = replace(
 
 #: Features that others contain: ``make release`` tries each by itself.
 CONTAINED = {
-    *("batch: releases", "batch: promises", "batch: hints", "batch: widths", "batch: killed", "batch: cancelled"),
-    *("batch: requeued", "batch: lost", "batch: chain", "batch: windows", "batch: whole-host", "batch: conservative"),
-    *("batch: wfp3", "batch: charged", "batch: python", "batch: units"),
-    *("application: programs", "application: lengths", "application: speeds that change", "application: cores that go"),
-    "application: a user's techniques",
-    *(
-        "graph: layered",
-        "graph: by rank, costs",
-        "graph: cholesky by heft",
-        "graph: a file",
-        "graph: heft on other loops",
-    ),
-    *("graph: speeds that change", "graph: cores that go", "graph: killed"),
+    *("batch: releases, failures", "batch: hints", "graph: no network", "graph: heft on a loop"),
+    *("another simulator: static", "another simulator: told of graphs"),
+    "another simulator: parts, messages, distributed",
 }
 
 #: Features with which a process for each job is tried, too.
@@ -250,7 +240,6 @@ def test_traces_of_attempts_that_were_cut(
 #: unequal cores, many tasks and few.
 CROWDS = [
     ("pool", crowd(32, 150, policy="edf", technique="ss", variation=1.0, tasks_per_core=4, overhead=5)),
-    ("pool", crowd(33, 150, policy="sjf", technique="gss", variation=0.1, tasks_per_core=7, groups=PLATFORMS[3])),
     ("process", crowd(34, 25, policy="edf", technique="fac", variation=0.25, tasks_per_core=3, slack=0.5)),
 ]
 
@@ -265,11 +254,11 @@ def test_a_crowd_as_the_slow_reference(coupling: str, case: Case) -> None:
 
 
 def test_without_task_records_the_jobs_are_the_same(tmp_path: Path) -> None:
-    for feature in (LEVEL_FEATURES["programs"], GRAPH_FEATURES["layered"]):
-        result = feature.simulated(tmp_path, **POOL, keep_tasks=False)
-        assert result.ledger.tasks is None
-        assert result.ledger.transfers is None
-        assert result.jobs.equals(feature.simulated(tmp_path).jobs)
+    feature = GRAPH_FEATURES["a map"]
+    result = feature.simulated(tmp_path, **POOL, keep_tasks=False)
+    assert result.ledger.tasks is None
+    assert result.ledger.transfers is None
+    assert result.jobs.equals(feature.simulated(tmp_path).jobs)
 
 
 MINE = """
@@ -294,19 +283,17 @@ def mine(tmp_path: Path) -> str:
     return f"{file}:MINE"
 
 
-def test_a_technique_of_ones_own_works_in_every_coupling(mine: str) -> None:
+def test_a_technique_of_ones_own_works_in_processes_of_their_own(mine: str) -> None:
     case = crowd(41, 8, variation=0.0, tasks_per_core=2)
     expected = case.simulated(als=mine)
     assert (expected.ledger.jobs.chunks == case.workload().cores).all()
-    for coupling in ("pool", "process"):
-        assert case.simulated(als=mine, coupling=coupling, workers=2).tasks.equals(expected.tasks)
+    assert case.simulated(als=mine, coupling="process", workers=2).tasks.equals(expected.tasks)
 
 
-@pytest.mark.parametrize("coupling", ["inline", "pool"])
-def test_a_technique_at_fault_is_named_with_the_job(coupling: str, mine: str) -> None:
+def test_a_technique_at_fault_is_named_with_the_job(mine: str) -> None:
     case = Case((Job(17, 0, 10**9, 1, 10**9),), PLATFORMS[1], tasks_per_core=13)
     with pytest.raises(
         TwolevelError,
         match=r"job 17: .*application technique mine gave a chunk of -5; allowed: 0 to the remaining tasks, 13$",
     ):
-        case.simulated(als=mine, coupling=coupling, workers=1)
+        case.simulated(als=mine, coupling="pool", workers=1)

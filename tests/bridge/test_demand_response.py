@@ -67,6 +67,7 @@ def test_the_study_of_the_demand_response_paper(tmp_path: Path) -> None:
         assert less == pytest.approx(one.power_reduction_w, rel=1e-9)
 
 
+@pytest.mark.release
 def test_what_jobs_compute_decides_where_nodes_are_slowed_unevenly() -> None:
     """One seed: where all nodes are alike, jobs run longer by as much, and wait less the better they are balanced. Where they
     are not, nobody gains by allowing that static loops are slowed, and all do by fac's."""

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from one_result import assert_one_result
 
 import bridge
 from als.techniques import TECHNIQUES
@@ -23,7 +23,6 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.application_map import parse_application_map
 from traces.checks.ledger import check_ledger
 
-S = 10**9
 PLATFORM = Platform((HostGroup(3, 4, 1.0), HostGroup(1, 4, 2.0)))
 SPEEDS = (
     "square:period=3s,low=0.4,duty=0.3",
@@ -101,50 +100,40 @@ def drawn_evolving(seed: int) -> dict[str, Any]:
     return options
 
 
-def tables(result: bridge.Result) -> list[pd.DataFrame]:
-    """What came of it."""
-    check_ledger(result.ledger)
-    told = result.widths if result.ledger.hints is None else result.hints
-    return [result.jobs, result.releases, told, *([result.tasks] if result.ledger.tasks is not None else [])]
-
-
 def both_ways(
     seed: int, monkeypatch: pytest.MonkeyPatch, scenario: Callable[[int], dict[str, Any]] = drawn, **other: Any
 ) -> int:
     """Compare the two ways, perhaps with other options, and say how often jobs were told something."""
     workload, options = jobs(random.Random(~seed), 40), scenario(seed) | other
-    kept = tables(bridge.simulate(workload, PLATFORM, **options))
+    kept = bridge.simulate(workload, PLATFORM, **options)
+    check_ledger(kept.ledger)
     with monkeypatch.context() as patch:
         patch.setattr(Technique, "by_memo", False)
-        again = tables(bridge.simulate(workload, PLATFORM, **options))
-    for one, other in zip(kept, again, strict=True):
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
-    return len(kept[2])
+        assert_one_result(kept, bridge.simulate(workload, PLATFORM, **options))
+    return len(kept.widths if kept.ledger.hints is None else kept.hints)
 
 
 @pytest.mark.parametrize("scenario", [drawn, drawn_wide, drawn_evolving])
 def test_kept_or_simulated_again_it_is_the_same(
     scenario: Callable[[int], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sum(both_ways(seed, monkeypatch, scenario) for seed in range(14)) > 150
+    assert sum(both_ways(seed, monkeypatch, scenario) for seed in range(6)) > 60
 
 
-@pytest.mark.parametrize("seed", [33, 47, 56, 101, 136, 168, 236, 272, 575, 658, 869])
+@pytest.mark.parametrize("seed", [33, 56, 136, 236, 575, 869])
 def test_scenarios_that_once_differed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back;
     tasks that a stop had cut which was put off."""
     assert both_ways(seed, monkeypatch) > 0
 
 
-@pytest.mark.parametrize("seed", [305, 407])
-def test_room_is_made_before_later_attempts_have_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_is_made_before_later_attempts_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     often = Surroundings(failures="mtbf:100s,mttr:5s")
-    assert both_ways(seed, monkeypatch, surroundings=often, keep_tasks=False) > 0
+    assert both_ways(305, monkeypatch, surroundings=often, keep_tasks=False) > 0
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_choices_among_techniques_are_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert both_ways(seed, monkeypatch, als="select:ss,gss,static,every=2s", tasks_per_core=8) > 0
+def test_choices_among_techniques_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert both_ways(0, monkeypatch, als="select:ss,gss,static,every=2s", tasks_per_core=8) > 0
 
 
 def test_each_of_both_ways_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

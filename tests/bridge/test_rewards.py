@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from fractions import Fraction
 from pathlib import Path
 
@@ -37,28 +36,6 @@ def test_by_hand() -> None:
     assert (only_run.total, only_run.jobs, only_run.saved) == (4, 1, None)
     nobody = rewards(parse_rates("1:1"), (before.iloc[:0], after.iloc[:0]), (both[0][:0], both[1][:0]), (None, None))
     assert (nobody.total, nobody.jobs, nobody.allowed_jobs) == (0, 0, 0)
-
-
-def drawn(chance: random.Random) -> tuple[int, int, int, int, int]:
-    start = chance.randrange(2**50)
-    return 0, start, start + chance.randrange(2**50), chance.randint(1, 10**6), chance.randint(0, 1)
-
-
-def test_as_sums_of_fractions() -> None:
-    """Of jobs in another order, of which some are not compared."""
-    for seed in range(20):
-        chance = random.Random(seed)
-        made = [pd.DataFrame([drawn(chance) for _ in range(12)], columns=NAMES) for _ in range(2)]
-        rows = [np.array(chance.sample(range(12), 7)) for _ in range(2)]
-        total = Fraction(0)
-        for first, second in zip(*rows, strict=True):
-            a, b = made[0].iloc[first], made[1].iloc[second]
-            if b.allowed:
-                run = max(0, int(b.end_ns - b.start_ns) - int(a.end_ns - a.start_ns))
-                wait = max(0, int(b.start_ns) - int(a.start_ns))
-                total += int(b.cores) * (run * Fraction("0.02") + wait * Fraction("0.005")) / H
-        found = rewards(parse_rates("0.02:0.005"), (made[0], made[1]), (rows[0], rows[1]), (None, None))
-        assert found.total == total
 
 
 @pytest.mark.parametrize(

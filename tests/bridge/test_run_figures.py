@@ -76,11 +76,6 @@ def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
     assert sorted(target.iterdir()) == sorted(written)
 
 
-def test_equal_runs_give_equal_files(run: Path, tmp_path: Path) -> None:
-    first, second = (draw_run_figures(run, ["heat"], tmp_path / name) for name in "ab")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
 def test_named_figures_in_their_order_and_once(run: Path, tmp_path: Path, drawn: dict[str, Any]) -> None:
     written = draw_run_figures(run, ["gantt", "waits", "gantt"], tmp_path, ("png", "png"))
     assert written == [tmp_path / "gantt.png", tmp_path / "waits.png"]
@@ -143,21 +138,6 @@ def test_the_view_says_what_ran_on_which_machine(run: Path, tmp_path: Path, draw
     assert view.title == "some.swf: sjf+easy × gss, Υ = 0.25"
     assert (view.first_core.tolist(), view.host_names) == ([0, 2, 4], ["host 0", "host 1"])
     assert (view.jobs, view.cores) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "title"),
-    [
-        ({}, ""),
-        ({"als": "gss", "cores": 16, "variation": 0.0}, "gss"),
-        ({"workload": "sample", "bls": "fcfs", "backfill": "none", "als": None}, "sample: fcfs"),
-        (None, ""),
-    ],
-)
-def test_titles_of_other_records(run: Path, tmp_path: Path, drawn: dict[str, Any], arguments: Any, title: str) -> None:
-    (run / "run.json").write_text(json.dumps(RECORD | {"arguments": arguments}))
-    draw_run_figures(run, ["waits"], tmp_path)
-    assert drawn["waits"][1].title == title
 
 
 def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_the_cells_of_a_seed_have_the_same_jobs_and_seeds_have_others(maker: Pat
     # A seed more is a seed more: what is finished stays.
     more = ran(STUDY.replace("seeds = 3", "seeds = 4"), maker.parent, "out")
     assert (more.total, more.kept) == (8, 6)
-    words = twolevel("study", "study.toml", "--out", "out", "--no-figures")
+    words = twolevel("study", "study.toml", "--out", "out", "--no-figures", "--workers", 1)
     assert "8 cells (2 × seeds 0 1 2 3), 8 of them finished before" in words.err
 
 
@@ -150,7 +150,7 @@ def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) 
         ran(STUDY.replace("maker.py", "none.py"), maker.parent, "none")
 
 
-@pytest.mark.parametrize("option", ["limits", "allowed", "job-power", "malleable", "requests"])
+@pytest.mark.parametrize("option", ["limits", "job-power", "requests"])
 def test_files_of_jobs_and_of_power_are_those_of_the_studys_folder(option: str, maker: Path) -> None:
     assert is_path(option, "some.csv")
     file = maker.parent / "some.csv"

@@ -6,11 +6,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import fields, replace
-from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +15,13 @@ from graph_features import GRAPH_FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
-from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd, done
+from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd
 
 import bls.policies
 import bridge
 from als.application import Application
 from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
-from bls import Rules, Surroundings, read_workload, select
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
@@ -36,19 +30,17 @@ from bls.workloads.workload import Workload
 from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
 from traces.base.errors import InputError, PluginError, TwolevelError
-from traces.ledger_tables import TASKS
-from traces.tables import write_jobs
 
 S = 10**9
 
 
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @given(case=cases())
 def test_both_levels_as_the_slow_reference(case: Case) -> None:
     assert_as_expected(case.simulated(), case.expected())
 
 
-@pytest.mark.parametrize(("policy", "technique"), [*zip(POLICIES * 2, TECHNIQUES, strict=False)])
+@pytest.mark.parametrize(("policy", "technique"), [*zip(POLICIES[1:], TECHNIQUES[2:], strict=True)])
 def test_hundreds_of_jobs_as_the_slow_reference(policy: str, technique: str) -> None:
     case = crowd(11, 250, policy=policy, technique=technique, variation=0.25, tasks_per_core=3, overhead=40)
     result = case.simulated()
@@ -107,33 +99,7 @@ def test_the_papers_four_jobs(technique: str) -> None:
     assert paper_log(technique) == [line.strip() for line in PAPER_LOGS[technique].split(",")]
 
 
-def test_the_papers_four_jobs_through_the_front_door() -> None:
-    said: dict[str, Any] = {"bls": "fcfs", "als": "static", "allocator": "given", "requested": PAPER_CORES}
-    table = bridge.simulate(PAPER_JOBS, Platform((HostGroup(5, 1, 1.0),)), **said).jobs
-    assert (table.start_ns // S).tolist() == [0, 0, 3, 6]
-    assert (table.end_ns // S).tolist() == [3, 3, 6, 9]
-    assert table.allocation.tolist() == ["0-1", "2-3", "2 4", "0 4"]
-
-
-@settings(max_examples=150)
-@given(case=cases(max_jobs=5))
-def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:
-    """They depend on the seed and the job's number; not on policy, technique, overhead, or the other jobs."""
-    lengths = {job.number: [task.length for task in job.tasks] for job in done(case.simulated())}
-    elsewhere = replace(
-        case,
-        policy=POLICIES[(POLICIES.index(case.policy) + 1) % 3],
-        technique=TECHNIQUES[(TECHNIQUES.index(case.technique) + 1) % 4],
-        overhead=case.overhead + 5,
-        jobs=tuple(reversed(case.jobs)),
-    )
-    assert {job.number: [task.length for task in job.tasks] for job in done(elsewhere.simulated())} == lengths
-    alone = replace(case, jobs=case.jobs[:1])
-    number = case.jobs[0].number
-    assert [task.length for task in done(alone.simulated())[0].tasks] == lengths[number]
-
-
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     runs_ns=st.lists(
         st.integers(1, 2 * 10**6).map(lambda seconds: seconds * S) | st.integers(1, 2 * 10**15), min_size=1, max_size=4
@@ -141,16 +107,13 @@ def test_a_job_has_the_same_tasks_in_every_cell(case: Case) -> None:
     cores=st.integers(1, 6),
     speed=st.sampled_from((46.875, 3.3)) | st.floats(1e-3, 1e6),
 )
-@pytest.mark.parametrize("technique", TECHNIQUES)
-def test_without_variation_a_job_lasts_its_recorded_run_time(
-    technique: str, runs_ns: list[int], cores: int, speed: float
-) -> None:
+def test_without_variation_a_job_lasts_its_recorded_run_time(runs_ns: list[int], cores: int, speed: float) -> None:
     """To the nanosecond, at any speed, up to run times of two million seconds."""
     n, lasts = len(runs_ns), np.array(runs_ns)
     columns = [np.arange(n), np.zeros(n, int), lasts, np.full(n, cores), lasts, np.arange(n) + 1]
     workload = Workload.from_lines(columns, header=(), rejects={}, source="w", n_lines=n)
     platform = Platform((HostGroup(1, 6, speed * 6),))
-    jobs = bridge.simulate(workload, platform, als=technique, keep_tasks=False).ledger.jobs
+    jobs = bridge.simulate(workload, platform, als="fac", keep_tasks=False).ledger.jobs
     assert (jobs.end_ns - jobs.start_ns).tolist() == runs_ns
     assert (jobs.tasks == cores).all()
     recorded = bridge.simulate(workload, platform, als="recorded").ledger.jobs
@@ -164,27 +127,6 @@ def test_without_task_records_the_jobs_are_the_same() -> None:
     assert without.metrics == with_tasks.metrics
     with pytest.raises(InputError, match="this result has no tasks"):
         _ = without.tasks
-
-
-def test_arrays_that_turn_out_too_small_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = crowd(6, 60, technique="gss", variation=0.5, tasks_per_core=3)
-    expected = case.simulated()
-    made = inline.new_inline_state
-    grown: list[int] = []
-
-    def small(*arguments: Any, **keywords: Any) -> Any:
-        state = made(*arguments, **keywords)
-        records = {
-            name: getattr(state.application, name)[:1].copy() for name in ("start_ns", "end_ns", "core", "chunk")
-        }
-        tight = state.application._replace(lengths=np.empty(1), **records)
-        grown.append(len(tight.lengths))
-        return with_application(state._replace(lengths=np.empty(1)), tight)
-
-    monkeypatch.setattr(inline, "new_inline_state", small)
-    result = case.simulated()
-    assert grown == [1]
-    assert done(result) == done(expected)
 
 
 def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -294,20 +236,6 @@ def written(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.suffix in kinds}
 
 
-def test_the_same_seed_gives_the_same_bytes_again(tmp_path: Path) -> None:
-    case = crowd(8, 80, technique="ss", variation=0.25)
-    for again in ("first", "second"):
-        result = case.simulated()
-        (tmp_path / again).mkdir()
-        write_jobs(result.ledger, tmp_path / again / "jobs.parquet")
-        TASKS.write(result.ledger, tmp_path / again / "tasks.parquet")
-        result.write_trace(tmp_path / again / "trace")
-    assert len(written(tmp_path / "first")) > 2
-    assert written(tmp_path / "first") == written(tmp_path / "second")
-    other = replace(case, seed=case.seed + 1).simulated()
-    assert other.jobs.length_gflop.tolist() != case.simulated().jobs.length_gflop.tolist()
-
-
 def test_a_job_wider_than_a_message_is_refused() -> None:
     jobs, platform = Workload.from_jobs([(1, 0, 5, 2**20 + 1, 5)]), Platform((HostGroup(2, 2**20, 1e6),))
     with pytest.raises(InputError, match="coupling='pool': a job asks for 1048577 cores"):
@@ -318,23 +246,15 @@ def test_a_job_wider_than_a_message_is_refused() -> None:
     ("keywords", "said"),
     [
         ({"bls": "fcsf"}, "bls='fcsf': unknown batch policy 'fcsf'; known: fcfs, "),
-        ({"bls": 3}, "bls: 3; allowed: a name or a Policy"),
         ({"als": "recordd"}, "als='recordd': unknown application technique 'recordd'; known: recorded, "),
-        ({"als": None}, "als: None; allowed: a name, a Technique, a Selection or a Planner"),
         ({"allocator": "low"}, "allocator='low': unknown allocator 'low'; known: lowest, "),
         ({"coupling": "inlin"}, "coupling='inlin': unknown coupling 'inlin'; known: inline, "),
-        ({"coupling": 3}, "coupling=3: unknown coupling 3; known: "),
         ({"als_command": "true"}, "als_command= needs coupling='pool' or process: inline runs no other program"),
         ({"overhead_ns": -1}, "overhead_ns=-1: -1 is out of range; allowed: 0 to 3600000000000"),
-        ({"slack": float("nan")}, "slack=nan: nan is out of range; allowed: 0 to 1e+06"),
         ({"variation": 11}, "variation=11: 11 is out of range; allowed: 0 to 10"),
-        ({"tasks_per_core": 0}, "tasks_per_core=0: 0 is out of range; allowed: 1 to "),
         ({"workers": 0}, "workers=0: 0 is out of range; allowed: 1 to 1024"),
-        ({"workers": 1.5}, "workers=1.5: 1.5 is not a whole number; allowed: 1 to 1024"),
         ({"als_timeout_s": "3"}, "als_timeout_s='3': '3' is not a number; allowed: 0.001 to 1e+06"),
-        ({"als_timeout_s": 0}, "als_timeout_s=0: "),
         ({"select": 3}, "select=3: 3 is not a text; allowed: all, first:N, "),
-        ({"select": "last:3"}, "select='last:3': "),
         ({"observers": ["nobody"]}, "observers=: unknown observer 'nobody'"),
         ({"als": "recorded", "overhead_ns": 5}, "overhead_ns=5: with als='recorded' no application is simulated"),
         ({"workload": "sampel"}, "sampel: no such file (did you mean sample?)"),
@@ -345,72 +265,6 @@ def test_errors_name_keywords_and_no_options(keywords: dict[str, Any], said: str
         bridge.simulate(**{"workload": "sample", "select": "first:3", **keywords})
     assert str(found.value).startswith(said)
     assert "--" not in str(found.value)
-
-
-#: Values that options take, or do not: each keyword refuses most of them.
-BAD: tuple[Any, ...] = (
-    *("", "nobody", "nobody:x=1", "no.py:X", "easy", "recorded", "mapped"),
-    *("first:0", "window:9999d+1h", "mtbf:1d", "1@x"),
-    *("square:x=1", "gamma:cov=99", -1, 0, 2**70, float("nan"), -0.5, True, None, 3.5),
-)
-
-
-def refused(call: Callable[[], object]) -> str:
-    try:
-        call()
-    except TwolevelError as error:
-        return str(error)
-    except Exception:  # of a type that the keyword is not annotated with
-        return ""
-    return ""
-
-
-def test_no_error_of_the_api_names_an_option_of_the_command_line(tmp_path: Path) -> None:
-    few = select(read_workload("sample"), "first:3")
-    scenario = bridge.Scenario.of(few, Platform(), bridge.Options())
-    calls: list[Callable[[], object]] = []
-    for bad in BAD:
-        names = [name for name in signature(bridge.simulate).parameters if name not in ("workload", "platform")]
-        calls += [partial(bridge.simulate, few, **{name: bad}) for name in names]
-        calls += [partial(bridge.run, scenario, **{name: bad}) for name in ("coupling_name", "peers")]
-        for kind, keyword in ((Rules, "rules"), (Surroundings, "surroundings"), (bridge.ApplicationLevel, "level")):
-            for one in fields(kind):  # type: ignore[arg-type]
-                with suppress(Exception):
-                    calls.append(partial(bridge.simulate, few, **{keyword: kind(**{one.name: bad})}))  # type: ignore[operator]
-    said = [refused(call) for call in calls]
-    for kind in (bridge.ApplicationLevel, bridge.PeerOptions, bridge.Options):
-        for one in fields(kind):
-            for bad in BAD:
-                said.append(refused(partial(kind, **{one.name: bad})))
-                with suppress(Exception):
-                    if kind is bridge.Options:
-                        options = replace(bridge.Options(), **{one.name: bad})
-                        said.append(refused(partial(bridge.Scenario.of, few, Platform(), options)))
-    (tmp_path / "file").write_text("not a study")
-    study = bridge.load_study(written_study(tmp_path))
-    said.append(refused(lambda: bridge.run_study(study, tmp_path)))
-    assert said[-1].startswith("folder=: ")
-    grids = ({"variation": (11.0,)}, {"bls": ("sfj",)}, {"als": ("",)}, {"backfill": ("esy",)}, {"seeds": (-1,)})
-    for axis in grids:
-        axes: Any = {"bls": ("fcfs",), "als": ("ss",), "variation": (0.0,), "options": bridge.Options(), **axis}
-        with suppress(TwolevelError):  # what is no grid
-            said.append(refused(partial(bridge.run_grid, few, Platform(), bridge.Grid(**axes), workers=1)))
-            assert said[-1]
-    assert sum(map(bool, said)) > 300
-    assert [text for text in said if "--" in text] == []
-    # What calls for the command line is told of its options.
-    code = "import bridge.scenarios.scenario as s; s.Options(slack=-1)"
-    ours = compile(code, "ours", "exec")
-    with pytest.raises(InputError, match=r"^--slack: -1 is out of range"):
-        exec(ours, {"__name__": "bridge.cli.x"})
-    with pytest.raises(InputError, match=r"^slack=-1: -1 is out of range"):
-        exec(ours, {"__name__": "mine"})
-
-
-def written_study(folder: Path) -> Path:
-    path = folder / "s.toml"
-    path.write_text('[[workload]]\nfile = "sample"\nselect = "first:3"\n')
-    return path
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

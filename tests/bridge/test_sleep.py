@@ -16,7 +16,7 @@ from directing import changed_toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
-from test_power_runs import assert_same, hosts_make_the_machine
+from test_power_runs import hosts_make_the_machine
 from test_reaching import jobs
 
 import bridge
@@ -88,7 +88,7 @@ def test_two_hosts_by_hand() -> None:
 LONG = 10**9 * S
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
     chance = random.Random(seed)
     options: dict[str, Any] = {
@@ -101,7 +101,8 @@ def test_who_never_sleeps_runs_as_without_it(seed: int) -> None:
     plain = bridge.simulate(workload, hosts(4, 4), **options, power=PowerOptions())
     never = bridge.simulate(workload, hosts(4, 4), **options, power=PowerOptions(sleep_after_ns=LONG))
     assert (never.jobs.pop("boot_wait_ns").isin([0, -1])).all()
-    assert_same(plain, never)
+    for name in ("jobs", "power_over_time"):
+        pd.testing.assert_frame_equal(getattr(plain, name), getattr(never, name), check_exact=True)
 
 
 def drawn(seed: int) -> tuple[Workload, dict[str, Any]]:
@@ -140,7 +141,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     waited = 0
-    for seed in range(14):
+    for seed in range(6):
         workload, options = drawn(seed)
         result = bridge.simulate(workload, hosts(4, 4), **options)
         hosts_make_the_machine(result)
@@ -151,25 +152,7 @@ def test_with_all_else_everybody_starts_and_energy_adds_up(monkeypatch: pytest.M
         last = result.jobs.groupby("job_id").state.last()
         assert (last != "requeued").all()
         waited += int(result.metrics["boot_waits"])
-    assert waited > 20
-
-
-@pytest.mark.parametrize(("seed", "coupling"), [(0, "pool"), (1, "process"), (2, "pool")])
-def test_in_every_coupling(seed: int, coupling: str) -> None:
-    workload, options = drawn(seed)
-    reference = bridge.simulate(workload, hosts(4, 4), **options)
-    assert_same(reference, bridge.simulate(workload, hosts(4, 4), **options, coupling=coupling, workers=2))
-
-
-def test_jobs_that_are_slowed_while_decisions_take_time_in_a_pool() -> None:
-    """They are told their state before they start, and hear it as they do."""
-    workload, options = drawn(0)
-    options["rules"] = Rules("easy", charge_decisions=True, decision_cost_ns=4 * S)
-    options["surroundings"] = Surroundings()
-    options["power"] = PowerOptions(limits=[(5 * S, 10**6 * S, 2500)], fallback="submit")
-    reference = bridge.simulate(workload, hosts(4, 4), **options)
-    assert reference.ledger.scales is not None
-    assert_same(reference, bridge.simulate(workload, hosts(4, 4), **options, coupling="pool", workers=2))
+    assert waited > 10
 
 
 GREEDY = """
@@ -196,22 +179,6 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
     assert starts(ran(rows, hosts(2, 2), 30 * S, **who)) == [0, 120, 121, 320]
 
 
-class Names:
-    """Starts the first that waits on the cores with the highest numbers."""
-
-    name = "names"
-
-    def decide(self, view: Any) -> list[Any]:
-        job = next(iter(view.waiting), None)
-        return [(job, range(4 - job.cores, 4))] if job is not None and view.is_free[4 - job.cores :].all() else []
-
-
-def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
-    """Both sleep from 40 s on; who names the cores of host 1 waits for that one."""
-    rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 106, 5, 2, 5)]
-    assert starts(ran(rows, hosts(2, 2), 30 * S, bls=Names())) == [0, 120, 125]
-
-
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
@@ -228,11 +195,22 @@ def test_cores_that_a_policy_names_have_their_hosts_woken() -> None:
             {"als": "gss", "rules": Rules(resize="expand"), "surroundings": Surroundings(malleable="1")},
             "as cores come to running jobs at once",
         ),
+        (
+            {"sleep_after_ns": S, "limits": [(0, S, 400)], "fallback": "hold"},
+            {"als": "static", "rules": Rules(resize="mold"), "surroundings": Surroundings(malleable="1")},
+            r"sleep_after=: not with resize=.* and limits=, as a width",
+        ),
     ],
 )
 def test_what_cannot_be(options: dict[str, Any], more: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ran([(1, 0, 10, 1, 10)], hosts(2, 2), 0, power=PowerOptions(**options), **more)
+
+
+def test_no_windows_where_hosts_sleep(tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
+    with pytest.raises(InputError, match="sleep_after=: not with windows=, as a job that waits"):
+        ran([(1, 0, 10, 1, 10)], hosts(2, 2), S, surroundings=Surroundings(windows=tmp_path / "w.toml"))
 
 
 def test_break_even() -> None:
@@ -260,11 +238,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.read_parquet("asleep/jobs.parquet")
     assert (table.boot_wait_ns > 0).any()
     assert {"off", "booting"} <= set(pd.read_parquet("asleep/nodes.parquet").state)
-    refused = twolevel(
-        "run", "sample", "--stream", "--als", "recorded", "--sleep-after", "1min", "--no-trace", "--out", "x"
-    )
-    assert refused.code == 2
-    assert "--sleep-after: it needs all jobs at once" in refused.err
 
 
 SLEEPY = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=10, off_w=5, shutdown=("4s", 80), boot=("7s", 90))
@@ -281,7 +254,12 @@ def small_jobs(seed: int, n: int = 14) -> Workload:
 
 
 @pytest.mark.parametrize(
-    ("fallback", "where"), [("dvfs", ""), ("dvfs:slow=fewest", "hosts:0-1"), ("submit:state=2", "hosts:0-1")]
+    ("fallback", "where"),
+    [
+        ("dvfs:slow=fewest", "hosts:0-1"),
+        pytest.param("dvfs", "", marks=pytest.mark.release),
+        pytest.param("submit:state=2", "hosts:0-1", marks=pytest.mark.release),
+    ],
 )
 def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: str) -> None:
     """It may be told twice before it starts, and before the answer to its first order is there."""
@@ -298,9 +276,7 @@ def test_a_job_whose_hosts_boot_is_told_in_every_coupling(fallback: str, where: 
     assert boots > 2
 
 
-@pytest.mark.parametrize(
-    ("fallback", "coupling"), [("submit", "inline"), ("dvfs", "inline"), ("submit", "pool"), ("dvfs", "process")]
-)
+@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "inline"), ("submit", "pool")])
 def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     power = PowerOptions(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
@@ -315,77 +291,6 @@ def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coup
         coupling=coupling,
     )
     assert (found.jobs.end_ns.tolist(), found.jobs.state.tolist()) == ([20 * S], ["completed"])
-
-
-def test_a_promise_that_a_failure_makes_void_is_not_planned_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    cut = 0
-    for seed in range(12):
-        found = bridge.simulate(
-            *(small_jobs(seed, 16), MACHINE),
-            als="gss",
-            tasks_per_core=5,
-            variation=0.3,
-            seed=seed,
-            power=PowerOptions(limits=[(30 * S, None, 300, "hosts:0-1")], fallback="dvfs", sleep_after_ns=2 * S),
-            rules=Rules("conservative", kill_at_walltime=True, coordination="release:host", estimates="application"),
-            surroundings=Surroundings(failures="mtbf:80s,mttr:5s"),
-        )
-        cut += int((found.jobs.state == "requeued").sum())
-    assert cut > 5
-
-
-def test_a_part_that_is_the_machine_draws_what_it_does_while_hosts_sleep() -> None:
-    """To the mW, at every instant; above a limit for as long, and for the same reasons."""
-    above = 0
-    for seed in range(12):
-        reports = []
-        for where in ((), ("hosts:0-3",)):
-            after_ns = random.Random(seed).choice((0, 3, 9)) * S
-            power = PowerOptions(limits=[(10 * S, 90 * S, 400, *where)], fallback="hold", sleep_after_ns=after_ns)
-            reports.append(bridge.simulate(small_jobs(seed), MACHINE, als="recorded", power=power).power)
-        machine, part = reports
-        assert machine is not None
-        assert part is not None
-        (series,) = part.domain_series
-        assert series.instant_ns.tolist() == machine.series.instant_ns.tolist()
-        assert series.power_mw.tolist() == machine.series.power_mw.tolist()
-        assert [one[:4] for one in part.excesses] == [one[:4] for one in machine.excesses]
-        above += len(machine.excesses)
-    assert above > 5
-
-
-def test_a_host_that_boots_is_no_reason_for_another_part() -> None:
-    """Host 0 is over its limit as its job ran before; host 1 boots meanwhile."""
-    jobs = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 1, 2, 1), (3, 40, 10, 2, 10)])
-    machine = Platform((HostGroup(2, 2, 2.0, power=SLEEPY),))
-    power = PowerOptions(limits=[(30 * S, 60 * S, 150, "hosts:0")], fallback="hold", sleep_after_ns=S)
-    found = bridge.simulate(jobs, machine, als="recorded", power=power)
-    assert found.power is not None
-    assert found.metrics["host_boots"] == 1
-    assert [(one.reason, one.where) for one in found.power.excesses] == [("running", "hosts:0")]
-
-
-def test_what_cannot_be_where_hosts_sleep(tmp_path: Path) -> None:
-    windows, widths = tmp_path / "w.toml", tmp_path / "widths.csv"
-    windows.write_text('[[maintenance]]\nname = "m"\nbegin = 10\nend = 20\nhosts = "0"\n')
-    widths.write_text("job_id,min_cores,max_cores\n1,1,8\n")
-    power = PowerOptions(sleep_after_ns=S)
-    with pytest.raises(InputError, match="sleep_after=: not with windows=, as a job that waits"):
-        bridge.simulate(small_jobs(0), MACHINE, als="recorded", power=power, surroundings=Surroundings(windows=windows))
-    limited = PowerOptions(sleep_after_ns=S, limits=[(0, S, 400)], fallback="hold")
-    with pytest.raises(InputError, match=r"sleep_after=: not with resize=.* and limits=, as a width"):
-        bridge.simulate(
-            *(small_jobs(0), MACHINE),
-            als="static",
-            power=limited,
-            rules=Rules(resize="mold"),
-            surroundings=Surroundings(malleable=widths),
-        )
-
-
-WHAT = ("hosts_up", "hosts_stopping", "hosts_off", "hosts_booting", "hosts_down")
 
 
 @st.composite
@@ -476,7 +381,7 @@ def test_it_is_as_the_reference_says(case: Case) -> None:
     last = jobs[jobs.state == "completed"]
     assert dict(zip(last.job_id.tolist(), last.boot_wait_ns.tolist(), strict=True)) == found.boot_wait
     power, until = result.power_over_time, int(jobs.end_ns.max())
-    assert power[list(WHAT)].to_numpy().tolist() == counted(found, case.machine.hosts, power.instant_ns.to_numpy())
+    assert power[STATES].to_numpy().tolist() == counted(found, case.machine.hosts, power.instant_ns.to_numpy())
     drawn = [(at, mw) for at, mw in found.power if at < until]
     series = result.power.series
     assert list(zip(series.instant_ns.tolist(), series.power_mw.tolist(), strict=True)) == drawn

@@ -20,8 +20,7 @@ from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import Surroundings
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.scenarios.wishes import wish_words
-from traces.base.errors import InputError, PeerError
+from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
 RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
@@ -157,11 +156,11 @@ def differs(seed: int, folder: Any, **options: Any) -> str:
 
 
 def test_as_the_reference(tmp_path: Any) -> None:
-    for seed in range(150):
+    for seed in range(60):
         assert differs(seed, tmp_path) == "", seed
 
 
-@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 5), ("process", 2)])
+@pytest.mark.parametrize(("coupling", "seeds"), [("pool", 3), ("process", 1)])
 def test_so_it_is_in_every_coupling(coupling: str, seeds: int, tmp_path: Any) -> None:
     for seed in range(seeds):
         assert differs(seed, tmp_path, coupling=coupling, workers=2) == "", seed
@@ -198,14 +197,6 @@ def told(found: bridge.Result) -> list[list[int]]:
 
 
 PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]
-
-
-def test_a_reservation_keeps_its_core(tmp_path: Any) -> None:
-    """Core 3 is job 2's from 2 s on: job 1 is given core 2 then, and core 3 not even when job 2 has ended."""
-    windows = '[[reservation]]\nname = "mine"\nbegin = "2s"\nend = "9s"\ncores = "3"\njobs = "2"\n'
-    found = malleable(PAIR, "1,1,4\n", tmp_path, resize="expand", tasks_per_core=4, windows=windows)
-    assert told(found) == [[1, 2 * S, 2, 1]]
-    assert found.jobs.start_ns.tolist() == [0, 2 * S]
 
 
 def test_a_core_comes_with_its_amounts(tmp_path: Any) -> None:
@@ -269,74 +260,12 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Any
     assert "given cores 2 3" in story
 
 
-@pytest.mark.parametrize("resize", ["none", "equal"])
-def test_nobody_hears_of_wishes_otherwise(resize: str, tmp_path: Any) -> None:
-    tables = []
-    for place, cores in enumerate(("", ", cores = 0.5")):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        (folder / "apps.toml").write_text(f'[default]\nsteps = 2\nphases = [{{ kind = "loop", als = "ss"{cores} }}]\n')
-        level = ApplicationLevel(applications=folder / "apps.toml")
-        rows = [(1, 0, 4, 2, 4), (2, 1, 1, 3, 1)]
-        found = malleable(rows, "1,1,4\n", folder, resize=resize, tasks_per_core=2, level=level)
-        tables.append(found.jobs)
-        assert ("nobody hears" in wish_words(found.scenario)) == bool(cores)
-    assert tables[0].equals(tables[1])
-
-
-def test_that_nothing_wishes_is_said(tmp_path: Any) -> None:
-    found = malleable([(1, 0, 4, 2, 4)], "1,1,4\n", tmp_path, resize="evolve", tasks_per_core=2)
-    assert wish_words(found.scenario) == "--resize evolve: no phase of an application says for how many cores it wishes"
-    assert found.widths.empty
-
-
-HERE = Path(__file__).parent
-
-
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(seed: int, tmp_path: Any) -> None:
-    command = shlex.join([sys.executable, str(HERE / "lengths_peer.py")])
+def test_a_simulator_that_is_told_of_parts_wishes_as_they_say(tmp_path: Any) -> None:
+    command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
     cases = {one: drawn(one)[2] for one in range(100)}
     # It hears of no hints.
     seeds = [one for one, how in cases.items() if how["resize"] == "evolve" and not how.get("hints")]
-    assert differs(seeds[seed], tmp_path, coupling="pool", workers=1, als_command=command) == ""
-
-
-def toy(how: str, folder: Any) -> bridge.Result:
-    """A toy's job of eight tasks on two cores, which may have up to four, beside one that is rigid."""
-    command = shlex.join([sys.executable, str(HERE / "evolving_peer.py"), *([how] if how else [])])
-    rows = [(1, 0, 4, 2, 4), (2, 0, 3, 1, 3)]
-    outside = {"coupling": "pool", "workers": 1, "als_command": command}
-    return malleable(rows, "1,1,4\n", folder, resize="evolve", tasks_per_core=4, **outside)
-
-
-def test_a_toy_wishes_when_it_likes(tmp_path: Any) -> None:
-    """It wishes for four as its fifth task begins, at 2 s, and is given the free core; and for one with its seventh."""
-    found = toy("", tmp_path)
-    assert told(found) == [
-        [1, 2 * S, 4, 0],
-        [1, 2 * S, 3, 1],
-        [1, 2 * S + 1, 1, 0],
-        [1, 2 * S + 1, 3, -1],
-        [1, 2 * S + 1, 1, -1],
-    ]
-    assert found.releases[["core", "released_ns"]].to_numpy().tolist() == [[1, 3 * S], [3, 3 * S + 1]]
-    assert found.tasks[found.tasks.job_id == 1].core.tolist() == [0, 1, 0, 1, 0, 1, 3, 0]
-    assert found.jobs.end_ns.tolist() == [4 * S, 3 * S]
-
-
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ("none", "Expected `int` >= 1 - at `$.cores`"),
-        ("many", "a wish for 1004 cores; allowed: 1 to 4"),
-        ("past", "at_ns"),
-        ("never", "resize='evolve': 'evolving' never wishes: its hello says wishes = false; allowed: another one"),
-    ],
-)
-def test_a_toy_that_wishes_for_nonsense_is_named(how: str, words: str, tmp_path: Any) -> None:
-    with pytest.raises(InputError if how == "never" else PeerError, match=re.escape(words)):
-        toy(how, tmp_path)
+    assert differs(seeds[3], tmp_path, coupling="pool", workers=1, als_command=command) == ""
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,7 @@ def test_a_sound_installation(here: Path) -> None:
     assert "PROBLEM" not in ran.out
 
 
-@pytest.mark.parametrize("name", ["bls", "als", "traces"])
-@pytest.mark.parametrize("kind", ["package", "module", "folder"])
+@pytest.mark.parametrize(("name", "kind"), [("bls", "package"), ("als", "module"), ("traces", "folder")])
 def test_another_package_of_our_name_is_noticed(tmp_path: Path, name: str, kind: str) -> None:
     if kind == "module":
         (tmp_path / f"{name}.py").write_text("")

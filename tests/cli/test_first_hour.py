@@ -49,8 +49,16 @@ def run(folder: Path, surroundings: dict[str, str], *command: str | Path) -> str
     return done.stdout
 
 
-def test_the_readme_from_its_first_command_to_its_last(tmp_path: Path, surroundings: dict[str, str]) -> None:
-    printed_by = [run(tmp_path, surroundings, "bash", "-e", "-c", block) for block in blocks(README, "bash")]
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_the_readme_from_its_first_command_to_its_last(
+    tmp_path: Path, surroundings: dict[str, str], whole: bool
+) -> None:
+    commands = blocks(README, "bash")
+    if not whole:  # fewer runs, and no process for each application
+        fewer = {"--seeds 10 --workers 2": "--seeds 2 --workers 1", "fcfs,sjf": "fcfs", "--coupling process ": ""}
+        for old, new in fewer.items():
+            commands = [one.replace(old, new) for one in commands]
+    printed_by = [run(tmp_path, surroundings, "bash", "-e", "-c", block) for block in commands]
     # How many processes work at once, and so how often the levels wait for each other, depends on the machine.
     two_levels = [
         line for line in blocks(README, "text")[0].splitlines() if line and line.split()[0] not in _OF_MACHINE

@@ -126,63 +126,6 @@ def test_a_generator_of_ones_own(here: Path) -> None:
     assert np.unique(found.gflop).tolist() == pytest.approx([0.5, 1.5])
 
 
-OUT = ("--cores", 4, "--out", "r")
-
-WRONG = [
-    ([], "Missing argument 'GRAPH'"),
-    (["ring.dot", "--out", "r"], "--cores: missing"),
-    (["ring.dot", "--cores", 2], "--out: missing"),
-    (["ring.dot", "--cores", 0, "--out", "r"], "--cores: 0 is out of range"),
-    (["ring.dot", "--cores", 3, "--core-speed", "1,2", "--out", "r"], "--core-speed: 2 speeds"),
-    (["ring.dot", *OUT, "--hosts", 5], "--hosts: 5 is out of range; allowed: 1 to 4"),
-    (["ring.dot", *OUT, "--als", "hefd"], "known: heft, peft"),
-    (["ring.dot", *OUT, "--als", "mapped"], "task 'b' is for host 1; allowed with --hosts 1: 0 to 0"),
-    (["chain", *OUT, "--als", "mapped"], "--als mapped: task '0' has no host"),
-    (["ring.dot", *OUT, "--als", "select:gss,fac"], "looks ahead"),
-    (["ring.dot", *OUT, "--order", "index"], "--order: not with heft"),
-    (["ring.dot", *OUT, "--overhead", 5], "--overhead: not with heft"),
-    (["ring.dot", *OUT, "--topology", "star"], "--topology: not with --network none"),
-    (["ring.dot", *OUT, "--bandwidth", 5], "--bandwidth: not with --network none"),
-    (["ring.dot", *OUT, "--link-latency", 5], "--link-latency: not with --network none"),
-    (["ring.dot", *OUT, "--memory-bandwidth", 5], "--memory-bandwidth: not with --network none"),
-    (["ring.dot", *OUT, "--network", "lv09"], "--network: unknown network model 'lv09'; known: lv08"),
-    (["ring.dot", *OUT, "--network", "lv08", "--topology", "sta"], "--topology: unknown topology 'sta'; known: star"),
-    (["ring.dot", *OUT, "--network", "cm02", "--bandwidth", 0], "--bandwidth: 0.0 is out of range"),
-    (["ring.dot", *OUT, "--tasks", 5], "--tasks: not with a file"),
-    (["ring.dot", *OUT, "--mean", 5], "--mean: not with a file"),
-    (["ring.dot", *OUT, "--variation", 0.5], "--variation: not with a file"),
-    (["ring.dot", *OUT, "--core-gflops", 5], "--core-gflops: not with ring.dot"),
-    (["ring.dot", *OUT, "--format", "dax"], "ring.dot: looks like DOT, not like Pegasus DAX"),
-    (["chain", *OUT, "--format", "dot"], "--format: not with a generator"),
-    (["chain", *OUT, "--core-gflops", 5], "--core-gflops: not with a generator"),
-    (["cholesky:tiles=3", *OUT, "--tasks", 5], "--tasks: not with cholesky:tiles=3"),
-    (["chain:cov=0.1", *OUT, "--variation", 0.5], "--variation: not with chain:cov=0.1"),
-    (["chain", *OUT, "--tasks", 0], "--tasks: 0 is out of range"),
-    (["chain", *OUT, "--mean", "nan"], "--mean: nan is out of range"),
-    (["cholesky:tile=8", *OUT], "GRAPH: unknown parameter of graph cholesky 'tile'; known: tiles"),
-    (["colesky:tiles=8", *OUT], "GRAPH: no file 'colesky:tiles=8', and unknown generator 'colesky'; known: cholesky"),
-    (["none.dot", *OUT], "none.dot: no such file"),
-    (["file:ring.dot", *OUT], "by its path alone, without file:"),
-    (["my.py", *OUT], "FILE.py:NAME"),
-    ([".", *OUT], ".: is a directory"),
-    (["cycle.dot", *OUT], "cycle.dot: the tasks a -> b -> a wait for each other"),
-    (["ring.dot", *OUT, "--speeds", "lost:cores=0-3,at=1ms"], "all cores are lost"),
-    (["ring.dot", "--cores", 4, "--out", "ring.dot"], "--out: ring.dot exists"),
-]
-
-
-@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(map(str, words)) for words, _ in WRONG])
-def test_wrong_command_lines(ring: Path, words: list[object], said: str) -> None:
-    Path("cycle.dot").write_text('digraph { a [size="1e9"]; b [size="1e9"]; a -> b; b -> a }')
-    before = everything_in(Path())
-    found = twolevel("graph", *words)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("twolevel: ")
-    assert found.err.count("\n") == 1
-    assert said in found.err
-    assert everything_in(Path()) == before
-
-
 def test_speeds_of_cores_by_host() -> None:
     options = GraphOptions("ss", (1.0,) * 7, hosts=3, latency_ns=9)
     assert options.first_core.tolist() == [0, 3, 5, 7]

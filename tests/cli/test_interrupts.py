@@ -69,8 +69,7 @@ def codes() -> dict[str, Any]:
     return {"decide": BatchSimulator._called.__code__, "begin": _Calls._begin_called.__code__, "chunk": chunk}
 
 
-@pytest.mark.parametrize("event", ["call", "return"])
-@pytest.mark.parametrize("called", ["decide", "begin", "chunk"])
+@pytest.mark.parametrize(("called", "event"), [("decide", "return"), ("begin", "call"), ("chunk", "return")])
 def test_as_what_compiled_code_calls_begins_and_ends(
     called: str, event: str, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

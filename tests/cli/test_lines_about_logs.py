@@ -31,19 +31,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("jobs", "options", "said"),
     [
-        (PLAIN + HELD, (), [ONE_HELD]),
         (PLAIN + HELD + HELD.replace("2|", "5|", 1), (), ["2 jobs of the log were held after the submit"]),
-        (PLAIN + GPUS, (), [ONE_GPU]),
         (PLAIN + GPUS, ("--requests", "r.csv"), []),
         (PLAIN + GPUS + HELD, (), [ONE_HELD, ONE_GPU]),
         (PLAIN, ("--memory", "swf"), []),
         (BARE, ("--memory", "swf"), [NO_MEMORY]),
-        (BARE, (), []),
     ],
 )
 def test_a_run_and_a_grid_say_it(here: Path, jobs: str, options: tuple[str, ...], said: list[str]) -> None:
     (here / "w.sacct").write_text(HEADER + jobs)
-    shared = ("w.sacct", "--platform", "m.toml", "--als", "recorded", *options)
+    shared = ("w.sacct", "--platform", "m.toml", "--bls", "fcfs", "--als", "recorded", *options)
     for command in (("run", *shared, "--no-trace", "--out", "o"), ("grid", *shared, "--out", "g", "--workers", "1")):
         lines = twolevel(*command).err.splitlines()
         for words in (ONE_HELD[6:40], ONE_GPU[6:40], NO_MEMORY[:40]):

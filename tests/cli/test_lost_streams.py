@@ -32,11 +32,9 @@ _RUN = "sample --select first:12 --variation 0.25"
 #: Commands by what writes to stderr in them; each writes into ``out``.
 COMMANDS = {
     "inline": f"run {_RUN} --als gss --no-trace --out out",
-    "pool": f"run {_RUN} --als mine.py:Dies --no-trace --coupling pool --out out",
     "process": f"run {_RUN} --als mine.py:Dies --no-trace --coupling process --out out",
     "live": f"run {_RUN} --als mine.py:Dies --no-trace --coupling pool --live --out out",
-    "workers": f"grid {_RUN} --bls fcfs,sjf --als gss,ss --workers 2 --out out",
-    "study-pool": "study study.toml --workers 1 --no-figures --out out",
+    "workers": "study study.toml --workers 2 --no-figures --out out",
 }
 
 _STUDY = """
@@ -77,26 +75,29 @@ def ended(words: str, here: Path, kind: str, out: int | None = None) -> int:
         ).returncode
 
 
-@pytest.mark.parametrize("kind", ["closed", "full", "unread"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("inline", "full"), ("process", "unread"), ("live", "closed"), ("workers", "closed"), ("workers", "full")],
+)
 def test_words_that_cannot_be_written_change_nothing(name: str, kind: str, tmp_path: Path) -> None:
     out = tmp_path / "stdout"
     with out.open("wb") as file:
         assert ended(COMMANDS[name], tmp_path, kind, file.fileno()) == 0
     assert any((tmp_path / "out").glob("*.parquet"))
     assert b"workload" not in out.read_bytes().splitlines()[0]  # words stay out of the data
-    assert (tmp_path / "died").exists() == ("Dies" in COMMANDS[name] or name == "study-pool")
+    assert (tmp_path / "died").exists() == ("Dies" in COMMANDS[name] or name == "workers")
 
 
-@pytest.mark.parametrize("name", ["pool", "workers"])
-def test_a_reader_that_has_gone(name: str, tmp_path: Path) -> None:
+def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     # As ``twolevel … 2>&1 | head -1``.
-    assert ended(COMMANDS[name], tmp_path, "unread") == 1
+    assert ended(COMMANDS["live"], tmp_path, "unread") == 1
     assert any((tmp_path / "out").glob("*.parquet"))
 
 
-@pytest.mark.parametrize("words", ["run nothing --out out", "run sample --seed x --out out", "worker nowhere:1"])
-@pytest.mark.parametrize("kind", ["closed", "full", "unread"])
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [("run nothing --out out", "closed"), ("run sample --seed x --out out", "full"), ("worker nowhere:1", "unread")],
+)
 def test_errors_keep_their_code(words: str, kind: str, tmp_path: Path) -> None:
     with (tmp_path / "stdout").open("wb") as file:
         assert ended(words, tmp_path, kind, file.fileno()) == 2

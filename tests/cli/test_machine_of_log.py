@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from command_line import Ran, twolevel
 
-import bridge
 from bls.machine.platform import parse_platform
 from bls.machine.published import PUBLISHED
 from bls.power.table import power_table
@@ -54,7 +53,7 @@ OF_PAPER_WORDS = (
 NO_MACHINE = "machine: 256 cores, since the log names none; --platform FILE says which (twolevel platform)\n"
 
 
-def test_jobs_are_replayed_on_the_machine_that_the_log_names(log: Path) -> None:
+def test_jobs_are_replayed_on_the_log_s_machine_and_applications_computed_on_the_paper_s(log: Path) -> None:
     found = ran("--als", "recorded")
     assert hosts() == OF_LOG
     assert "machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n" in found.err
@@ -62,15 +61,10 @@ def test_jobs_are_replayed_on_the_machine_that_the_log_names(log: Path) -> None:
     jobs = pd.read_parquet("o/jobs.parquet")
     assert len(jobs) == 10
     assert set(jobs["end_ns"] - jobs["start_ns"]) == {60 * 10**9}
-
-
-def test_applications_are_computed_on_the_paper_s(log: Path) -> None:
     found = ran("--als", "gss")
     assert hosts() == OF_PAPER
     assert OF_PAPER_WORDS in found.err
-
-
-def test_either_machine_can_be_asked_for(log: Path) -> None:
+    # Either can be asked for.
     found = ran("--als", "gss", "--platform", "log")
     assert hosts() == OF_LOG
     assert "machine" not in found.err
@@ -111,10 +105,6 @@ def test_a_log_that_names_no_machine(log: Path) -> None:
     assert refused.err.count("\n") == 1
 
 
-def test_the_sample_needs_no_words(here: Path) -> None:
-    assert twolevel("run", "sample", "--als", "recorded", "--no-trace", "--out", "o").err.count("\n") == 2
-
-
 def test_a_file_that_is_called_log(log: Path) -> None:
     Path("log").write_text("[[hosts]]\ncount = 1\ncores = 700\nspeed_gflops = 700.0\n")
     ran("--als", "recorded", "--platform", "./log")
@@ -126,30 +116,12 @@ def test_a_file_that_is_called_log(log: Path) -> None:
     assert hosts() == OF_LOG
 
 
-@pytest.mark.filterwarnings("ignore:256 cores, the two-level paper:UserWarning")  # which run_grid's test expects
-def test_the_same_from_python(log: Path) -> None:
-    cores = [
-        bridge.simulate(log, given, als=als).scenario.platform.n_cores
-        for given in (None, "paper", "log")
-        for als in ("recorded", "static")
-    ]
-    assert cores == [1000, 256, 256, 256, 1000, 1000]
-
-
 def test_platform_like(log: Path) -> None:
     printed = twolevel("platform", "--like", "log.swf").out
     assert parse_platform(printed) == named_machine(read_workload(log))
     assert twolevel("platform", "--like", "sample").out == twolevel("platform").out
     log.write_text(job(1, 8))
     assert twolevel("platform", "--like", "log.swf").code == 2
-
-
-def test_workload_commands_take_the_same_words(log: Path) -> None:
-    load = [twolevel("workload", "info", "log.swf", "--platform", which).out for which in ("log", "paper")]
-    assert "1000 cores" in load[0]
-    assert "256 cores" in load[1]
-    refused = twolevel("workload", "generate", "--model", "lublin", "--jobs", 5, "--platform", "log", "-o", "g.swf")
-    assert "--platform log: needs --like" in refused.err
 
 
 STUDY = """
@@ -175,23 +147,23 @@ def cores_of(folder: str) -> set[int]:
 
 def test_a_study_that_replays_takes_the_log_s_machine(log: Path) -> None:
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert found.err.count("machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n") == 1
     assert cores_of("s") == {1000}
     Path("s.toml").write_text(STUDY.format(seeds=2, als='["recorded"]'))
-    assert "2 of them finished before" in twolevel("study", "s.toml", "--no-figures", "--out", "s").err
-    assert twolevel("repeat", "s").out.startswith("the same: 2 rows")
+    assert "2 of them finished before" in twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s").err
+    assert twolevel("repeat", "s", "--workers", 1).out.startswith("the same: 2 rows")
 
 
 def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> None:
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded", "static"]'))
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.err.count(OF_PAPER_WORDS) == 1
     assert cores_of("s") == {256}
     # Alone it is on the log's machine: what is there is not taken for it.
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
-    refused = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    refused = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert refused.code == 2
     assert "none of its finished cells is one of this study" in refused.err
 
@@ -199,10 +171,25 @@ def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> 
 def test_a_study_says_which_machine(log: Path) -> None:
     Path("log").write_text("no platform")
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]') + 'platform = ["log", "paper"]\n')
-    found = twolevel("study", "s.toml", "--no-figures", "--out", "s")
+    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert cores_of("s") == {256, 1000}
-    grid = ("grid", "log.swf", "--als", "static", "--variation", 0, "--platform", "log", "--out", "g")
+    grid = (
+        "grid",
+        "log.swf",
+        "--bls",
+        "fcfs",
+        "--als",
+        "static",
+        "--variation",
+        0,
+        "--platform",
+        "log",
+        "--workers",
+        1,
+        "--out",
+        "g",
+    )
     assert twolevel(*grid).code == 0
     assert cores_of("g") == {1000}
 

@@ -72,31 +72,12 @@ def test_nothing_for_a_second_then_jobs_simulated_time_and_rate() -> None:
         assert shown(stream, master).endswith("\x1b[2K")  # the line is cleared at the end
 
 
-def test_cells_have_no_simulated_time_and_a_slow_rate_has_digits() -> None:
-    clock = Clock()
-    with terminal() as (stream, master), Progress(60, "cells", stream=stream, clock=clock) as watch:
-        clock.now_s += 8
-        watch(2, -1)
-        text = shown(stream, master)
-        assert "2 of 60 cells  0.25 cells/s" in text
-        assert "simulated" not in text
-
-
 def test_nothing_in_a_pipe() -> None:
     clock, stream = Clock(), io.StringIO()
     with Progress(10, stream=stream, clock=clock) as watch:
         clock.now_s += 100
         watch(5, 10**9)
     assert stream.getvalue() == ""
-
-
-def test_a_short_run_shows_nothing_on_a_terminal() -> None:
-    clock = Clock()
-    with terminal() as (stream, master):
-        with Progress(10, stream=stream, clock=clock) as watch:
-            clock.now_s += 0.5
-            watch(10, 10**9)
-        assert shown(stream, master) == ""
 
 
 def test_a_study_shows_cells_done_and_the_time_left_on_a_terminal() -> None:
@@ -164,18 +145,6 @@ def test_how_long_a_run_will_take_is_said_once_it_is_known() -> None:
             watch(ended, 10**9)
         lines = [part for part in re.split(r"[\r\x1b]", shown(stream, master)) if "jobs/s" in part]
     assert [line.partition("jobs/s")[2].rstrip() for line in lines[:3]] == ["", ", 6 s left", ", 4 s left"]
-
-
-def test_a_reader_that_has_gone_does_not_stop_a_study() -> None:
-    class Gone(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
-
-    clock = Clock()
-    with StudyProgress(stream=Gone(), clock=clock) as watch:
-        watch.begin(10, 0)
-        clock.now_s += 60
-        watch(1, 0)
 
 
 def test_a_line_that_finds_no_room_is_not_the_last() -> None:

@@ -6,8 +6,6 @@ import contextlib
 import fcntl
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,7 @@ KINDS = {"run": "Run", "study": "Study", "cmp": "Comparison", "replay": "Replay"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of each kind."""
     folder = tmp_path_factory.mktemp("results")
-    grid = ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf")
+    grid = ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf", "--workers", 1)
     run = ("run", "sample", "--select", "first:12", "--no-trace", "--variation", "0.25")
     for words in (
         (*run, "--out", folder / "run"),
@@ -68,7 +66,7 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
 
 @pytest.mark.parametrize(
     ("words", "shown"),
-    [(("tasks",), 1), (("tasks", "run"), 1), (("tasks", "tasks"), 2)],
+    [(("tasks",), 1), (("tasks", "tasks"), 2)],
 )
 def test_a_page_of_many_tasks_says_that_it_lacks_them(
     here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
@@ -240,15 +238,3 @@ def test_asking_who_is_at_work_disturbs_nobody(here: Path) -> None:
             patch.setattr("time.sleep", lambda seconds: fcntl.flock(asking, fcntl.LOCK_UN))
             with Journal(here):
                 assert at_work(here)
-
-
-def test_a_plain_run_imports_nothing_of_pages(here: Path) -> None:
-    code = (
-        "import sys; from bridge.cli import main\n"
-        "sys.argv = 'twolevel run sample --select first:3 --no-trace --out r'.split()\n"
-        "try: main()\n"
-        "except SystemExit as end: assert not end.code\n"
-        "print([name for name in sys.modules if name.startswith(('bridge.report', 'traces.timeline', 'bridge.runs.page'))])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"

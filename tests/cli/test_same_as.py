@@ -68,32 +68,6 @@ def test_other_tables_are_named_and_kept(inline: Path) -> None:
     assert twolevel("compare", "inline", "other").code == 0
 
 
-POWERED = """
-[[hosts]]
-count = 16
-cores = 16
-speed_gflops = 2.0
-
-[hosts.power]
-idle_w = 40
-states = [[1, 240], [0.5, 100]]
-"""
-
-
-def test_what_a_machine_draws_is_compared(here: Path) -> None:
-    (here / "small.toml").write_text(POWERED)
-    for limit in (20_000, 25_000):
-        (here / f"{limit}.csv").write_text(f"from,to,limit_w\n0,1h,{limit}\n")
-    words = (*RUN, "--platform", "small.toml", "--limits")
-    assert twolevel(*words, "20000.csv", "--out", "one").code == 0
-    ran = twolevel(*words, "25000.csv", "--same-as", "one", "--out", "two")
-    assert ran.code == 2
-    assert "--same-as: not the tables of one: power.parquet; twolevel compare" in ran.err.splitlines()[-1]
-    assert record("two")["same_as"]["tables"] == {"jobs.parquet": True, "power.parquet": False}
-    ran = twolevel(*words, "20000.csv", "--same-as", "one", "--out", "three")
-    assert (ran.code, "jobs.parquet, power.parquet: the same bytes\n" in ran.out) == (0, True), ran.err
-
-
 def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
     Path("inline", "mine.parquet").write_text("of somebody else")
     ran = twolevel(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
@@ -115,25 +89,3 @@ def test_how_long_deciding_took_is_no_result(here: Path) -> None:
     assert (ran.code, "decisions.parquet: the same bytes" in ran.out) == (0, True), ran.err
     ran = twolevel(*words, "--bls", "ljf", "--decisions", "--same-as", "one", "--out", "three")
     assert (ran.code, "decisions.parquet" in ran.err.splitlines()[-1]) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            (*RUN, "--same-as", "inlin"),
-            "inlin is not a result of twolevel run: there is no such folder (did you mean inline?)",
-        ),
-        ((*RUN, "--same-as", "bare"), "--same-as: bare has no jobs.parquet"),
-        (
-            ("run", "sample", "--als", "recorded", "--stream", "--no-trace", "--same-as", "inline"),
-            "--stream: --same-as: it needs all jobs at once; allowed: without it",
-        ),
-    ],
-)
-def test_refused_before_anything_is_simulated(inline: Path, words: tuple[str, ...], line: str) -> None:
-    Path("bare").mkdir()
-    Path("bare", "run.json").write_text(Path("inline", "run.json").read_text())
-    ran = twolevel(*words, "--out", "never")
-    assert (ran.code, ran.err) == (2, f"twolevel: {line}\n")
-    assert not Path("never").exists()

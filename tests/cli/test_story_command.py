@@ -121,11 +121,10 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("words", [(), ("--stream",)])
-def test_ids_of_jobs_go_through_swf(here: Path, words: tuple[str, ...]) -> None:
+def test_ids_of_jobs_go_through_swf(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
     assert twolevel("workload", "merge", "w.json", "--align", "start", "-o", "w.swf").code == 0
-    assert twolevel("run", "w.swf", "--als", "recorded", "--no-trace", *words, "--out", "r").code == 0
+    assert twolevel("run", "w.swf", "--als", "recorded", "--no-trace", "--stream", "--out", "r").code == 0
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
     assert twolevel("trace", "convert", "r", "--format", "swf", "--out", "again").code == 0
     assert "\n; Job: 2 b!7\n" in Path("again/jobs.swf").read_text(encoding="utf-8")

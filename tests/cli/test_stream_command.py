@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import twolevel
+from tables import table_rows
 
 import bridge.runs.stream as streaming
 from bls.constraints.options import Surroundings
@@ -74,52 +75,20 @@ def test_results_are_the_same(tmp_path: Path) -> None:
     same(tmp_path, "sample", "--backfill", "conservative", "--kill-at-walltime", "--estimates", "within:30%")
 
 
-@pytest.mark.parametrize("more", [(), ("--charge-decisions", "--decision-cost", "5s")])
-def test_results_are_the_same_where_no_job_ever_starts(more: tuple[str, ...], tmp_path: Path) -> None:
-    same(tmp_path, "sample", "--bls", "reject", *more)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--bls", "reject"),
-        ("--backfill", "easy"),
-        ("--bls", "sjf", "--backfill", "conservative"),
-        ("--failures", "mtbf:20min,mttr:2min", "--backfill", "easy"),
-        ("--failures", "mtbf:20min,mttr:2min", "--on-failure", "lose"),
-    ],
-)
-def test_results_are_the_same_with_memory(words: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(WITH_MEMORY)
-    (tmp_path / "hosts.toml").write_text(
-        "[[hosts]]\ncount = 3\ncores = 4\nspeed_gflops = 2.0\nresources = { memory_gb = 4 }\n"
-    )
-    log, platform = str(tmp_path / "log.swf"), str(tmp_path / "hosts.toml")
-    same(tmp_path, log, "--platform", platform, "--memory", "swf", *words)
-    rejects = json.loads((tmp_path / "streamed" / "run.json").read_text())["rejects"]
-    assert rejects["asks for more than the hosts have"] > 0
+def test_results_are_the_same_where_no_job_ever_starts(tmp_path: Path) -> None:
+    same(tmp_path, "sample", "--bls", "reject", "--charge-decisions", "--decision-cost", "5s")
 
 
 def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     (tmp_path / "parts.toml").write_text(PARTITIONS)
-    same(
-        tmp_path,
-        str(tmp_path / "log.swf"),
-        "--platform",
-        str(tmp_path / "parts.toml"),
-        "--bls",
-        "wfp3",
-        "--backfill",
-        "2",
-    )
+    same(tmp_path, f"{tmp_path}/log.swf", "--platform", f"{tmp_path}/parts.toml", "--bls", "wfp3", "--backfill", "2")
 
 
 class _Keeps:
-    """A policy that decides, keeps jobs from one decision to the next, and asks of them all that it can."""
+    """A policy that decides, keeps jobs from one decision to the next, rejects wide ones and gives reasons."""
 
     name = "keeps"
-    reasons = False
 
     def __init__(self) -> None:
         self.jobs: dict[int, Any] = {}
@@ -145,18 +114,16 @@ class _Keeps:
             cores = trial.place(job)
             if cores is None:
                 break
-            found.append((job, cores) if job.row % 3 else job)
+            found.append((job, Start(job, cores, "for a reason"), (job, cores))[job.row % 3])
         if not found and self.passes % 5 == 0:
             view.wake_after(7_000_000_000)
-        if self.reasons:
-            found = [Start(*one, "for a reason") if type(one) is tuple else one for one in found]
-            starts = {(one.job if type(one) is Start else one).row for one in found}
-            for job in order:
-                if job.cores == 6 and job.row not in starts:
-                    view.reject(job, f"job {job.job_id} is too wide")
-                    del self.jobs[job.row]
-        for one in found:
-            del self.jobs[(one if type(one) is SeenJob else one[0]).row]
+        starts = {(one if type(one) is SeenJob else one[0]).row for one in found}
+        for job in order:
+            if job.cores == 6 and job.row not in starts:
+                view.reject(job, f"job {job.job_id} is too wide")
+                del self.jobs[job.row]
+        for row in starts:
+            del self.jobs[row]
         return found
 
     def hosts(self, view: Any, job: Any) -> set[int]:
@@ -166,117 +133,60 @@ class _Keeps:
         return {"kept": self.kept, "passes": self.passes}
 
 
-class _Rejects(_Keeps):
-    """The same, which rejects wide jobs, among them the first ones, and gives reasons."""
-
-    reasons = True
-
-
-@pytest.mark.parametrize("policy", [_Keeps, _Rejects])
-@pytest.mark.parametrize("estimates", ["requested", "exact"])
-@pytest.mark.parametrize("more", [{}, {"memory": "swf"}], ids=str)
-def test_a_policy_that_decides_sees_the_same(
-    policy: type[_Keeps], estimates: str, more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (streaming, tables):
-        monkeypatch.setattr(module, "JOB_GROUP", 60)
-    log = tmp_path / "log.swf"
-    log.write_text(WITH_MEMORY)
-    options = Options(bls=policy, als="recorded", rules=Rules(estimates=estimates), around=Surroundings(**more))
-    platform = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
-    whole = run(Scenario.of(load_workload(log, platform), platform, options))
-    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", whole.further_columns)
-    for jobs, block_bytes in ((7, 300), (40, 1 << 20)):
-        arrivals = Arrivals(swf_blocks(log, block_bytes=block_bytes), platform, memory=options.around.memory)
-        scenario = Scenario.of(arrivals.first(), platform, options)
-        found = streaming.run_stream(
-            scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
-        )
-        assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-        assert found.decisions["policy"] == whole.notes.decisions["policy"]
-        assert found.decisions["policy"]["kept"] > 1000
-        metrics = dict(found.metrics)
-        assert metrics.pop("mean_fragmentation") == pytest.approx(whole.metrics["mean_fragmentation"], rel=1e-12)
-        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
+#: Policy, backfilling and further options of runs, with the platform and the log that they are of.
+WITH_HOSTS = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
+STREAMS: list[tuple[Any, str, dict[str, Any], Surroundings, Platform, str | None]] = [
+    (_Keeps, "none", {}, Surroundings(), WITH_HOSTS, WITH_MEMORY),
+    (_Keeps, "none", {"estimates": "exact"}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("sjf", "none", {}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("fcfs", "conservative", {}, Surroundings(memory="swf"), WITH_HOSTS, WITH_MEMORY),
+    ("fcfs", "easy", {}, Surroundings(failures="mtbf:30min,mttr:3min"), WITH_HOSTS, WITH_MEMORY),
+    ("wfp3", "conservative", {}, Surroundings(), Platform((HostGroup(16, 16, 1.0),)), None),
+    ("reject", "none", {}, Surroundings(), Platform((HostGroup(16, 16, 1.0),)), None),
+]
 
 
-@pytest.mark.parametrize("more", [{"memory": "swf"}, {"failures": "mtbf:30min,mttr:3min"}], ids=str)
-@pytest.mark.parametrize(("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("fcfs", "conservative")])
-def test_stretches_of_any_size_with_memory_and_failures(
-    order: str, backfill: str, more: dict[str, str], tmp_path: Path
-) -> None:
-    log = tmp_path / "log.swf"
-    log.write_text(WITH_MEMORY)
-    options = Options(bls=order, als="recorded", rules=Rules(backfill), around=Surroundings(**more))
-    platform = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
-    whole = run(Scenario.of(load_workload(log, platform), platform, options))
-    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet")
-    assert "failures" not in more or whole.metrics["state_requeued"] > 5
-    for jobs, block_bytes in ((7, 300), (40, 1 << 20)):
-        arrivals = Arrivals(swf_blocks(log, block_bytes=block_bytes), platform, memory=options.around.memory)
-        scenario = Scenario.of(arrivals.first(), platform, options)
-        found = streaming.run_stream(
-            scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
-        )
-        assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-        metrics = dict(found.metrics)
-        assert metrics.pop("mean_fragmentation") == pytest.approx(whole.metrics["mean_fragmentation"], rel=1e-12)
-        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
-
-
-@pytest.mark.parametrize("allocator", ["first-fit", "contiguous"])
-@pytest.mark.parametrize(
-    ("order", "backfill"), [("sjf", "none"), ("fcfs", "easy"), ("wfp3", "conservative"), ("reject", "none")]
-)
+@pytest.mark.parametrize(("bls", "backfill", "rules", "around", "platform", "log"), STREAMS)
 def test_row_groups_and_stretches_of_any_size(
-    order: str, backfill: str, allocator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bls: Any,
+    backfill: str,
+    rules: dict[str, Any],
+    around: Surroundings,
+    platform: Platform,
+    log: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for module in (streaming, tables):
         monkeypatch.setattr(module, "JOB_GROUP", 60)
-    options = Options(bls=order, als="recorded", allocator=allocator, rules=Rules(backfill))
-    platform = Platform((HostGroup(16, 16, 1.0),))
-    scenario = Scenario.of(load_workload(sample_path(), platform), platform, options)
-    whole = run(scenario)
-    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet")
-    for jobs, block_bytes in ((13, 300), (100, 1 << 20)):
-        arrivals = Arrivals(swf_blocks(sample_path(), block_bytes=block_bytes), platform)
+    path = sample_path() if log is None else tmp_path / "log.swf"
+    if log is not None:
+        path.write_text(log)
+    allocator = "contiguous" if log is None else "first-fit"
+    options = Options(bls=bls, als="recorded", allocator=allocator, rules=Rules(backfill, **rules), around=around)
+    whole = run(Scenario.of(load_workload(path, platform), platform, options))
+    tables.write_jobs(whole.ledger, tmp_path / "whole.parquet", whole.further_columns)
+    assert around.failures is None or whole.metrics["state_requeued"] > 5
+    expected = dict(whole.metrics)
+    if (fragmentation := expected["mean_fragmentation"]) is not None:  # None, if no job started
+        expected["mean_fragmentation"] = pytest.approx(fragmentation, rel=1e-12)
+    for jobs, block_bytes in ((7, 300), (100, 1 << 20)):
+        arrivals = Arrivals(swf_blocks(path, block_bytes=block_bytes), platform, memory=options.around.memory)
         scenario = Scenario.of(arrivals.first(), platform, options)
         found = streaming.run_stream(
             scenario, arrivals, tmp_path / "streamed.parquet", lambda ended, now_ns: None, stretch_jobs=jobs
         )
         assert (tmp_path / "streamed.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-        metrics = dict(found.metrics)
-        fragmentation = whole.metrics["mean_fragmentation"]  # None, if no job started
-        assert metrics.pop("mean_fragmentation") == (fragmentation and pytest.approx(fragmentation, rel=1e-12))
-        assert metrics == {name: value for name, value in whole.metrics.items() if name != "mean_fragmentation"}
+        assert found.metrics == expected
+        if bls is _Keeps:
+            assert found.decisions["policy"] == whole.notes.decisions["policy"]
+            assert found.decisions["policy"]["kept"] > 1000
 
 
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("--als", "gss"), "--stream: --als gss: no application is simulated; allowed: recorded"),
-        (("--trace",), "--stream: --trace: a trace is made of all jobs at once; give --no-trace"),
-        (("--nodes",), "--stream: --nodes: it needs all jobs at once; allowed: without it"),
-        (("--decisions",), "--stream: --decisions: it needs all jobs at once; allowed: without it"),
-        (("--fair-start",), "--stream: --fair-start: it needs all jobs at once; allowed: without it"),
-        (("--live",), "--stream: --live: it needs all jobs at once; allowed: without it"),
-        (("--check",), "--stream: --check: it needs all jobs at once; allowed: without it"),
-        (("--observe", "x.py:X"), "--stream: --observe: it needs all jobs at once; allowed: without it"),
-        (("--select", "busiest:1h"), "--stream: --select: it needs all jobs at once; allowed: without it"),
-        (("--dependencies",), "--stream: --dependencies: it needs all jobs at once; allowed: without it"),
-        (("--requests", "asked.csv"), "--stream: --requests: it needs all jobs at once; allowed: without it"),
-        (("--power",), "--stream: --power: it needs all jobs at once; allowed: without it"),
-        (("--power-of", "held", "--limits", "evening.csv"), "--stream: --limits: it needs all jobs at once"),
-        (("--limits", "evening.csv", "--fallback", "dvfs"), "--stream: --limits: it needs all jobs at once"),
-        (("--signals", "signals.csv"), "--stream: --signals: it needs all jobs at once; allowed: without it"),
-        (("--allocator", "given"), "--stream: --allocator given: it needs the cores of all jobs at once"),
-        (("--bls", "multifactor"), "--stream: --bls multifactor: it keeps accounts of all users"),
-        (("--estimates", "profile"), "--stream: --estimates: predictions are made of all jobs that have ended"),
-    ],
-)
-def test_what_needs_all_jobs_is_refused(words: tuple[str, ...], error: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "error"), table_rows(__file__, "refused"))
+def test_what_needs_all_jobs_is_refused(words: str, error: str, tmp_path: Path) -> None:
     streamed = [word for word in STREAMED if word != "--no-trace" or "--trace" not in words]
-    ran = twolevel("run", "sample", *streamed, *words, "--out", tmp_path / "r")
+    ran = twolevel("run", "sample", *streamed, *words.split(), "--out", tmp_path / "r")
     assert (ran.code, ran.out) == (2, "")
     assert error in ran.err
     assert not (tmp_path / "r").exists()
@@ -303,23 +213,18 @@ BATSIM = json.dumps(
 
 
 @pytest.mark.parametrize(("name", "text"), [("log.sacct", SACCT), ("log.json", BATSIM)])
-@pytest.mark.parametrize("begins", [True, False])
-def test_results_are_the_same_of_a_log_in_another_format(name: str, text: str, begins: bool, tmp_path: Path) -> None:
-    lines = (
-        text if begins else text.replace(":30|2024-01-01T03:00:00", ":00|2024-01-01T03:00:00").replace("T01:", "T00:")
-    )
-    (tmp_path / name).write_text(lines)
+def test_results_are_the_same_of_a_log_in_another_format(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
     (tmp_path / "hosts.toml").write_text("[[hosts]]\ncount = 3\ncores = 4\nspeed_gflops = 2.0\n")
     same(tmp_path, str(tmp_path / name), "--platform", str(tmp_path / "hosts.toml"), "--backfill", "easy")
 
 
 def test_a_log_that_is_not_in_order_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG + LOG.splitlines()[0] + "\n")
-    for name, error in (("log.swf", "line 201: job 1 is submitted before a job of an earlier line"),):
-        ran = twolevel("run", tmp_path / name, *STREAMED, "--out", tmp_path / "r")
-        assert ran.code == 2
-        assert error in ran.err
-        assert not (tmp_path / "r").exists()
+    ran = twolevel("run", tmp_path / "log.swf", *STREAMED, "--out", tmp_path / "r")
+    assert ran.code == 2
+    assert "line 201: job 1 is submitted before a job of an earlier line" in ran.err
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_log_of_which_no_job_fits_is_refused(tmp_path: Path) -> None:

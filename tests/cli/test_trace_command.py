@@ -62,30 +62,6 @@ def test_every_format_shows_the_tasks_of_the_table(traced: Path) -> None:
     assert sum(", on the core, " in line for line in dumped.stdout.splitlines()) == len(tasks)
 
 
-def test_a_group_of_regions_for_each_technique(traced: Path, here: Path) -> None:
-    def groups(path: Path) -> dict[str, list[str]]:
-        with reading(path) as trace:
-            kinds = [one for one in trace.definitions.groups if str(one.group_type).endswith("REGIONS")]
-            return {one.name: [region.name for region in one.members] for one in kinds}
-
-    jobs = pd.read_parquet(traced / "jobs.parquet")["job_id"]
-    assert groups(traced / "trace" / "traces.otf2") == {"gss": [f"job {number}" for number in jobs]}
-    (here / "apps.toml").write_text('[[applications]]\nname = "solver"\njobs = "1-5"\nals = "ss"\n')
-    shared = '[default]\nals = "select:gss,fac"\n'
-    (here / "apps.toml").write_text(shared)
-    ran = twolevel("run", "sample", "--select", "first:20", "--applications", "apps.toml", "--out", "a")
-    assert ran.code == 0, ran.err
-    chosen = pd.read_parquet("a/jobs.parquet")
-    found = groups(here / "a" / "trace" / "traces.otf2")
-    assert sum(map(len, found.values())) == 20
-    assert found == {
-        name: [f"job {number}" for number in some["job_id"]] for name, some in chosen.groupby("chosen", sort=False)
-    }
-    ran = twolevel("run", "sample", "--select", "first:5", "--als", "recorded", "--trace", "--out", "b")
-    assert ran.code == 0, ran.err
-    assert groups(here / "b" / "trace" / "traces.otf2") == {}
-
-
 def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> None:
     ran = twolevel("trace", "convert", traced, "--format", ",".join(FILES), "--out", "c")
     assert (ran.code, ran.err) == (0, "")
@@ -115,33 +91,14 @@ HARD = {
 def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str) -> None:
     (here / "limits.csv").write_text("from,to,limit_w\n1h,30h,12000\n")
     (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
-    tasks = () if "recorded" in words else ("--tasks",)
-    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), *tasks, "--trace", "csv,paje", "--out", "r")
+    # Without a table of tasks they are read from the archive.
+    tasks = ("otf2,csv,paje",) if "recorded" in words or "failures" in words else ("csv,paje", "--tasks")
+    ran = twolevel("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
     assert ran.code == 0, ran.err
     ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
     assert ran.code == 0, ran.err
     for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--als gss --tasks-per-core 2 --variation 0.25",
-        "--failures mtbf:6h,mttr:1h,seed:7 --als gss --tasks-per-core 2",
-        "--malleable 0.5 --als gss --tasks-per-core 4 --backfill easy",
-    ],
-    ids=["plain", "failures", "widths"],
-)
-def test_tasks_that_no_table_has_are_read_from_the_archive(here: Path, words: str) -> None:
-    ran = twolevel("run", "sample", "--select", "first:20", *words.split(), "--trace", "otf2,csv,paje", "--out", "r")
-    assert ran.code == 0, ran.err
-    assert not (here / "r" / "tasks.parquet").exists()
-    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
-    assert (ran.code, ran.err) == (0, "")
-    for file in ("csv/cores.csv", "csv/counters.csv", "csv/causes.csv", "trace.paje"):
-        assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
-    assert any(row["kind"] == "task" for row in rows(here / "c" / "csv" / "cores.csv"))
 
 
 def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
@@ -173,9 +130,9 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
         assert len(ran.err.splitlines()) == 1
 
 
-def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
+def test_text_traces_are_the_same_of_a_pool(here: Path) -> None:
     found = {}
-    for coupling in ("inline", "pool", "process"):
+    for coupling in ("inline", "pool"):
         words = ("--select", "first:4", "--als", "gss", "--variation", 0.25, "--trace", "text", "--coupling", coupling)
         ran = twolevel("run", "sample", *words, "--out", coupling)
         assert ran.code == 0, ran.err
@@ -184,7 +141,7 @@ def test_text_traces_are_the_same_in_every_coupling(here: Path) -> None:
         found[coupling] = {path.relative_to(folder).as_posix(): path.read_text() for path in files}
     jobs = pd.read_parquet("inline/jobs.parquet")["job_id"]
     assert set(found["inline"]) == {"batch.txt", *(f"applications/{number}.txt" for number in jobs)}
-    assert found["inline"] == found["pool"] == found["process"]
+    assert found["inline"] == found["pool"]
 
 
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
@@ -262,70 +219,6 @@ def test_info(traced: Path) -> None:
     assert alone["events"] == counted
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("run sample --trace prefetto --out x", "--trace: unknown trace writer 'prefetto'; known: perfetto, "),
-        ("run sample --trace , --out x", "--trace: ',' names no format; allowed: as otf2,perfetto"),
-        ("run sample --trace none,csv --out x", "--trace: 'none,csv': none stands alone"),
-        ("run sample --trace-detail jobs --out x", "--trace-detail: unknown detail 'jobs'; known: job, "),
-        ("run sample --trace-window soon --out x", "--trace-window: 'soon' is no window; allowed: as 2h..3h, 2h+90s, "),
-        (
-            "run sample --trace-window 3h..2h --out x",
-            "--trace-window: '3h..2h' ends before it begins; allowed: as 2h..3h",
-        ),
-        ("run sample --trace-window 2x.. --out x", "--trace-window: '2x' is not a duration; allowed: "),
-        (
-            "run sample --trace-cores a --out x",
-            "--trace-cores: 'a' is not a number or a range; allowed: as 0-63 128 256-",
-        ),
-        ("run sample --no-trace --trace-window 1h.. --out x", "--trace-window: no trace is written; allowed: with one"),
-        (
-            "run sample --trace none --trace-detail job --out x",
-            "--trace-detail: no trace is written; allowed: with one",
-        ),
-        ("run sample --select first:5 --trace-window 90d.. --out x", "window from 90 d 00 h on: no job "),
-        (
-            "run sample --select first:5 --trace-cores 999 --out x",
-            "--trace-cores: 999 goes beyond what exists: the machine has cores 0 to 255",
-        ),
-        (
-            "trace cut R --out x",
-            "trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it",
-        ),
-        ("trace cut R --jobs 999999 --out x", "--jobs: '999999': there is no such job; allowed: 1-20"),
-        ("trace cut R --window 1h --out x", "--window: '1h' is no window; "),
-        ("trace convert R --format oft2 --out x", "--format: unknown trace writer 'oft2'; known: otf2, "),
-        (
-            "trace convert R --format none --out x",
-            "--format: 'none': there is nothing to write; allowed: as otf2,perfetto",
-        ),
-        ("trace convert R --out R", "--out: "),
-        ("trace convert nowhere --out x", "nowhere is not a result of twolevel run: there is no such folder"),
-        (
-            "trace convert untasked --out x",
-            "--detail: untasked has no tasks.parquet; simulate again with --tasks to keep ",
-        ),
-        ("trace info nowhere", "nowhere: there is no such folder"),
-        ("trace info some.txt", "some.txt: is not an OTF2 archive; allowed: traces.otf2, or the folder of a run"),
-        ("trace info bad.otf2", "bad.otf2: is no OTF2 archive that can be read"),
-        ("trace convert damaged --out x", "damaged/tasks.parquet: has not the tasks of damaged/jobs.parquet"),
-    ],
-)
-def test_what_cannot_be(here: Path, traced: Path, words: str, said: str) -> None:
-    (here / "some.txt").write_text("")
-    (here / "bad.otf2").write_text("no archive")
-    for name in ("untasked", "damaged"):
-        (here / name).mkdir()
-        for file in ("run.json", "jobs.parquet"):
-            (here / name / file).write_bytes((traced / file).read_bytes())
-    pd.read_parquet(traced / "tasks.parquet").iloc[1:].to_parquet(here / "damaged" / "tasks.parquet")
-    ran = twolevel(*(str(traced) if word == "R" else word for word in words.split()))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[-1].startswith(f"twolevel: {said}"), ran.err
-    assert not (here / "x").exists()
-
-
 def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
     for words, there in (
         (("--trace", "--out", "a"), ["traces.otf2"]),
@@ -363,27 +256,3 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert not (here / "x").exists()
     ran = twolevel("trace", "convert", "r", "--out", "x")
     assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")
-
-
-def test_what_a_run_does_not_have_is_not_cut_off_in_silence(here: Path) -> None:
-    run = ("run", "sample", "--select", "first:5", "--als", "gss", "--tasks", "--out", "r")
-    assert twolevel(*run).code == 0
-    for words, said in (
-        ("--cores 0-999999999999", "cores: 0-999999999999 goes beyond what exists: the machine has 0-255"),
-        ("--cores 256-", "cores: 256- goes beyond what exists: the machine has 0-255"),
-        ("--jobs 1-6", "--jobs: '1-6' goes beyond the last job, 5"),
-        ("--jobs 7", "--jobs: '7': there is no such job; allowed: 1-5"),
-    ):
-        ran = twolevel("trace", "cut", "r", *words.split(), "--out", "x")
-        assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n")
-    for command in (("gantt", "r", "-o", "x.png"), ("figures", "r", "--only", "held")):
-        ran = twolevel(*command, "--cores", "250-256")
-        assert (ran.code, ran.out) == (2, "")
-        assert "--cores: 250-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
-    ran = twolevel("trace", "cut", "r", "--window", "0..1000h", "--format", "csv", "--out", "part")
-    assert ran.code == 0
-    assert "--window: the run ends before the window does, after " in ran.err
-    ran = twolevel(*run[:-1], "s", "--trace-cores", "0-256")
-    assert (ran.code, ran.out) == (2, "")
-    assert "--trace-cores: 0-256 goes beyond what exists: the machine has cores 0 to 255" in ran.err
-    assert not (here / "s").exists()

@@ -6,9 +6,6 @@ import io
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,11 +107,6 @@ def test_results_that_are_replaced_are_not_taken_for_those_of_the_run(published:
     LiveFile(published).write(Live(Process.this(), "starting", 1000.0))
     code, said = watched(Stage(lambda: end(published)))
     assert (code, said.splitlines(keepends=True)[-1]) == (0, END)
-
-
-def test_the_moment_before_the_folder_is_renamed(published: Path) -> None:
-    stage = Stage(LiveFile(published).remove, lambda: end(published))
-    assert watched(stage) == (0, "the run prepares\n" * 3 + END)
 
 
 def test_a_run_that_dies(published: Path) -> None:
@@ -231,23 +223,6 @@ def test_the_command_shows_a_run_from_within(here: Path) -> None:
     assert ran.out.startswith("the run has ended: 60 jobs, makespan ")
     assert json.loads(twolevel("watch", "r", "--once", "--json").out)["metrics"]["jobs"] == 60
     assert everything_in(here) == before
-
-
-def test_the_command_on_a_run_that_was_killed(here: Path) -> None:
-    (here / "clerk.py").write_text(WATCHED.format(what=f"os.kill(os.getpid(), {int(signal.SIGKILL)})"))
-    command = [sys.executable, "-m", "bridge.cli", *RUN, "--bls", "clerk.py:Clerk", "--out", "r"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    ran = twolevel("watch", "r")
-    assert (ran.code, ran.err) == (1, "")
-    assert ran.out.splitlines()[-1].startswith("the run has died: process ")
-    assert json.loads(twolevel("watch", "r", "--json").out)["state"] == "died"
-
-
-def test_the_command_where_there_is_nothing(here: Path) -> None:
-    ran = twolevel("watch", "nowhere")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("twolevel: nowhere: there are no results, and no run ")
-    assert ran.err.count("\n") == 1
 
 
 def test_live_changes_no_result(here: Path) -> None:

@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
 
-import bls.workloads.writers.swf
 from bls import Workload, sample_path
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
@@ -27,7 +25,6 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.exporters.batsim_jobs import COLUMNS
 
-COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 HOUR = 3600 * NS_PER_S
 
 
@@ -40,14 +37,6 @@ def text_of(workload: Workload) -> bytes:
 @pytest.fixture(scope="module")
 def sample() -> Workload:
     return read_workload(sample_path())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(here: Path, command: str) -> None:
-    ran = twolevel("workload", command, "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert f"Example: twolevel workload {command} " in " ".join(ran.out.split())
-    assert "..." not in twolevel("workload", "--help").out.partition("Commands:")[2]
 
 
 def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> None:
@@ -72,21 +61,6 @@ def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> N
         assert (here / "made" / "x.swf").read_bytes() == text_of(expected), words
         assert everything_in(here).keys() == {"made", "made/x.swf"}
     assert len(read_workload(here / "made" / "x.swf")) == 640
-
-
-@pytest.mark.parametrize(
-    ("words", "numbers"),
-    [
-        ("--cores 8", {8}),
-        ("--cores -8", set(range(1, 9))),
-        ("--cores=8-16", set(range(8, 17))),
-    ],
-)
-def test_ranges_of_widths(here: Path, words: str, numbers: set[int]) -> None:
-    assert twolevel("workload", "filter", "sample", *words.split(), "-o", "x.swf").code == 0
-    cores = set(read_workload("x.swf").cores.tolist())
-    assert cores
-    assert cores <= numbers
 
 
 def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
@@ -144,22 +118,6 @@ def test_a_file_is_replaced_only_on_request(here: Path) -> None:
     assert everything_in(here).keys() == {"x.swf.gz"}
 
 
-def test_what_fails_half_way_leaves_what_there_was(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "x.swf").write_text("mine")
-
-    def fails(*_: object, **__: object) -> Iterator[bytes]:
-        yield b"half a line"
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(bls.workloads.writers.swf, "swf_lines", fails)
-    for target in ("x.swf", "new/y.swf"):
-        ran = twolevel("workload", "cut", "sample", "-o", target, "--force")
-        assert (ran.code, ran.out) == (2, "")
-        assert "cannot be written: No space left on device" in ran.err
-    assert everything_in(here).keys() == {"x.swf"}
-    assert (here / "x.swf").read_text() == "mine"
-
-
 def test_a_name_that_somebody_takes_meanwhile_is_not_taken_from_them(here: Path) -> None:
     target = here / "x.swf"
 
@@ -191,56 +149,6 @@ def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str
         check_file(Path(name), force=True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("cut sample -o x.txt", "-o: 'x.txt'; allowed: a name that ends in .swf or .swf.gz"),
-        ("cut sample --select window:9d+1d -o x.swf", "--select: no job is submitted in 'window:9d+1d'"),
-        ("cut none.swf -o x.swf", "none.swf: no such file"),
-        ("cut sample --format sfw -o x.swf", "unknown workload format 'sfw'; known: swf"),
-        ("merge sample --align end -o x.swf", "--align: unknown alignment 'end'"),
-        ("scale sample -o x.swf", "allowed: a factor of load, speed or cores"),
-        ("scale sample --load 0 -o x.swf", "load: 0.0 is out of range; allowed: 0.001 to 1000"),
-        ("filter sample --users 999 -o x.swf", "--users: no job has any of '999'; there are 1 to 24"),
-        ("filter sample --queues x -o x.swf", "--queues: 'x' is not a number or a range"),
-        (
-            "filter sample --status done -o x.swf",
-            "--status: 'done'; allowed: unknown, failed, completed, cancelled, or ",
-        ),
-        ("filter sample --cores many -o x.swf", "--cores: 'many' is no whole number; allowed: as 8-64, 8- or -64"),
-        ("filter sample --cores - -o x.swf", "--cores: '-' is no range"),
-        ("filter sample --run 2h-1h -o x.swf", "run: from 2 h 00 min to 60 min 00 s: nothing is between them"),
-        ("filter sample --run long -o x.swf", "--run: 'long' is not a duration"),
-        ("filter sample --cores 1000- -o x.swf", "sample.swf: none of 320 jobs is left (cores from 1000)"),
-        ("export nowhere -o x.swf", "nowhere is not a result of twolevel run: there is no such folder"),
-        ("export nowhere --format csv -o x.csv", "--format: unknown form of export 'csv'; known: "),
-        ("export nowhere --format batsim -o x.swf", "-o: 'x.swf'; allowed: a name that ends in .csv"),
-        ("generate -n 5 -o x.swf", "--like, --model: one of the two says what to make"),
-        ("generate -n 5 --like sample --model lublin -o x.swf", "--like, --model: one of the two"),
-        ("generate -n 5 --model lubin -o x.swf", "--model: unknown model 'lubin'; known: lublin"),
-        ("generate -n 5 --model lublin --gpus 1:2:3 -o x.swf", "--gpus: needs --like; a model has no source"),
-        ("generate -n 5 --model lublin --limit cores=1-2 -o x.swf", "--limit: needs --like"),
-        ("generate -n 0 --like sample -o x.swf", "-n: 0 is out of range"),
-        ("generate -n 5 --like sample --seed -1 -o x.swf", "--seed: -1 is out of range"),
-        ("generate -n 5 --like sample --method old -o x.swf", "--method: unknown method 'old'"),
-        ("generate -n 5 --like sample --gpus many -o x.swf", "--gpus: 'many'; allowed: SHARE:CARDS:GFLOPS"),
-        ("generate -n 5 --like sample --limit disks=1-2 -o x.swf", "--limit: unknown limit 'disks'; known: "),
-        ("generate -n 5 --like sample --limit cores=few -o x.swf", "--limit: 'cores=few'; allowed: once for each name"),
-        ("generate -n 5 --like sample --plot x.bmp -o x.swf", "x.bmp"),
-        ("fetch curi", "unknown log of the archive 'curi'; known: curie, "),
-        ("fetch curie -o logs", "-o: 'logs'; allowed: a folder that there is, or a name that ends in .swf.gz"),
-        ("info sample --plot x.bmp", "x.bmp"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(here: Path, words: str, said: str) -> None:
-    ran = twolevel("workload", *words.split())
-    assert (ran.code, ran.out) == (2, ""), ran
-    assert ran.err.startswith("twolevel: ")
-    assert ran.err.count("\n") == 1
-    assert said in ran.err
-    assert everything_in(here) == {}
-
-
 # ---- a finished run
 
 
@@ -258,10 +166,8 @@ def test_a_run_as_batsims_file(here: Path, result: Path) -> None:
     assert everything_in(here).keys() == {"jobs.csv"}
 
 
-@pytest.mark.parametrize("log", [None, "sample"])
-def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload, log: str | None) -> None:
-    words = () if log is None else ("--workload", log)
-    ran = twolevel("workload", "export", result, "-o", "run.swf.gz", *words)
+def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload) -> None:
+    ran = twolevel("workload", "export", result, "-o", "run.swf.gz", "--workload", "sample")
     assert (ran.code, ran.out) == (0, "run.swf.gz\n"), ran.err
     made = read_workload(here / "run.swf.gz")
     jobs = pd.read_parquet(result / "jobs.parquet")
@@ -269,32 +175,12 @@ def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload, log: s
     assert made.submit_ns.tolist() == jobs["submit_ns"].tolist()
     assert made.run_ns.tolist() == (jobs["end_ns"] - jobs["start_ns"]).tolist()
     assert made.wait_ns.tolist() == (jobs["start_ns"] - jobs["submit_ns"]).tolist()
-    assert made.user.tolist() == ([-1] * 20 if log is None else sample.user[:20].tolist())
+    assert made.user.tolist() == sample.user[:20].tolist()
     # It can be simulated: every job takes as long as it did.
     ran = twolevel("run", "run.swf.gz", "--als", "recorded", "--no-trace", "--out", "again")
     assert ran.code == 0, ran.err
     again = pd.read_parquet(here / "again" / "jobs.parquet")
     assert (again["end_ns"] - again["start_ns"]).tolist() == made.run_ns.tolist()
-
-
-def test_a_selected_run_fits_its_log(here: Path) -> None:
-    words = ("--select", "window:8h+2h", "--als", "recorded", "--no-trace", "--out", "out")
-    assert twolevel("run", "sample", *words).code == 0
-    assert twolevel("workload", "export", "out", "--workload", "sample", "-o", "x.swf").code == 0
-    sample = read_workload(sample_path())
-    made = read_workload(here / "x.swf")
-    assert made.job_id.tolist() == cut(sample, "window:8h+2h").job_id.tolist()
-    starts = [line for line in made.header if "UnixStartTime" in line]
-    assert starts == [line for line in cut(sample, "window:8h+2h").header if "UnixStartTime" in line]
-
-
-def test_what_a_run_s_log_says_and_swf_cannot_is_said(
-    here: Path, result: Path, sample: Workload, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_qos = sample.take(np.arange(len(sample)), qos=3)
-    monkeypatch.setattr("bridge.cli.workload.files.read_workload", lambda *_, **__: with_qos)
-    ran = twolevel("workload", "export", result, "--workload", "sample", "-o", "x.swf")
-    assert ran.err.splitlines()[1:] == ["not written, as SWF has no field for it: QOS"]
 
 
 def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
@@ -334,12 +220,6 @@ def test_info_without_a_platform_is_of_the_log_s_own_machine(here: Path, header:
     (here / "small.toml").write_text("[[hosts]]\ncount = 1\ncores = 500\nspeed_gflops = 1\n")
     told = json.loads(twolevel("workload", "info", "log.swf", "--platform", "small.toml", "--json").out)
     assert (told["jobs"], told["platform_cores"]) == (1, 500)
-
-
-def test_info_of_a_named_format(here: Path) -> None:
-    (here / "log.csv").write_bytes(sample_path().read_bytes())
-    ran = twolevel("workload", "info", "log.csv", "--format", "swf", "--json")
-    assert json.loads(ran.out)["jobs"] == 320
 
 
 def test_jobs_like_those_of_a_log(here: Path) -> None:

@@ -19,6 +19,7 @@ from bridge.compare.page import page_of_two
 from bridge.replay.report.page import replay_page
 from bridge.runs.page import run_page
 from bridge.runs.record import write_run
+from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.page import study_page
 from bridge.studies.run_study import run_study
@@ -68,18 +69,11 @@ class Made(NamedTuple):
 
 def workload() -> Workload:
     """Sixty jobs of all sizes, of which some wait for days."""
-    rows = [(100 + k, 40 * k, 30 + 977 * k % 7000, 1 + k % 4, 9000) for k in range(_N)]
     jobs = Workload.from_jobs(
         [
-            {
-                "job_id": number,
-                "submit_s": submit,
-                "run_s": run,
-                "cores": cores,
-                "estimate_s": estimate,
-                "name": name or None,
-            }
-            for (number, submit, run, cores, estimate), name in zip(rows, NAMES * (_N // 5), strict=True)
+            {"job_id": 100 + k, "submit_s": 40 * k, "run_s": 30 + 977 * k % 7000, "cores": 1 + k % 4}
+            | {"estimate_s": 9000, "name": NAMES[k % 5] or None}
+            for k in range(_N)
         ]
     )
     return replace(jobs, source=Path("<i>log.swf"))
@@ -102,7 +96,7 @@ def make_results(folder: Path) -> Made:
     run_page(first).save(made.page("run"))
     page_of_two(first, second).save(made.page("comparison"))
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-    run_study(load_study(folder / "study.toml"), folder / "study")
+    run_study(load_study(folder / "study.toml"), folder / "study", lambda needs: Here())
     study_page(folder / "study").save(made.page("study"))
     _make_replay(first, folder / "replay")
     replay_page(folder / "replay").save(made.page("replay"))
@@ -123,7 +117,7 @@ def _make_replay(run: Path, folder: Path) -> None:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, **context: Any) -> Iterator[Page]:
+def opened(browser: Browser, file: Path, ready: str = "html[data-ready]", **context: Any) -> Iterator[Page]:
     """A page in a browser: nothing but the file itself is asked for, and nothing is said on the console."""
     world = browser.new_context(**{"reduced_motion": "reduce", **context})  # scrolls at once
     page = world.new_page()
@@ -134,7 +128,7 @@ def opened(browser: Browser, file: Path, **context: Any) -> Iterator[Page]:
     page.on("request", lambda request: asked.append(request.url))
     try:
         page.goto(file.as_uri())
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector(ready)
         yield page
         assert said == []
         assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {file.as_uri()}

@@ -242,27 +242,6 @@ def test_dark_light_and_paper(chromium: Browser, tmp_path: Path, text: str) -> N
         expect(page.locator(".timeline-controls")).to_be_hidden()
 
 
-def test_every_colouring_and_kind_of_row(chromium: Browser, tmp_path: Path, text: str) -> None:
-    with opened(chromium, tmp_path, text) as page:
-        colours = page.get_by_label("colour by")
-        values = colours.locator("option").evaluate_all("(all) => all.map((one) => one.value)")
-        assert values == ["job", "technique", "user", "wait", "imbalance", "why", "state"]
-        for rows in ("cores", "hosts", "lanes"):
-            page.get_by_label("rows", exact=True).select_option(rows)
-            for value in values:
-                colours.select_option(value)
-        legend = page.locator(".timeline-legend")
-        expect(legend).to_contain_text("completed")
-        colours.select_option("user")
-        expect(legend).to_contain_text("ann")
-        expect(legend).to_contain_text("pale: waits")
-        unnamed = page.evaluate(
-            """() => [...document.querySelectorAll("button, input, select, [tabindex]")]
-                 .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim())).length"""
-        )
-        assert unnamed == 0
-
-
 def test_without_sight_there_is_a_table(chromium: Browser, tmp_path: Path, text: str) -> None:
     jobs = small_tables().jobs
     with opened(chromium, tmp_path, text) as page:
@@ -331,22 +310,6 @@ def test_rows_that_have_no_room_are_joined(chromium: Browser, tmp_path: Path) ->
 def cores_of(text: str) -> list[int]:
     first, _, last = text.partition("-")
     return list(range(int(first), int(last) + 1))
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_next_to_nothing(chromium: Browser, tmp_path: Path, rows: int) -> None:
-    made = small_tables()
-    jobs = made.jobs[:rows].assign(tasks=0, end_ns=made.jobs["start_ns"][:rows])  # which takes no time at all
-    few = replace(made, jobs=jobs, tasks=made.tasks[:0] if made.tasks is not None else None, users=["ann"] * rows)
-    with opened(chromium, tmp_path, timeline_text(few)) as page:
-        stage = page.locator(".timeline-stage")
-        stage.focus()
-        for key in ["+", "n", "p", "ArrowDown", "Enter", "c", "0", "-"]:
-            page.keyboard.press(key)
-        for kind in ("hosts", "lanes"):
-            page.get_by_label("rows", exact=True).select_option(kind)
-        settled(page)
-        assert f"{rows} jobs" in (stage.get_attribute("aria-label") or "")
 
 
 def test_dates_and_power_where_they_are_known(chromium: Browser, tmp_path: Path) -> None:
