@@ -91,13 +91,8 @@ class Spoilt(socket.socket):
             time.sleep(600)
         if HOW == "silent":
             time.sleep(600)
-        if HOW == "half":
-            super().sendall(data[:-1])
-            os.kill(os.getpid(), signal.SIGKILL)
         if HOW == "garbage":
             return super().sendall(struct.pack(">I", 5) + b"\xc1tea\xc1")
-        if HOW == "answers-twice":
-            return super().sendall(data * 2)
         if HOW == "floods":
             while True:
                 super().sendall(data)

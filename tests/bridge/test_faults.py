@@ -34,6 +34,7 @@ from faulty_runs import (
     workers,
     workload,
 )
+from layers import two_stay
 
 import bridge
 from bls import Rules, Surroundings
@@ -47,9 +48,6 @@ from bridge.workers.launchers import Launcher
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
 from traces.base.errors import PeerError
-
-#: How many jobs runs have; with a process for each, few do.
-JOBS = {"pool": 40, "process": 20}
 
 
 @pytest.fixture(autouse=True)
@@ -76,22 +74,19 @@ def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], w
     return met
 
 
-def watched(coupling: str, watch: Any, cores: int | None = None, **peers: Any) -> bridge.Result:
-    """The run of ``faulty_runs`` under a watch."""
-    scenario = Scenario.of(workload(JOBS[coupling], cores), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
-    return run(scenario, coupling_name=coupling, peers=PeerOptions(workers=2, **peers), watch=watch)
+def watched(watch: Any) -> bridge.Result:
+    """The run of ``faulty_runs`` under a watch, with a process for each job."""
+    scenario = Scenario.of(workload(20), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    return run(scenario, coupling_name="process", peers=PeerOptions(workers=2), watch=watch)
 
 
-@pytest.mark.parametrize("coupling", JOBS)
-def test_killed_while_it_holds_a_job(
-    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_killed_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     met = at_order(
         monkeypatch, lambda order: order.start.job in (5, 17) and order.start.attempt == 0, lambda: strike(workers())
     )
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result = simulated(coupling, JOBS[coupling])
-    assert_same(result, expected(JOBS[coupling]))
+        result = simulated("process", 20)
+    assert_same(result, expected(20))
     assert len(met) == 2
     assert result.coupling["retries"] >= 2
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
@@ -127,7 +122,7 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Order], object]
 KILLS = RETRIES
 
 
-@pytest.mark.parametrize("kind", CHANGED)
+@pytest.mark.parametrize("kind", two_stay(CHANGED))
 def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are killed as one is given a job that loses its cores, or was told something: that happens again as before."""
     options, changed, states = CHANGED[kind]
@@ -154,15 +149,14 @@ def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest
     assert result.coupling["retries"] >= len(met) == KILLS
 
 
-@pytest.mark.parametrize("coupling", JOBS)
-def test_the_fork_server_is_killed(coupling: str) -> None:
+def test_the_fork_server_is_killed() -> None:
     seen: list[int] = []
 
     def kill() -> None:
         seen.extend(descendants())
         strike(servers())
 
-    assert_same(watched(coupling, Once(9, kill)), expected(JOBS[coupling]))
+    assert_same(watched(Once(9, kill)), expected(20))
     assert len(seen) >= 2
     await_end(seen)  # the workers ended with it
 
@@ -178,7 +172,7 @@ def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.Mon
 
     message = r"processes in a row did not say hello; the last one did not connect within 0\.5 s$"
     with pytest.raises(PeerError, match=message):
-        watched("process", Once(9, stop))
+        watched(Once(9, stop))
     await_end(seen)
 
 

@@ -28,10 +28,8 @@ from als.techniques import TECHNIQUES
 from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
-from bls.simulator import BatchSimulator
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.time import NS_PER_S as S
 
@@ -70,8 +68,7 @@ GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
 LOST = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("on_failure", ["requeue", "lose"])
+@pytest.mark.parametrize(("coupling", "on_failure"), [("process", "requeue"), ("pool", "lose")])
 def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: str) -> None:
     rules = Rules(on_failure=on_failure)
     result = run(TWO, *GONE, coupling=coupling, rules=rules)
@@ -96,16 +93,14 @@ def test_its_story_says_which_core_was_the_last() -> None:
     assert "was cut: all its cores were lost, core 3 last; not tried again, after 5 s" in story
 
 
-@pytest.mark.parametrize("how", ["release", "release:host"])
-def test_released_cores_are_not_waited_for(how: str) -> None:
+def test_released_cores_are_not_waited_for() -> None:
     jobs = Workload.from_jobs([(1, 0, 9, 2, 9)])
     speeds = ("square:period=1000s,low=0.25,duty=0.001,cores=0", "lost:cores=0,at=15s")
-    rules = Rules(coordination=how, on_failure="lose")
+    rules = Rules(coordination="release", on_failure="lose")
     result = run(jobs, *speeds, coupling="pool", rules=rules)
     assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
     assert_one_result(result, run(jobs, *speeds, rules=rules))
-    if how == "release":
-        assert result.releases.core.tolist() == [1]
+    assert result.releases.core.tolist() == [1]
 
 
 def test_a_graph_is_lost_like_a_loop(tmp_path: Path) -> None:
@@ -135,20 +130,6 @@ def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Pa
         (1, 1, "failed"),
         (2, 0, "failed"),
     ]
-
-
-def test_checks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = []
-    real = BatchSimulator.validate
-    monkeypatch.setattr(BatchSimulator, "validate", lambda self: (checked.append(1), real(self))[1])
-    from bridge.runs.simulation import run as run_scenario
-    from bridge.scenarios.scenario import Scenario
-
-    result = run(TWO, *GONE)
-    again = run_scenario(result.scenario, check=True)
-    assert isinstance(result.scenario, Scenario)
-    assert checked
-    assert_one_result(again, result)
 
 
 def test_an_application_simulator_may_lose_cores_by_itself() -> None:
@@ -243,8 +224,7 @@ def test_any_losses_as_in_the_slow_reference(
     ]
     jobs = [Job(1 + k, at * S, run_s * S, cores, run_s * S) for k, (at, run_s, cores) in enumerate(given_jobs)]
     expected = reference(jobs, lost, on_failure, 4)
-    level: dict[str, Any] = {}
-    found = run(workload, *speeds, tasks_per_core=2, rules=Rules(on_failure=on_failure), level=level)
+    found = run(workload, *speeds, tasks_per_core=2, rules=Rules(on_failure=on_failure))
     order = found.jobs.sort_values(["job_id", "attempt"], kind="stable")
     assert list(zip(order.start_ns, order.end_ns, order.state, strict=True)) == [
         (each.start, each.end, each.state) for each in expected
@@ -253,30 +233,3 @@ def test_any_losses_as_in_the_slow_reference(
     done = found.tasks[found.tasks.start_ns >= 0].groupby("job_id").length_gflop.sum()
     for job in completed.itertuples():
         assert done[job.job_id] == pytest.approx(job.length_gflop)  # work is conserved
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=5),
-    st.dictionaries(
-        st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), min_size=2, max_size=4
-    ),
-    st.sampled_from(["none", "release"]),
-    st.booleans(),
-    st.sampled_from(["requested", "application"]),
-)
-def test_any_losses_are_the_same_in_another_process(
-    drawn: list[tuple[int, int, int]],
-    losses: dict[int, tuple[int, int | None]],
-    coordination: str,
-    kill: bool,
-    estimates: str,
-) -> None:
-    workload = Workload.from_jobs([(1 + k, at, long, cores, long) for k, (at, long, cores) in enumerate(sorted(drawn))])
-    speeds = [
-        f"lost:cores={core},at={at + 1}s" + ("" if long is None else f",until={at + 1 + long}s")
-        for core, (at, long) in losses.items()
-    ]
-    rules = Rules(coordination=coordination, kill_at_walltime=kill, backfill="easy", estimates=estimates)
-    told = run(workload, *speeds, coupling="pool", rules=rules, tasks_per_core=3)
-    assert_one_result(told, run(workload, *speeds, rules=rules, tasks_per_core=3))

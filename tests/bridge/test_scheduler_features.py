@@ -113,9 +113,9 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
 
 #: Between them all kinds of messages; what of the others is told to a policy in Python, which is the same.
 SPOKEN = {
-    "inline": ("chain", "windows", "charged", "units", "releases of whole hosts", "promises, everything"),
+    "inline": ("charged", "units", "promises, everything"),
     "pool": ("all", "preset"),
-    "process": ("python-charged", "releases by host, failures, kills"),
+    "process": ("releases by host, failures, kills",),
 }
 
 
