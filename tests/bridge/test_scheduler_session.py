@@ -26,14 +26,12 @@ from bridge.protocol.scheduler_messages import (
     How,
     Quit,
     SchedulerFailed,
-    SchedulerHello,
     SchedulerMessage,
     SchedulerRole,
     Started,
     Submitted,
     decode_scheduler,
     encode_scheduler,
-    scheduler_message_name,
 )
 from bridge.protocol.scheduler_session import (
     SCHEDULED_JOB_TABLE,
@@ -208,15 +206,6 @@ def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
     assert farewell.next_event() == GivenUp(reason=reason, blame="scheduler")
     with pytest.raises(SchedulerProtocolError):  # again, at every later call
         pair.ends[BRIDGE].next_event()
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({"plan": 1}, "unknown field"), ({"start": ""}, "missing required field `start`"), ({"wake_ns": 5}, "wake_ns")],
-)
-def test_an_answer_of_another_form_is_no_message(fields: dict[str, Any], reason: str) -> None:
-    with pytest.raises(SchedulerProtocolError, match=f"not a message: .*{reason}"):
-        Pair(5).answer(**fields)
 
 
 def test_a_key_twice_or_a_frame_without_end_is_no_answer() -> None:
@@ -417,9 +406,3 @@ def test_strangers_cannot_make_the_bridge_keep_much() -> None:
         end.next_event()
     with pytest.raises(LocalProtocolError, match="needs a token"):
         SchedulerSession(BRIDGE)
-
-
-def test_names_of_messages() -> None:
-    assert scheduler_message_name(Quit(complete=True)) == "quit"
-    hello = SchedulerHello(version=4, role="scheduler", token=TOKEN, name="n", directs=())
-    assert decode_scheduler(encode_scheduler(hello), SCHEDULER) == hello
