@@ -26,7 +26,6 @@ from bridge.protocol.messages import (
     MAX_EDGES,
     MAX_HINTED,
     MAX_HINTS,
-    MAX_HOSTS,
     MAX_PARTS,
     MAX_RESIZED,
     MAX_RESIZES,
@@ -158,15 +157,6 @@ def test_what_is_written_is_read_back(message: Message) -> None:
     assert decode(memoryview(bytearray(encode(message))), sender_of(message)) == message
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(ANY_MESSAGE, st.randoms(use_true_random=False))
-def test_the_order_of_the_keys_does_not_matter(message: Message, random: Any) -> None:
-    items = list(msgspec.msgpack.decode(encode(message)).items())
-    assert ("type", name_of(message)) in items
-    random.shuffle(items)
-    assert decode(msgspec.msgpack.encode(dict(items)), sender_of(message)) == message
-
-
 @pytest.mark.parametrize("name", list(MESSAGES))
 def test_each_message_belongs_to_one_sender(name: str) -> None:
     message = decode(plain(name), role_of(name))
@@ -268,90 +258,30 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
     [
         ("hello", {"tasks": "both"}),
         ("hello", {"conserves_work": 1}),
-        ("hello", {"version": -1}),
         ("hello", {"version": 1.0}),
         ("hello", {"name": ""}),
         ("hello", {"token": "x" * 201}),
-        ("failed", {"blame": "nobody"}),
-        ("failed", {"reason": "x" * 501}),
         ("promise", {"job": -1}),
         ("promise", {"job": 2**63}),
         ("promise", {"job": True}),
-        ("promise", {"not_before_ns": MAX_NS + 1}),
-        ("promise", {"not_before_ns": 2**64 - 1}),
-        ("outcome", {"tasks": 0}),
-        ("outcome", {"ran": -1}),
-        ("outcome", {"stopped": 1}),
-        ("outcome", {"last_lost": -2}),
         ("outcome", {"last_lost": MAX_CORES}),
-        ("outcome", {"last_lost": True}),
-        ("outcome", {"length_gflop": -1.0}),
         ("outcome", {"length_gflop": float("nan")}),
         ("outcome", {"length_gflop": float("inf")}),
-        ("outcome", {"length_cov": -0.1}),
-        ("outcome", {"length_cov": float("nan")}),
         ("outcome", {"busy_ns": b""}),
-        ("outcome", {"released_ns": b""}),
-        ("hello", {"releases": 1}),
-        ("start", {"releases": None}),
-        ("outcome", {"scheduling_ns": -1}),
-        ("outcome", {"scheduling_ns": 0.5}),
-        ("outcome", {"chosen": [-1]}),
-        ("outcome", {"chosen": [0] * 1001}),
-        ("outcome", {"chosen": None}),
-        ("outcome", {"ahead_chunks": -1}),
-        ("outcome", {"finish_ns": b""}),
         ("outcome", {"finish_ns": "8 bytes."}),
+        ("outcome", {"chosen": [0] * 1001}),
+        ("outcome", {"graph": {**MEASUREMENT, "slr": float("nan")}}),
         ("start", {"changes": [{**CHANGE, "core": -2}]}),
-        ("start", {"changes": [{**CHANGE, "core": MAX_CORES}]}),
-        ("start", {"changes": [{**CHANGE, "speed_gflops": -1e-9}]}),
-        ("start", {"changes": [{**CHANGE, "speed_gflops": float("inf")}]}),
         ("start", {"changes": [{**CHANGE, "more": 0}]}),
-        ("start", {"changes": [{}]}),
-        ("start", {"changes": [{"at_ns": 0, "core": 0}]}),
         ("start", {"changes": [CHANGE] * (MAX_CHANGES + 1)}),
-        ("start", {"recipe": {**RECIPE, "n": 0}}),
-        ("start", {"recipe": {**RECIPE, "variation": -0.1}}),
-        ("start", {"recipe": {**RECIPE, "variation": float("nan")}}),
         ("start", {"recipe": {**RECIPE, "core_gflop": 0.0}}),
         ("start", {"recipe": {**RECIPE, "program": "x" * (2**20 + 1)}}),
-        ("start", {"recipe": {**RECIPE, "program": None}}),
-        ("start", {"recipe": {**RECIPE, "more": 0}}),
         ("start", {"parts": []}),
-        ("start", {"parts": [{**PART, "tasks": 0}]}),
-        ("start", {"parts": [{**PART, "technique": ""}]}),
-        ("start", {"parts": [{**PART, "more": 0}]}),
-        ("start", {"parts": [{"tasks": 1}]}),
         ("start", {"parts": [PART] * (MAX_PARTS + 1)}),
-        ("start", {"latency_ns": b""}),
-        ("start", {"latency_ns": 5}),
-        ("start", {"master": 1}),
-        ("start", {"tasks": 0}),
-        ("start", {"technique": ""}),
-        ("start", {"parts": [{**PART, "edges": -1}]}),
-        ("start", {"parts": [{**PART, "edges": MAX_EDGES + 1}]}),
-        ("start", {"parts": [{**PART, "order": "size"}]}),
-        ("start", {"recipe": {**RECIPE, "bytes_per_gflop": 0.0}}),
-        ("start", {"recipe": {**RECIPE, "speed_gflops": 0.0}}),
-        ("start", {"core_host": b""}),
         ("start", {"core_host": bytes(4 * MAX_CORES + 4)}),
-        ("start", {"network": {**NETWORK, "kind": "wet"}}),
-        ("start", {"network": {**NETWORK, "hosts": 0}}),
         ("start", {"network": {**NETWORK, "topology": "x" * 501}}),
-        ("start", {"network": {**NETWORK, "hosts": MAX_HOSTS + 1}}),
-        ("start", {"network": {**NETWORK, "bandwidth_bytes_per_s": 0.0}}),
-        ("start", {"network": {**NETWORK, "memory_bytes_per_s": 0.0}}),
-        ("start", {"network": {**NETWORK, "latency_ns": -1.0}}),
-        ("start", {"network": {**NETWORK, "more": 0}}),
         ("edges", {"bytes": bytes(8 * EDGES_PER_FRAME + 8)}),
-        ("edges", {"source": b""}),
         ("transfers", {"target": bytes(4 * RECORDS_PER_FRAME + 4)}),
-        ("transfers", {"sent_ns": b""}),
-        ("outcome", {"transfers": -1}),
-        ("outcome", {"graph": {**MEASUREMENT, "slr": float("nan")}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfer_wait_ns": -1}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfers": 0.5}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfer_bytes": None}}),
         ("lengths", {"length_gflop": bytes(8 * LENGTHS_PER_FRAME + 8)}),
         ("records", {"core": bytes(4 * RECORDS_PER_FRAME + 4)}),
     ],
@@ -391,14 +321,6 @@ def test_a_key_made_to_spoil_the_log_is_shown_in_one_short_line() -> None:
         decode(plain("cancel", **{"\n\x1b[31m" * 10_000: 1}), Role.BRIDGE)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 250
-
-
-@settings(deadline=None, derandomize=True, max_examples=500)
-@given(st.binary(max_size=200), st.sampled_from(list(Role)))
-def test_noise_is_refused_and_never_breaks_the_decoder(noise: bytes, sender: Role) -> None:
-    for read in (lambda p: decode(p, sender), decode_greeting):
-        with pytest.raises(MessageError):
-            read(noise)
 
 
 @settings(deadline=None, derandomize=True, max_examples=500)
