@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
 
-from bridge.workers.process_names import SERVER_NAME, how_ended
+from bridge.workers.process_names import SERVER_NAME
 
 
 class Server:
@@ -66,18 +66,6 @@ def test_how_commands_end(server: Server) -> None:
         assert server.report() == ["gone", "w", how]
 
 
-def test_a_command_is_told_where_to_connect(server: Server, tmp_path: Path) -> None:
-    shown = tmp_path / "shown"
-    server.start("w7", "/bin/sh", "-c", f'echo "$TWOLEVEL_ADDRESS $TWOLEVEL_TOKEN $TWOLEVEL_WORKER" > {shown}')
-    assert server.report() == ["gone", "w7", "exited with status 0"]
-    assert shown.read_text() == "unix:/nowhere token w7\n"
-
-
-def test_a_command_that_is_none(server: Server) -> None:
-    server.start("w", "/no/such/program")
-    assert server.report() == ["gone", "w", "exited with status 127"]
-
-
 def test_it_is_named(server: Server) -> None:
     comm = Path(f"/proc/{server.process.pid}/comm")
     assert await_that(lambda: comm.read_text().strip() == SERVER_NAME)
@@ -128,11 +116,3 @@ def test_a_worker_whose_bridge_is_not_there_ends_quietly(server: Server, capfd: 
     server.tell("fork", "w", "unix:/nowhere", "token")
     assert server.report() == ["gone", "w", "exited with status 1"]
     assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("code", "how"),
-    [(0, "exited with status 0"), (-9, "was killed by SIGKILL"), (-signal.SIGRTMIN - 3, "was killed by signal 37")],
-)
-def test_how_a_process_ended(code: int, how: str) -> None:
-    assert how_ended(code) == how

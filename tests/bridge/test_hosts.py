@@ -37,21 +37,18 @@ from bridge.protocol.host_messages import (
     HOST_ALPN,
     HOST_MESSAGES,
     Admitted,
-    Dismissed,
     FromHost,
-    Gone,
     HostMessage,
     HostRole,
     Join,
     Launch,
     NeededFile,
-    Over,
     Ready,
     encode_host,
 )
 from bridge.protocol.host_session import HOST_TABLE, HostProtocolError, HostSession, HostState
 from bridge.protocol.messages import PROTOCOL_VERSION, encode
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, LocalProtocolError, Refusal
+from bridge.protocol.session import NEED_DATA, LocalProtocolError
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import address, hosts, listener
@@ -60,7 +57,6 @@ from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.credentials import Certificate, pinned_context, read_token
 from bridge.workers.host import serve_run
 from bridge.workers.host_listener import HostListener
-from bridge.workers.listener import STRANGERS
 from bridge.workers.workforce import Workforce
 from traces.base.errors import InputError, PeerError
 
@@ -556,26 +552,6 @@ def test_what_a_host_needs_to_be_admitted(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert two._admit_host(other) == "host far has twolevel 0.0.1; this run is of twolevel 1"
 
 
-def test_the_refused_are_strangers_until_they_have_left(tmp_path: Path) -> None:
-    """They are told why, and do not close: no more than so many are there at once."""
-
-    async def visit() -> None:
-        async with Door(tmp_path) as door:
-            context = pinned_context(door.certificate.pem.decode(), HOST_ALPN)
-            guests = [await connect(door.address, context) for _ in range(8)]
-            for _, writer in guests:
-                writer.write(join(token="guess"))
-                writer.transport.pause_reading()  # nor do they hear the farewell
-            await door.refusals(8)
-            await settled(lambda: len(door.door._strangers) == 8)
-            for _, writer in guests:
-                writer.transport.abort()
-                await closed(writer)
-            await settled(lambda: not door.door._strangers)
-
-    asyncio.run(visit())
-
-
 def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def visit() -> None:
         async with Door(tmp_path) as door:
@@ -592,24 +568,6 @@ def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.
     asyncio.run(visit())
     assert "never retrieved" not in caplog.text
     assert "Traceback" not in caplog.text
-
-
-def test_a_crowd_at_the_door(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def visit() -> None:
-        async with Door(tmp_path) as door:
-            guests = [socket.create_connection(door.place) for _ in range(STRANGERS + 40)]
-            await door.refusals(40)
-            assert len(door.door._strangers) <= STRANGERS
-            for guest in guests:
-                guest.close()
-            await door.refusals(STRANGERS + 40)
-            # And still somebody who knows how is heard.
-            assert b"host far: no" in await door.said(join())
-
-    asyncio.run(visit())
-    assert caplog.text.count("was refused") == listener.LINES
-    assert f"no TLS handshake, and more than {STRANGERS} wait" in caplog.text
-    assert "more connections are refused; they are only counted" in caplog.text
 
 
 # Files
@@ -786,21 +744,6 @@ ADMITTED = Admitted(
 )
 
 
-def test_a_session_from_beginning_to_end() -> None:
-    run_end, host_end = pair()
-    assert passed(host_end, run_end, JOIN) == JOIN
-    assert passed(run_end, host_end, ADMITTED) == ADMITTED
-    assert passed(host_end, run_end, Ready()) == Ready()
-    assert passed(run_end, host_end, Launch(worker="w0@far")) == Launch(worker="w0@far")
-    gone = Gone(worker="w0@far", how="exited with status 0", blameless=False)
-    assert passed(host_end, run_end, gone) == gone
-    assert passed(run_end, host_end, Over(complete=True)) == Over(complete=True)
-    for end in (run_end, host_end):
-        end.receive_eof()
-        assert end.next_event() == ConnectionClosed()
-        assert end.state is HostState.CLOSED
-
-
 def test_every_step_that_is_not_in_the_table_is_refused() -> None:
     run_end, host_end = pair()
     assert run_end.next_event() is NEED_DATA
@@ -836,16 +779,6 @@ def test_the_specification_has_every_message_and_every_step() -> None:
             "either" if event == "end of stream" else "host" if named[event][1].startswith("host") else "bridge"
         )
         assert sender == expected_sender
-
-
-def test_the_token_comes_first() -> None:
-    run_end, _ = pair()
-    run_end.receive_data(join(token="guess", version=99))
-    refusal = run_end.next_event()
-    assert isinstance(refusal, Refusal)
-    assert (refusal.reason, refusal.blame) == ("wrong token", "stranger")
-    with pytest.raises(LocalProtocolError):
-        run_end.send(Dismissed(reason="", blame="host"))
 
 
 def test_a_key_twice_is_no_message() -> None:

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from one_result import assert_one_result
 from reference.application import AllLost
 from reference.application import run as reference_run
@@ -204,32 +202,3 @@ def reference(jobs: list[Job], lost: dict[int, tuple[int, int | None]], on_failu
 
     rules = ReferenceRules(requeue=on_failure == "requeue")
     return reference_cluster(jobs, Machine((Host(n_cores),)), rules, end_of, loss_of=loss_of)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=6),
-    st.dictionaries(st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), max_size=4),
-    st.sampled_from(["requeue", "lose"]),
-)
-def test_any_losses_as_in_the_slow_reference(
-    drawn: list[tuple[int, int, int]], losses: dict[int, tuple[int, int | None]], on_failure: str
-) -> None:
-    given_jobs = sorted(drawn)
-    workload = Workload.from_jobs([(1 + k, at, run_s, cores, run_s) for k, (at, run_s, cores) in enumerate(given_jobs)])
-    lost = {core: (at * S, None if length is None else (at + length) * S) for core, (at, length) in losses.items()}
-    speeds = [
-        f"lost:cores={core},at={begin}ns" + ("" if end is None else f",until={end}ns")
-        for core, (begin, end) in lost.items()
-    ]
-    jobs = [Job(1 + k, at * S, run_s * S, cores, run_s * S) for k, (at, run_s, cores) in enumerate(given_jobs)]
-    expected = reference(jobs, lost, on_failure, 4)
-    found = run(workload, *speeds, tasks_per_core=2, rules=Rules(on_failure=on_failure))
-    order = found.jobs.sort_values(["job_id", "attempt"], kind="stable")
-    assert list(zip(order.start_ns, order.end_ns, order.state, strict=True)) == [
-        (each.start, each.end, each.state) for each in expected
-    ]
-    completed = found.jobs[found.jobs.state == "completed"]
-    done = found.tasks[found.tasks.start_ns >= 0].groupby("job_id").length_gflop.sum()
-    for job in completed.itertuples():
-        assert done[job.job_id] == pytest.approx(job.length_gflop)  # work is conserved

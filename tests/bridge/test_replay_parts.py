@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
 import struct
 import subprocess
-import sys
-import textwrap
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,22 +91,6 @@ def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(toy: Path, t
         clock.close()
 
 
-def test_who_may_go_on_by_itself_is_said_by_an_instant(toy: Path, tmp_path: Path) -> None:
-    library = clock_library(tmp_path)
-    clock = Clock(tmp_path / "clock", library, 10**18)
-    program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
-    assert clock.await_turn(30)
-    assert clock.pass_turn(10**18 + 2 * 10**9 + 1, 30)
-    assert clock.now_ns - 10**18 == 1_003_000_000  # the last of the sleepers has given the lock back
-    assert clock.wake_ns - 10**18 == 2_001_000_000
-    clock.skip(600 * 10**9)  # the date is later now, and nobody's nap is shorter
-    clock.pass_turn(NEVER, 0)  # it ends in its turn
-    said = program.communicate(timeout=30)[0].splitlines()
-    assert said[:3] == _ORDER.splitlines()[:3]
-    assert said[3] == "sleeper3 1000000602.001000"
-    assert said[-1] == "end 0 1000004200.000000"
-
-
 def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> None:
     library, program = clock_library(tmp_path), tmp_path / "locks"
     subprocess.run(["cc", "-O1", "-o", program, Path(__file__).with_name("toy_locks.c"), "-lpthread"], check=True)
@@ -123,29 +104,6 @@ def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> No
     assert "read, and awaited: read Device or resource busy" in plain  # of the lock that lets writers first
     assert plain.endswith("a child: signal 13\n")
     clock.close()
-
-
-def test_nobody_outlives_whoever_has_started_it(toy: Path, tmp_path: Path) -> None:
-    library = clock_library(tmp_path)
-    Clock(tmp_path / "clock", library, 10**18).close()
-    starter = textwrap.dedent(
-        f"""
-        import os, subprocess
-        env = {_environment(tmp_path, library)!r} | {{"TWOLEVEL_REPLAY_PARENT": str(os.getpid())}}
-        program = subprocess.Popen([{str(toy)!r}], env=env, stdin=subprocess.DEVNULL)
-        print(program.pid, flush=True)
-        input()
-        os.kill(os.getpid(), 9)
-        """
-    )
-    words = [sys.executable, "-c", starter]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        end = os.pidfd_open(int(running.stdout.readline()))
-        running.communicate("die\n", timeout=60)
-    assert running.returncode == -9
-    assert select.select([end], [], [], 60)[0]
-    os.close(end)
 
 
 # ---- messages ----
