@@ -39,8 +39,6 @@ def spoiled(message):
     if HOW == "escapes":
         reason = "out\x1b[2J of\x07 luck\r\n\x9b31m"
         return framed({"type": "failed", "job": message["job"], "reason": reason, "blame": "application"})
-    if HOW == "outcome-then-junk":
-        return framed(message) + struct.pack(">I", 4) + b"junk"
     if HOW == "other-sum":
         return framed(
             message | {"length_gflop": message["length_gflop"] * (1 + 2**-50), "length_cov": message["length_cov"] + 1}

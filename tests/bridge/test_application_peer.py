@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import conversation
 import pytest
-from conversation import Pair, changed, network, recipe
-from hypothesis import given
-from hypothesis import strategies as st
+from conversation import Pair, changed, recipe
 
-from als.programs.program import Graph, Loop, Program, Serial
+from als.programs.program import Loop, Program
 from bridge.protocol.messages import (
     ALL_CORES,
     Cancel,
@@ -28,7 +25,7 @@ from bridge.protocol.messages import (
     WidthRange,
     Wish,
 )
-from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_int64
+from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.protocol.tables import JobState
 from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
@@ -83,105 +80,6 @@ class Played:
 
 def resume(**fields: Any) -> Resume:
     return conversation.resume(job=4, **fields)
-
-
-INSTANTS = st.integers(0, 6 * S).map(lambda after: START_NS + after)
-CHANGES = st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, 2), speed_gflops=st.sampled_from([0.5, 1.0, 3.0]))
-#: Cores go and come as well; the last one stays, so that the job ends.
-COMINGS = st.builds(Change, at_ns=INSTANTS, core=st.integers(0, 1), speed_gflops=st.sampled_from([0.0, 0.0, 1.0, 3.0]))
-PROGRAM = Program(
-    (Serial(0.2), Loop("select:gss,af", "gamma:cov=1", 3, share=0.5), Loop("rnd", tasks=9, share=0.3)),
-    steps=2,
-    redraw=True,
-).to_json()
-GRAPHS = Program(
-    (
-        Graph("fac", "layered:tasks=9,ccr=1", order="rank", share=0.4),
-        Loop("gss", tasks=5, share=0.2),
-        Graph("heft", "stencil:ccr=2,steps=3,points=3", share=0.4),
-    ),
-    steps=2,
-    redraw=True,
-).to_json()
-
-
-def graph_start(how: str = "sharing", memory: float | None = None, **fields: Any) -> Start:
-    """A job whose first two cores are on one host."""
-    between: dict[str, Any] = {"kind": how, "topology": "star", "memory_bytes_per_s": memory, "crosstraffic": True}
-    if how == "sharing":
-        between |= {
-            "latency_factor": 13.01,
-            "bandwidth_factor": 0.97,
-            "weight_bytes": 20537.0,
-            "gamma_bytes": 4194304.0,
-        }
-    return start(program=GRAPHS, core_host=pack_int32([2, 2, 0]), network=network(latency_ns=1e6, **between), **fields)
-
-
-STARTS = st.builds(
-    start,
-    seed=st.integers(0, 50),
-    how=st.sampled_from(["static", "ss", "gss", "fac"]),
-    overhead_ns=st.sampled_from([0, 1, S // 7]),
-    program=st.sampled_from(["", "", PROGRAM]),
-    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
-    master=st.booleans(),
-) | st.builds(
-    graph_start,
-    seed=st.integers(0, 50),
-    how=st.sampled_from(["none", "hockney", "sharing"]),
-    memory=st.sampled_from([None, 1e9]),
-    overhead_ns=st.sampled_from([0, S // 7]),
-    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
-    master=st.booleans(),
-)
-
-
-def in_order(changes: Iterable[Change]) -> tuple[Change, ...]:
-    return tuple(sorted(changes, key=lambda change: change.at_ns))
-
-
-@given(
-    order=STARTS,
-    changes=st.lists(CHANGES | COMINGS, max_size=5).map(in_order),
-    stop_ns=st.none() | INSTANTS,
-    pauses=st.lists(INSTANTS, min_size=1, max_size=6).map(sorted),
-    late=st.booleans(),
-)
-def test_suspending_at_any_instants_changes_nothing(
-    order: Start, changes: tuple[Change, ...], stop_ns: int | None, pauses: list[int], late: bool
-) -> None:
-    def known(now_ns: int, before_ns: int | None) -> tuple[Change, ...]:
-        """What is told at an instant: late, what comes into force before the next; early, all at once."""
-        if not late:
-            return changes if now_ns == -1 else ()
-        return tuple(c for c in changes if now_ns <= c.at_ns and (before_ns is None or c.at_ns < before_ns))
-
-    first = changed(order, until_ns=pauses[0], changes=known(-1, pauses[0]), stop_ns=stop_ns)
-    resumes = [
-        resume(until_ns=until_ns, changes=known(now_ns, until_ns), stop_ns=stop_ns)
-        for now_ns, until_ns in pairwise([*pauses, None])
-    ]
-    if stop_ns is not None and stop_ns < pauses[0]:
-        resumes = []
-    resumes = [one for one, now_ns in zip(resumes, pauses, strict=False) if stop_ns is None or stop_ns >= now_ns]
-    assert Played().run(first, resumes) == Played().run(changed(order, changes=changes, stop_ns=stop_ns))
-
-
-@given(order=STARTS, later=st.integers(-1, 1), until=st.none() | INSTANTS)
-def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job(order: Start, later: int, until: int | None) -> None:
-    *_, natural = Played().run(order)
-    assert isinstance(natural, Outcome)
-    stop_ns = natural.end_ns + later
-    *_, told = Played().run(
-        changed(order, until_ns=until, stop_ns=stop_ns), [resume(stop_ns=stop_ns)] if until is not None else []
-    )
-    if later < 0:
-        assert isinstance(told, Outcome)
-        assert (told.stopped, told.end_ns) == (True, stop_ns)
-    else:
-        assert told == natural
-        assert not told.stopped
 
 
 def test_a_stop_at_the_start() -> None:

@@ -5,7 +5,6 @@ What else may happen to them, at any instant and in every kind of run, is simula
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import signal
@@ -42,12 +41,9 @@ from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import launchers, workforce
 from bridge.workers.assignment import Assignment, Order, Worker
-from bridge.workers.launchers import Launcher
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
-from traces.base.errors import PeerError
 
 
 @pytest.fixture(autouse=True)
@@ -159,47 +155,6 @@ def test_the_fork_server_is_killed() -> None:
     assert_same(watched(Once(9, kill)), expected(20))
     assert len(seen) >= 2
     await_end(seen)  # the workers ended with it
-
-
-def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    monkeypatch.setattr(workforce, "CONNECT_S", 0.5)
-    seen: list[int] = []
-
-    def stop() -> None:
-        seen.extend(descendants())
-        strike(servers(), signal.SIGSTOP)
-
-    message = r"processes in a row did not say hello; the last one did not connect within 0\.5 s$"
-    with pytest.raises(PeerError, match=message):
-        watched(Once(9, stop))
-    await_end(seen)
-
-
-def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = Launcher.launch
-
-    def fatal(self: Launcher, worker: str) -> None:
-        launch(self, worker)
-        assert self._server is not None
-        with contextlib.suppress(ProcessLookupError):
-            # Not by its kill(): a second one would take the exit status before asyncio can, which then says 255.
-            os.kill(self._server.pid, signal.SIGKILL)
-
-    monkeypatch.setattr(Launcher, "launch", fatal)
-    with pytest.raises(PeerError, match=r"^twolevel-fork, .* was killed by SIGKILL for the 4th time$"):
-        simulated("pool", jobs=3)
-
-
-def test_stopped_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    at_order(
-        monkeypatch,
-        lambda order: order.start.job == 8 and order.start.attempt == 0,
-        lambda: strike(workers(), signal.SIGSTOP),
-    )
-    monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
-    assert_same(simulated("pool", workers=1, als_timeout_s=2.0), expected())
-    assert "did not answer for 2 s" in caplog.text
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conversation import (
     JOB,
-    SERIAL,
     Pair,
     changed,
     edges,
@@ -24,28 +23,13 @@ from conversation import (
 from lengths_peer import ToldPeer
 from test_protocol_page import example_messages
 
-from als.network import MODELS, network_state
-from bridge.protocol.messages import Edges, Lengths, Role, Start, decode, encode, sender_of
-from bridge.protocol.network_fields import network_of, state_of
+from bridge.protocol.messages import Edges, Lengths, Role, sender_of
+from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.task_payload import TaskPayload, check_payload
 from traces.base.errors import InputError
-
-
-def test_edges_of_several_parts_begin_anew_in_each() -> None:
-    pair = Pair()
-    pair.say(graph(parts=(loop(2, edges=1), loop(2, edges=1), SERIAL), tasks=5))
-    pair.say(Lengths(job=JOB, first=0, length_gflop=pack_float64([1.0] * 5)))
-    pair.say(edges(target=pack_int32([1, 1])))
-    assert pair.application.job_state(JOB) is JobState.RUNNING
-
-
-def test_a_graph_without_edges_is_told_none() -> None:
-    pair = Pair()
-    pair.say(graph(parts=(loop(3, order="rank"),)), lengths())
-    assert pair.bridge.job_state(JOB) is JobState.RUNNING
 
 
 def test_tasks_of_graphs_may_have_no_work() -> None:
@@ -106,23 +90,6 @@ def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 # Networks
-
-
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("memory_gbps", [None, 3.7])
-@pytest.mark.parametrize("topology", ["full", "shared", "star", "fat-tree:down=4x4,up=1x2,cables=1x1"])
-def test_a_network_is_rebuilt_bit_for_bit(model: str, topology: str, memory_gbps: float | None) -> None:
-    state = network_state(
-        MODELS[model], topology, hosts=16, bandwidth_gbps=0.1, latency_ns=1234.5, memory_gbps=memory_gbps
-    )
-    told = graph(network=network_of(state, topology))
-    heard = decode(encode(told), sender_of(told))
-    assert isinstance(heard, Start)
-    assert heard.network is not None
-    rebuilt = state_of(heard.network)
-    for ours, theirs in zip(state, rebuilt, strict=True):
-        assert ours.dtype == theirs.dtype
-        assert ours.tobytes() == theirs.tobytes()
 
 
 @pytest.mark.parametrize(

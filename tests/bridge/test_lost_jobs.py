@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from one_result import assert_one_result
 from reference.application import AllLost
@@ -75,15 +74,6 @@ def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: 
     assert_one_result(result, run(TWO, *GONE, rules=rules))
 
 
-def test_what_was_computed_of_it_is_lost() -> None:
-    result = run(TWO, *GONE)
-    tasks = result.tasks
-    assert tasks[tasks.job_id == 1].start_ns.tolist() == [5 * S, 5 * S]  # of its second attempt
-    records = result.ledger.tasks
-    assert records.start_ns[records.first[1] : records.first[2]].tolist() == [-1, -1]
-    assert result.metrics["lost_core_hours"] == pytest.approx(2 * 5 / 3600)
-
-
 def test_its_story_says_which_core_was_the_last() -> None:
     story = run(TWO, *GONE).story(1)
     assert "was cut: all its cores were lost, core 3 last; put back into the queue, after 5 s" in story
@@ -99,16 +89,6 @@ def test_released_cores_are_not_waited_for() -> None:
     assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
     assert_one_result(result, run(jobs, *speeds, rules=rules))
     assert result.releases.core.tolist() == [1]
-
-
-def test_a_graph_is_lost_like_a_loop(tmp_path: Path) -> None:
-    path = tmp_path / "apps.toml"
-    path.write_text('[default]\nphases = [{ kind = "graph", graph = "layered:tasks=9,width=3", als = "heft" }]\n')
-    result = run(TWO, *GONE, coupling="pool", level={"applications": path})
-    first, second, _ = rows(result)
-    assert (first[3:], second[2], second[4]) == ((5.0, "requeued"), 5.0, "completed")
-    assert np.isnan(result.jobs.slr[1])
-    assert_one_result(result, run(TWO, *GONE, level={"applications": path}))
 
 
 def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Path) -> None:
@@ -146,18 +126,6 @@ def test_an_application_simulator_may_lose_cores_by_itself() -> None:
         "",
         "",
     ]
-
-
-def test_in_python_an_application_loses_its_cores() -> None:
-    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
-    application.advance(15)
-    application.lose(0)
-    application.advance(17)
-    assert not application.finished
-    application.lose(1)
-    assert (application.finished, application.lost, application.stopped) == (True, True, False)
-    assert (application.end_ns, application.ran, application.last_lost) == (17, 2, 1)
-    assert not application.run_to_stop(100)
 
 
 def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:

@@ -12,13 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
+from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
 
 from bls.workloads.workload import Workload
@@ -171,23 +171,10 @@ def test_a_sites_slurm_conf_and_a_job_that_its_partition_does_not_take(tmp_path:
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "t", found=found)
 
 
-def _of_parent(pid: int) -> list[int]:
-    """The processes of a replay that a process runs: they have its number in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            said = (path / "environ").read_bytes()
-        except OSError:
-            continue
-        if f"TWOLEVEL_REPLAY_PARENT={pid}".encode() in said.split(b"\0"):
-            found.append(int(path.name))
-    return found
-
-
 def _await_end_of_all(pid: int) -> None:
     """The kernel ends those whose parent is ended a moment later."""
     until = time.monotonic() + 20.0
-    while left := _of_parent(pid):
+    while left := started_by(pid):
         assert time.monotonic() < until, left
         time.sleep(0.01)
 
@@ -328,9 +315,9 @@ def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal
     running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert running.stdout is not None
     assert running.stdout.readline() == "submitted\n"
-    others = _of_parent(running.pid)
+    others = started_by(running.pid)
     assert len(others) >= 3  # slurmctld, what it runs scripts with, and the program that speaks through libslurm
-    assert not _inet_sockets(others)
+    assert not sockets_of(others) & known_sockets("tcp", "tcp6", "udp", "udp6")
     ends = [os.pidfd_open(pid) for pid in others]
     running.send_signal(number)
     running.communicate(timeout=60)
@@ -339,25 +326,6 @@ def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal
         os.close(end)
     assert not (tmp_path / "r").exists()  # no half a result
     assert bool(list(tmp_path.glob(".r.partial-*"))) == (number == signal.SIGKILL)
-
-
-def _inet_sockets(pids: Iterable[int]) -> list[str]:
-    """The sockets of processes that are of a network."""
-    known = {
-        line.split()[9]: line
-        for table in ("tcp", "tcp6", "udp", "udp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-    }
-    found = []
-    for pid in pids:
-        for path in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                target = os.readlink(path)
-            except OSError:
-                continue
-            if target.startswith("socket:[") and target[8:-1] in known:
-                found.append(known[target[8:-1]])
-    return found
 
 
 def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tmp_path: Path) -> None:

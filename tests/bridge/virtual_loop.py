@@ -45,9 +45,7 @@ class System(Protocol):
 
     async def secure(self, factory: Callable[[], asyncio.BaseProtocol], plug: Any) -> Any: ...
 
-    def begun(self, task: asyncio.Task[Any]) -> None:
-        """A task has begun."""
-        ...
+    def begun(self, task: asyncio.Task[Any]) -> None: ...
 
     def beside(self) -> float:
         """How long it takes until what is done in another thread is done, s."""
@@ -59,19 +57,7 @@ class System(Protocol):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """Runs callbacks in the order in which they were asked for, and timers by time; of one time, asyncio promises no order.
-
-    Parameters
-    ----------
-    draw : random.Random
-        Draws the order of timers that are due at one instant.
-
-    Attributes
-    ----------
-    system : System
-    complaints : list of str
-        What was said to the exception handler: errors that nobody has taken.
-    """
+    """Runs callbacks in the order in which they were asked for, and timers by time; of one time, asyncio promises no order."""
 
     def __init__(self, draw: random.Random) -> None:
         self.system: System | None = None
@@ -91,7 +77,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now
 
     def leap(self, seconds: float) -> None:
-        """The clock goes on while nobody in this process can do anything, as when it was stopped."""
         self._now += seconds
 
     # Callbacks
@@ -124,7 +109,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def waiting(self) -> list[str]:
-        """The callbacks that are still to come."""
         timers = [timer[-1] for timer in sorted(self._timers, key=lambda timer: timer[:-1])]
         return [repr(handle) for handle in (*self._ready, *timers) if not handle.cancelled()]
 
@@ -136,7 +120,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future.result()
 
     def run_until_idle(self, longest_s: float) -> None:
-        """Run until nothing is left to happen, or so much time has passed."""
         latest = self._now + longest_s
         self._run(lambda: not self._ready and self._next_s() > latest)
 

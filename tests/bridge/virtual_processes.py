@@ -54,8 +54,6 @@ FAULTS = (*BEFORE_HELLO, *WITH_JOBS, *SPOILS, *HARMLESS)
 
 
 class Fault:
-    """What is wrong with a process."""
-
     def __init__(self, kind: str, draw: random.Random, timeout_s: float) -> None:
         self.kind = kind  # one of FAULTS, or empty
         # What sets off one of WITH_JOBS; seconds since it connected, or bytes.
@@ -73,8 +71,6 @@ class Fault:
 
 
 class Process:
-    """One application process."""
-
     def __init__(self, server: ForkServer, name: str, fault: Fault, told: bool) -> None:
         self.server, self.name, self.fault, self._told = server, name, fault, told
         self.world = server.world
@@ -92,7 +88,6 @@ class Process:
         self.world.note(self.name, what)
 
     def fires(self) -> None:
-        """Its fault comes into effect."""
         if not self.fault.fired:
             self.fault.fired = True
             self.why.append(self.fault.kind)
@@ -101,7 +96,6 @@ class Process:
     # Its life
 
     def begin(self, address: str, token: str) -> None:
-        """The fork."""
         self.tasks.append(self.world.loop.create_task(self._live(address, token)))
 
     async def _live(self, address: str, token: str) -> None:
@@ -172,12 +166,10 @@ class Process:
     # Its faults
 
     def connects(self, near: End) -> None:
-        """It has a connection."""
         self.ends.append(near)
         near.change, near.heard = self._sends, self._hears
 
     def link(self) -> Link:
-        """What its next connection is like."""
         link: Link = self.world.plan.link()
         if self.fault.kind == "slow":
             self.fires()
@@ -249,7 +241,6 @@ class Process:
             end.other.wire.release()
 
     def stop(self) -> None:
-        """It does nothing any more, and nobody knows."""
         self.stopped = True
         for end in self.ends:
             end.wire.hold()
