@@ -41,6 +41,7 @@ TOLD = {"scales", "widths", "hints"}
 
 
 def tables(result: bridge.Result) -> dict[str, pd.DataFrame]:
+    """Check a run, and return what came of it."""
     check_ledger(result.ledger)
     told = (
         name for name in ("scales", "widths", "hints", "releases", "tasks") if getattr(result.ledger, name) is not None
@@ -56,6 +57,7 @@ def assert_same(one: bridge.Result, other: bridge.Result) -> None:
 
 
 def changed_toy(directory: Path, changes: dict[str, str]) -> str:
+    """The command of the toy with some of its text replaced."""
     text = (Path(__file__).parent / "toy_scheduler.py").read_text()
     for old, new in changes.items():
         assert text.count(old) == 1, old
@@ -262,6 +264,7 @@ def hinting(seed: int) -> dict[str, Any]:
 
 
 def everything(seed: int) -> dict[str, Any]:
+    """A policy that directs two or more kinds of things."""
     chance = random.Random(-seed - 11)
     kinds = chance.sample(DIRECTIONS, chance.choice((2, 3, 4, 4)))
     hints, widths = "hints" in kinds, "widths" in kinds
@@ -296,6 +299,8 @@ def limited(seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Kind:
+    """Runs in which running jobs are directed in a certain way."""
+
     draw: Callable[[int], dict[str, Any]]
     platform: Platform = PLATFORM
     jobs: int = 24
