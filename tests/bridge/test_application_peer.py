@@ -11,20 +11,8 @@ import pytest
 from conversation import Pair, changed, recipe
 
 from als.programs.program import Loop, Program
-from bridge.protocol.messages import (
-    ALL_CORES,
-    Cancel,
-    Change,
-    Failed,
-    Message,
-    Outcome,
-    Records,
-    Resume,
-    Start,
-    Suspended,
-    WidthRange,
-    Wish,
-)
+from bridge.protocol import messages
+from bridge.protocol.messages import Change, Failed, Message, Outcome, Start, Suspended
 from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.protocol.tables import JobState
 from bridge.workers import application_peer
@@ -68,7 +56,7 @@ class Played:
             answers.append(answer)
         return answers
 
-    def run(self, order: Start, resumes: Iterable[Resume] = ()) -> list[Message]:
+    def run(self, order: Start, resumes: Iterable[messages.Resume] = ()) -> list[Message]:
         """The answers after the last suspension, if there are any suspensions at all."""
         answers = self.answers(order)
         for resume in resumes:
@@ -78,7 +66,7 @@ class Played:
         return answers
 
 
-def resume(**fields: Any) -> Resume:
+def resume(**fields: Any) -> messages.Resume:
     return conversation.resume(job=4, **fields)
 
 
@@ -117,7 +105,7 @@ def test_a_suspended_job_promises_what_its_cores_hold() -> None:
 @pytest.mark.parametrize("field", ["changes", "stop_ns"])
 def test_a_promise_counts_on_what_was_told(field: str) -> None:
     at_ns = START_NS + 2 * S
-    told = (Change(at_ns=at_ns, core=ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
+    told = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
     (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **{field: told}))
     assert isinstance(suspended, Suspended)
     assert suspended.not_before_ns == at_ns
@@ -149,8 +137,8 @@ def test_a_resume_tells_of_a_stop_and_of_changes_and_takes_a_stop_back() -> None
 def test_a_cancelled_job_is_forgotten() -> None:
     played = Played()
     played.answers(start(until_ns=START_NS + S))
-    assert played.answers(Cancel(job=4)) == []
-    assert played.answers(Cancel(job=5)) == []  # one that it never knew
+    assert played.answers(messages.Cancel(job=4)) == []
+    assert played.answers(messages.Cancel(job=5)) == []  # one that it never knew
     assert played.pair.bridge.job_state(4) is JobState.CANCELLED
 
 
@@ -205,18 +193,18 @@ WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_js
 
 
 def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
-    wishes = [answer for answer in answers if isinstance(answer, Wish)]
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
+    wishes = [answer for answer in answers if isinstance(answer, messages.Wish)]
     assert answers[: len(wishes)] == wishes
     assert [wish.cores for wish in wishes] == [4, 2, 4, 2]
     assert wishes[0].at_ns == START_NS
-    (records,) = (answer for answer in answers if isinstance(answer, Records))
+    (records,) = (answer for answer in answers if isinstance(answer, messages.Records))
     assert unpack_int64(records.start_ns).min() == START_NS + 1
     never = Played().run(start(program=WISHING, resizes=()))
-    assert not any(isinstance(answer, Wish) for answer in never)
+    assert not any(isinstance(answer, messages.Wish) for answer in never)
 
 
 def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
     assert answers == [Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user")]

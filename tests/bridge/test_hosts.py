@@ -31,21 +31,9 @@ from pages import ROOT, section, table
 
 import bridge
 from bridge.couplings import PeerOptions, needed_files
+from bridge.protocol import host_messages
 from bridge.protocol.framing import frame
-from bridge.protocol.host_messages import (
-    APPLICATION_ALPN,
-    HOST_ALPN,
-    HOST_MESSAGES,
-    Admitted,
-    FromHost,
-    HostMessage,
-    HostRole,
-    Join,
-    Launch,
-    NeededFile,
-    Ready,
-    encode_host,
-)
+from bridge.protocol.host_messages import HOST_ALPN, HostMessage, Join, encode_host
 from bridge.protocol.host_session import HOST_TABLE, HostProtocolError, HostSession, HostState
 from bridge.protocol.messages import PROTOCOL_VERSION, encode
 from bridge.protocol.session import NEED_DATA, LocalProtocolError
@@ -151,7 +139,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 
     def heard(self: hosts.Hosts, place: Any, event: HostMessage) -> None:
         heed(self, place, event)
-        ready.extend([place] * isinstance(event, Ready))
+        ready.extend([place] * isinstance(event, host_messages.Ready))
 
     monkeypatch.setattr(hosts.Hosts, "_heed", heard)
     monkeypatch.setattr(Assignment, "able", lambda self, order: None if len(ready) < count else able(self, order))
@@ -436,8 +424,8 @@ def test_strangers_at_the_door(
                 ("version", join(version=77)),
                 ("no", join()),
                 ("application as host", frame(encode(hello(token=TOKEN)))),
-                ("application", frame(encode(hello(token="x"))), APPLICATION_ALPN),
-                ("host as application", join(), APPLICATION_ALPN),
+                ("application", frame(encode(hello(token="x"))), host_messages.APPLICATION_ALPN),
+                ("host as application", join(), host_messages.APPLICATION_ALPN),
             ):
                 door_says[name] = await door.said(words, *alpn)
             await door.refusals(12)
@@ -539,7 +527,7 @@ def test_what_a_host_needs_to_be_admitted(monkeypatch: pytest.MonkeyPatch, tmp_p
     two = hosts.Hosts(Asked(), wanted, TOKEN, nobody, nobody, technique="ss", per_worker=2, depth=1)  # type: ignore[arg-type]
     place: Any = type("Place", (), {"alive": 10})()
     two._preparing[place] = 0.0
-    assert isinstance(two._admit_host(JOIN), Admitted)
+    assert isinstance(two._admit_host(JOIN), host_messages.Admitted)
     assert asked == [10 + 2 * JOIN.workers]
     other = msgspec.structs.replace(JOIN, package="0.0.1")
     assert two._admit_host(other) == "host far has twolevel 0.0.1; this run is of twolevel 1"
@@ -724,7 +712,7 @@ def test_a_port_that_is_taken(site: Site) -> None:
 
 
 def pair() -> tuple[HostSession, HostSession]:
-    return HostSession(HostRole.BRIDGE, SECRET), HostSession(HostRole.HOST)
+    return HostSession(host_messages.HostRole.BRIDGE, SECRET), HostSession(host_messages.HostRole.HOST)
 
 
 def passed(sender: HostSession, receiver: HostSession, message: HostMessage) -> Any:
@@ -732,8 +720,8 @@ def passed(sender: HostSession, receiver: HostSession, message: HostMessage) -> 
     return receiver.next_event()
 
 
-ADMITTED = Admitted(
-    version=PROTOCOL_VERSION, token=TOKEN, technique="ss", files=(NeededFile(path="/a", sha256="0" * 64),)
+ADMITTED = host_messages.Admitted(
+    version=PROTOCOL_VERSION, token=TOKEN, technique="ss", files=(host_messages.NeededFile(path="/a", sha256="0" * 64),)
 )
 
 
@@ -743,10 +731,10 @@ def test_every_step_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(
         LocalProtocolError, match=r"ready is not allowed while the connection is in the state AWAIT_JOIN"
     ):
-        host_end.send(Ready())
+        host_end.send(host_messages.Ready())
     passed(host_end, run_end, JOIN)
     with pytest.raises(LocalProtocolError, match="launch is not allowed"):
-        run_end.send(Launch(worker="w"))
+        run_end.send(host_messages.Launch(worker="w"))
     passed(run_end, host_end, ADMITTED)
     run_end.receive_data(frame(encode_host(JOIN)))
     with pytest.raises(HostProtocolError, match="the host broke the protocol: join is not allowed") as caught:
@@ -758,11 +746,11 @@ def test_every_step_that_is_not_in_the_table_is_refused() -> None:
 def test_the_specification_has_every_message_and_every_step() -> None:
     text = section(ROOT / "bridge" / "PROTOCOL.md", "14. Hosts")
     named = {row[0].strip("`"): row for row in table(text)}
-    assert list(named) == list(HOST_MESSAGES)
-    for name, kind in HOST_MESSAGES.items():
+    assert list(named) == list(host_messages.HOST_MESSAGES)
+    for name, kind in host_messages.HOST_MESSAGES.items():
         for field in kind.__struct_fields__:
             assert f"`{field}`" in named[name][2], (name, field)
-        assert named[name][1].startswith("host" if kind in get_args(FromHost) else "bridge")
+        assert named[name][1].startswith("host" if kind in get_args(host_messages.FromHost) else "bridge")
     steps = [tuple(cell.strip("`") for cell in row) for row in table(text[text.index("| state |") :])]
     assert [(before, event, after) for before, event, _, after in steps] == [
         (before.name, event, after.name) for (before, event), after in HOST_TABLE.items()

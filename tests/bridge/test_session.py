@@ -174,25 +174,6 @@ LIVE_STATES = [state for state in ConnectionState if state is not ConnectionStat
 
 
 @pytest.mark.parametrize(
-    ("state", "event"), [row for row in CONNECTION_TABLE if row[1] in CONNECTION_MESSAGES], ids=str
-)
-def test_what_the_connection_table_allows(state: ConnectionState, event: ConnectionEvent) -> None:
-    pair, message = connection_in(state), CONNECTION_MESSAGES[event]
-    sent = pair.ends[sender_of(message)].send(message)
-    receiver = pair.receiver_of(message)
-    receiver.receive_data(sent or frame(encode(message)))
-    heard = receiver.next_event()
-    if state is ConnectionState.CLOSING:
-        assert sent == b""
-        assert heard is NEED_DATA
-    else:
-        assert heard == message
-    assert pair.bridge.state is pair.application.state is CONNECTION_TABLE[state, event]
-    pair.bridge.validate()
-    pair.application.validate()
-
-
-@pytest.mark.parametrize(
     ("state", "event"),
     [row for row in product(LIVE_STATES, CONNECTION_MESSAGES) if row not in CONNECTION_TABLE],
     ids=str,

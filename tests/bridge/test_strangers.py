@@ -10,15 +10,13 @@ import secrets
 import socket
 import struct
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conversation import TOKEN
 from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
 
-import bridge
 from bridge.couplings import PeerOptions
 from bridge.protocol.framing import frame
 from bridge.protocol.messages import Hello, encode
@@ -38,49 +36,6 @@ def hello(**fields: object) -> bytes:
     return frame(encode(Hello(**{**HELLO, **fields})))
 
 
-@pytest.fixture
-def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[bridge.Result, list[bytes]]]]:
-    """Run while strangers come, each with something to say; returns the result and what each was told."""
-    addresses: list[str] = []
-    listen = Listener.open
-
-    async def listened(self: Listener, kind: str) -> str:
-        addresses.append(await listen(self, kind))
-        return addresses[-1]
-
-    monkeypatch.setattr(Listener, "open", listened)
-    monkeypatch.setattr(secrets, "token_hex", lambda count: TOKEN)
-    guests: list[socket.socket] = []
-
-    def come_in(words: bytes) -> None:
-        guests.append(socket.socket(socket.AF_UNIX))
-        guests[-1].connect(addresses[-1].removeprefix("unix:"))
-        guests[-1].sendall(words)
-
-    def told(guest: socket.socket) -> bytes:
-        data = b""
-        try:
-            while part := guest.recv(4096):
-                data += part
-        except ConnectionResetError:
-            pass  # it was thrown out with something left to say
-        return data
-
-    def visited(words: list[bytes]) -> tuple[bridge.Result, list[bytes]]:
-        come = Once(3, lambda: [come_in(each) for each in words])
-        scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
-        # One worker, so that it is known to have said hello when they come.
-        result = run(scenario, coupling_name="pool", peers=PeerOptions(1), watch=come)
-        assert come.done
-        return result, [told(guest) for guest in guests]
-
-    with ExitStack() as stack:
-        yield visited
-        for guest in guests:
-            stack.enter_context(guest)
-    assert descendants() == {}
-
-
 NOBODY = "no worker 'nobody' is expected"
 
 STRANGE = {
@@ -97,19 +52,42 @@ STRANGE = {
 }
 
 
-def test_strangers_are_refused(
-    visit: Callable[..., tuple[bridge.Result, list[bytes]]], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_strangers_are_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """They come while a run lasts, each with something to say."""
+    addresses: list[str] = []
+    listen = Listener.open
+
+    async def listened(self: Listener, kind: str) -> str:
+        addresses.append(await listen(self, kind))
+        return addresses[-1]
+
+    monkeypatch.setattr(Listener, "open", listened)
+    monkeypatch.setattr(secrets, "token_hex", lambda count: TOKEN)
+    guests = {name: socket.socket(socket.AF_UNIX) for name in STRANGE}
+
+    def come() -> None:
+        for name, guest in guests.items():
+            guest.connect(addresses[-1].removeprefix("unix:"))
+            guest.sendall(STRANGE[name][0])
+
+    scenario = Scenario.of(workload(), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    # One worker, so that it is known to have said hello when they come.
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result, told = visit([words for words, _, _ in STRANGE.values()])
+        result = run(scenario, coupling_name="pool", peers=PeerOptions(1), watch=Once(3, come))
     assert_same(result, expected())
     assert result.coupling["refused"] == len(STRANGE)
     assert result.coupling["retries"] == 0
     assert TOKEN not in caplog.text
-    for (_, logged, answer), heard in zip(STRANGE.values(), told, strict=True):
+    for name, guest in guests.items():
+        _, logged, answer = STRANGE[name]
+        heard = b""
+        with guest, contextlib.suppress(ConnectionResetError):  # it was thrown out with something left to say
+            while part := guest.recv(4096):
+                heard += part
         assert logged in caplog.text
         assert answer in heard
         assert bool(answer) == bool(heard)
+    assert descendants() == {}
 
 
 async def nobody(hello: Hello, connection: Connection) -> None:

@@ -13,19 +13,8 @@ from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
 from virtual_network import End, Link
 
-from bridge.protocol.messages import (
-    PROTOCOL_VERSION,
-    Hello,
-    Message,
-    Outcome,
-    Promise,
-    Quit,
-    Records,
-    Refused,
-    Role,
-    Suspended,
-    Transfers,
-)
+from bridge.protocol import messages
+from bridge.protocol.messages import Message, Outcome, Suspended
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import JobState
 from bridge.workers.address import Streams
@@ -270,10 +259,10 @@ class Process:
 async def serve_told(process: Process, streams: Streams, token: str) -> None:
     """Serve a bridge as a simulator of somebody else's does: it asks for lengths, and promises bit by bit."""
     world = process.world
-    connection, peer = Connection(Session(Role.APPLICATION), *streams), ToldPeer()
+    connection, peer = Connection(Session(messages.Role.APPLICATION), *streams), ToldPeer()
     try:
-        hello = Hello(
-            version=PROTOCOL_VERSION,
+        hello = messages.Hello(
+            version=messages.PROTOCOL_VERSION,
             token=token,
             worker=process.name,
             name="told",
@@ -293,9 +282,9 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
                 if connection.ended:
                     return
                 raise
-            if isinstance(event, ConnectionClosed | Quit):
+            if isinstance(event, ConnectionClosed | messages.Quit):
                 return
-            if isinstance(event, Refused):
+            if isinstance(event, messages.Refused):
                 raise PeerError(f"refused: {event.reason}")
             assert isinstance(event, Message)
             assert not isinstance(event, Refusal)
@@ -303,7 +292,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
                 if isinstance(answer, Outcome | Suspended):
                     await _promise(process, connection, answer)
                 connection.say(answer)
-                if isinstance(answer, Records | Transfers):
+                if isinstance(answer, messages.Records | messages.Transfers):
                     await connection.drain()
     finally:
         connection.close()
@@ -319,5 +308,5 @@ async def _promise(process: Process, connection: Connection, answer: Outcome | S
         least = connection.session.not_before_ns(answer.job)
         if least > latest:
             return
-        connection.say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
+        connection.say(messages.Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
         await process._pause(draw.uniform(0.0, 0.02))
