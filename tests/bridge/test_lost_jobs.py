@@ -11,12 +11,6 @@ from typing import Any
 
 import pytest
 from one_result import assert_one_result
-from reference.application import AllLost
-from reference.application import run as reference_run
-from reference.cluster import run as reference_cluster
-from reference.drawing import task_lengths
-from reference.machine import Host, Job, Machine
-from reference.machine import Rules as ReferenceRules
 
 import bridge
 import traces
@@ -139,34 +133,3 @@ def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
 
 
 # ---- against the slow reference of both levels ----
-
-
-def reference(jobs: list[Job], lost: dict[int, tuple[int, int | None]], on_failure: str, n_cores: int) -> list[Any]:
-    """Each attempt by both slow references: of ``lost`` cores, from when to when (None: for good)."""
-
-    def computed(row: int, start: int, cores: tuple[int, ...]) -> tuple[int, bool]:
-        job = jobs[row]
-        lengths = task_lengths(0, job.number, job.cores, job.run, 1.0, 0.0, 2)
-        absent = {c: lost[core] for c, core in enumerate(cores) if core in lost}
-
-        def speed(c: int, t: int) -> float:
-            begin, end = absent.get(c, (t + 1, None))
-            return 0.0 if begin <= t and (end is None or t < end) else 1.0
-
-        instants = sorted({t for span in absent.values() for t in span if t is not None and t > start})
-        changes = [(t, c, speed(c, t)) for t in instants for c in sorted(absent) if t in absent[c]]
-        try:
-            speeds = [speed(c, start) for c in range(len(cores))]
-            return max(reference_run(lengths, speeds, "ss", start=start, changes=changes).finish), False
-        except AllLost:  # all are lost for good by then: each since its loss, or since the job started
-            return max(start, *(begin for begin, _ in absent.values())), True
-
-    def end_of(row: int, start: int, cores: tuple[int, ...]) -> int:
-        return computed(row, start, cores)[0]
-
-    def loss_of(row: int, start: int, cores: tuple[int, ...]) -> int | None:
-        at, all_lost = computed(row, start, cores)
-        return at if all_lost else None
-
-    rules = ReferenceRules(requeue=on_failure == "requeue")
-    return reference_cluster(jobs, Machine((Host(n_cores),)), rules, end_of, loss_of=loss_of)
