@@ -478,6 +478,10 @@ def test_what_is_there_is_kept(server: Server, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"LCG-2005-1\.swf\.gz exists; .*--force"):
             fetch(FREE, target, base_url=server.url)
     assert not server.asked  # it is said before anything is downloaded
+    server.answers_for(FREE, sends(LOG[:-1], stated=None))
+    refused(server, tmp_path, force=True)
+    assert there.read_bytes() == b"old"
+    server.answers_for(FREE, sends(LOG))
     assert fetch(FREE, tmp_path, base_url=server.url, force=True).read_bytes() == LOG
     assert list(tmp_path.iterdir()) == [there]
 

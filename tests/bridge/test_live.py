@@ -46,7 +46,7 @@ from bridge.live.file import (
     read_live,
 )
 from bridge.live.progress import Broadcast
-from bridge.live.sampler import FEW_HOSTS, Sampler, cells
+from bridge.live.sampler import FEW_HOSTS, Sampler, cells, occupy
 from bridge.live.screen import LiveScreen, screen_lines, status_line
 from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
@@ -80,6 +80,12 @@ def test_a_few_hosts_are_divided_and_many_are_cells_or_grouped() -> None:
     assert grouped.first_core == (*range(0, 40_000, 8), 40_000)
     odd = cells(np.arange(10_002) * 3)  # the last group is smaller
     assert (odd.host[-1], odd.first_core[-2:]) == (10_000, (30_000, 30_003))
+
+
+def test_a_cell_is_of_the_job_that_holds_most_of_it_and_of_equals_of_the_first() -> None:
+    lo, hi, row = np.array([(0, 2, 3), (2, 4, 1), (4, 5, 0), (5, 7, 2), (8, 8, 0)]).T
+    busy, holder = occupy(np.array([0, 4, 8, 9]), lo, hi, row)
+    assert (busy.tolist(), holder.tolist()) == ([4, 3, 0], [1, 2, -1])
 
 
 def test_a_look_is_what_the_schedule_says() -> None:

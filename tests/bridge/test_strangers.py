@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import secrets
 import socket
 import struct
@@ -25,7 +26,7 @@ from bridge.scenarios.scenario import Options, Scenario
 from bridge.workers import listener
 from bridge.workers.address import connect
 from bridge.workers.connection import Connection
-from bridge.workers.listener import LINES, OVER, Listener
+from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
 HELLO = {"version": 11, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
@@ -94,10 +95,50 @@ async def nobody(hello: Hello, connection: Connection) -> None:
     raise AssertionError("nobody was let in")
 
 
+def awaiting(kind: str, words: bytes, *, ours: bool) -> tuple[int, int]:
+    """Somebody comes, then a crowd; how many were refused, and how many of these while the first was still there."""
+    awaited: dict[int, str] = {}
+
+    async def visited() -> tuple[int, int]:
+        door = Listener(TOKEN, lambda hello: "a reason", nobody, awaited)
+        address = await door.open(kind)
+        awaited.update({os.getpid(): "w5"} if ours else {})
+        ends = [await connect(address)]
+        await settled(lambda: len(door._connections) == 1)
+        awaited.clear()
+        awaited[os.getppid()] = "w6"  # somebody is awaited, but it is not who comes
+        ends += [await connect(address) for _ in range(STRANGERS)]
+        await settled(lambda: len(door._connections) + door.refused == 1 + STRANGERS)
+        await settled(lambda: ours or door.refused == 1)
+        there = door.refused
+        ends[0][1].write(words)
+        ends[0][1].close()
+        await settled(lambda: len(door._connections) <= STRANGERS)
+        refused = door.refused
+        for _, writer in ends[1:]:
+            writer.close()
+        await door.close()
+        return refused, there
+
+    return asyncio.run(visited())
+
+
 async def settled(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_one_of_ours_is_no_stranger_in_a_crowd_or_when_it_is_killed(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert awaiting(kind, b"", ours=False) == (1, 1)
+    assert awaiting(kind, b"", ours=True) == (0, 0)
+    assert awaiting(kind, hello()[:20], ours=True)[0] == 0
+    assert "of w5" not in caplog.text
+    assert awaiting(kind, b"GET / HTTP", ours=True)[0] == 1
+    assert "application process w5 was refused: the stranger broke the protocol: a frame of" in caplog.text
 
 
 @pytest.mark.parametrize(("coming", "lines"), [(LINES, LINES), (LINES + 9, LINES + 2)])
