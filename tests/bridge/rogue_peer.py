@@ -45,8 +45,6 @@ def spoiled(message):
         )
     if HOW == "too-many-chosen":
         return framed(message | {"chosen": [1, 2, 3]})
-    if HOW == "half-a-frame":
-        return framed(message)[:-5]
     raise SystemExit(f"no {HOW}")
 
 
@@ -56,8 +54,6 @@ class Rogue(socket.socket):
         if message["type"] == WHERE and is_first():
             data = spoiled(message)
         super().sendall(data)
-        if len(data) != 4 + int.from_bytes(data[:4], "big") and HOW == "half-a-frame":
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 if HOW == "exits":

@@ -64,11 +64,7 @@ def test_how_commands_end(server: Server) -> None:
     ):
         server.start("w", "/bin/sh", "-c", command)
         assert server.report() == ["gone", "w", how]
-
-
-def test_it_is_named(server: Server) -> None:
-    comm = Path(f"/proc/{server.process.pid}/comm")
-    assert await_that(lambda: comm.read_text().strip() == SERVER_NAME)
+    assert Path(f"/proc/{server.process.pid}/comm").read_text().strip() == SERVER_NAME
 
 
 def waiting(server: Server) -> list[int]:
@@ -83,18 +79,13 @@ def test_killing_a_command_kills_what_it_has_started(server: Server) -> None:
     server.tell("kill", "nobody")
     assert server.report() == ["gone", "w", "was killed by SIGKILL"]
     await_end(pids)
-
-
-def test_what_a_command_leaves_behind_is_killed(server: Server) -> None:
+    # So it is with what a command leaves behind, and at the end of all commands.
     pids = waiting(server)
     leader = next(pid for pid in pids if os.getpgid(pid) == pid)
     strike([leader], signal.SIGTERM)
     assert server.report() == ["gone", "w", "was killed by SIGTERM"]
     assert server.born == {"w": leader}
     await_end(pids)
-
-
-def test_all_end_with_the_commands(server: Server) -> None:
     pids = waiting(server)
     assert server.process.stdin is not None
     server.process.stdin.close()

@@ -450,10 +450,16 @@ def test_strangers_at_the_door(
 
 
 def test_silence_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(listener, "HELLO_S", 0.3)
+    monkeypatch.setattr(listener, "STRANGERS", 1)
 
     async def visit() -> None:
         async with Door(tmp_path) as door:
+            with socket.create_connection(door.place):
+                await settled(lambda: len(door.door._strangers) == 1)
+                with socket.create_connection(door.place):
+                    await door.refusals(1)
+            await door.refusals(2)
+            monkeypatch.setattr(listener, "HELLO_S", 0.3)
             reader, writer = await asyncio.open_connection(*door.place)
             away = ssl.MemoryBIO()
             context = pinned_context(door.certificate.pem.decode(), HOST_ALPN)
@@ -462,9 +468,10 @@ def test_silence_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: p
             writer.write(away.read()[:100])
             assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
             await closed(writer)
-            await door.refusals(1)
+            await door.refusals(3)
 
     asyncio.run(visit())
+    assert "no TLS handshake, and more than 1 wait" in caplog.text
     assert "no TLS handshake within 0.3 s" in caplog.text
 
 

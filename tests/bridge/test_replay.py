@@ -63,17 +63,6 @@ def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_loa
     assert (tmp_path / "a/slurmctld.log").read_bytes() == (tmp_path / "b/slurmctld.log").read_bytes()
 
 
-def test_jumps_of_the_date_change_next_to_nothing(tmp_path: Path) -> None:
-    jobs = [(number, submit * 20, run, cores, limit) for number, submit, run, cores, limit in _drawn(30, 8, 3)]
-    exact = replayed(jobs, machine(8, 1), tmp_path / "a")
-    jumps = replayed(jobs, machine(8, 1), tmp_path / "b", settle_ns=70 * S)
-    assert exact.cost["jumps"] == 0 < 10 < jumps.cost["jumps"]
-    assert jumps.cost["wakes"] < exact.cost["wakes"] / 2
-    one, other = exact.result.jobs, jumps.result.jobs
-    assert abs(one.start_ns - other.start_ns).max() <= 2 * S
-    assert abs(one.end_ns.max() - other.end_ns.max()) <= 2 * S
-
-
 def test_slurm_gives_cores_of_hosts_and_ends_jobs_at_their_limit(tmp_path: Path) -> None:
     # Of 2 hosts of 4 cores: one job has cores of both; one lasts for longer than it has asked for; one is not too late.
     jobs = [(1, 0, 300, 5, 600), (2, 10, 900, 2, 120), (3, 20, 120, 1, 120)]
