@@ -36,8 +36,6 @@ _AT_THE_DOOR = ("no handshake", "no TLS")
 
 @dataclass
 class HostPlan:
-    """A worker command, and what is wrong with it."""
-
     name: str  # of the host; two commands may be on one
     workers: int
     at_s: float  # when it is started, after the run has begun to listen
@@ -125,11 +123,9 @@ class Plan:
             self.hosts.append(plan)
 
     def link(self) -> Link:
-        """A connection."""
         return Link(self._latency_s * self.draw.random(), self._room, self._high, self.beat_s)
 
     def fault(self) -> Fault:
-        """What is wrong with the next process."""
         kind = self.draw.choice(self._kinds) if self.draw.random() < self._faulty else ""
         if kind == "failed" and self.kind == "graphs" and self.keep_tasks:
             kind = "failed after records"

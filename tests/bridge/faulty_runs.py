@@ -30,7 +30,6 @@ def workload(jobs: int = 40, cores: int | None = None) -> Workload:
 
 
 def simulated(coupling: str = "inline", jobs: int = 40, cores: int | None = None, **options: Any) -> bridge.Result:
-    """The run, checked."""
     chosen: dict[str, Any] = {"als": "ss", "variation": 0.25, "seed": 3, "tasks_per_core": 3, **options}
     if coupling != "inline":
         chosen.setdefault("workers", 2)
@@ -41,12 +40,10 @@ def simulated(coupling: str = "inline", jobs: int = 40, cores: int | None = None
 
 @cache
 def expected(jobs: int = 40, cores: int | None = None, als: str = "ss") -> bridge.Result:
-    """The same, inline."""
     return simulated("inline", jobs, cores, als=als)
 
 
 def assert_same(result: bridge.Result, reference: bridge.Result) -> None:
-    """Both tables are the same to the last bit."""
     assert result.jobs.equals(reference.jobs)
     assert result.tasks.equals(reference.tasks)
 
@@ -78,7 +75,6 @@ def descendants(ancestor: int | None = None) -> dict[int, str]:
 
 
 def workers(ancestor: int | None = None) -> list[int]:
-    """The application processes of ours."""
     return [pid for pid, name in descendants(ancestor).items() if name == PROCESS_NAME]
 
 
@@ -88,7 +84,6 @@ def servers(ancestor: int | None = None) -> list[int]:
 
 
 def strike(pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:
-    """Send each a signal, if it is still there."""
     for pid in pids:
         try:
             os.kill(pid, number)

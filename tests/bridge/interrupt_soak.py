@@ -83,21 +83,9 @@ def interrupted(
     at_line: str = "",
     by: signal.Signals = signal.SIGINT,
 ) -> Ended:
-    """Run a command in a folder and interrupt it.
+    """Run a command in an empty folder; interrupt it ``after_s`` after a line of its stderr, and ``again_s`` later once more.
 
-    Parameters
-    ----------
-    folder : Path
-        Empty.
-    words : tuple of str
-    after_s : float
-        How long after it begins, or after the line.
-    again_s : float
-        How long after that a second time; 0: not.
-    at_line : str
-        A part of the line of its stderr that is awaited first; empty: none.
-    by : signal
-        Sent to its process group. Of SIGKILL the command learns nothing: what it leaves must vanish by itself.
+    Of SIGKILL the command learns nothing: what it leaves must vanish by itself.
     """
     temporary = folder / "tmp"
     temporary.mkdir(parents=True)

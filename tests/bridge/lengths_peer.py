@@ -15,21 +15,9 @@ from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler, scheduler
+from bridge.protocol import messages
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.messages import (
-    ALL_CORES,
-    Change,
-    Edges,
-    Hello,
-    Lengths,
-    Message,
-    Part,
-    Quit,
-    Refused,
-    Role,
-    Start,
-    Welcome,
-)
+from bridge.protocol.messages import Edges, Lengths, Message, Start
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import NEED_DATA, Session
@@ -62,7 +50,7 @@ class ToldPeer(ApplicationPeer):
         lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
         edges = [message for message in said if isinstance(message, Edges)]
         n = start.tasks or 0
-        parts = start.parts or (Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),)
+        parts = start.parts or (messages.Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),)
         phases = [self._phase(part) for part in parts]
         told = EngineEdges(
             np.cumsum([0, *(part.edges for part in parts)]),
@@ -90,10 +78,12 @@ class ToldPeer(ApplicationPeer):
         )
         job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()), [])
         if "loses" in sys.argv and start.start_ns == 0:
-            job.changes.append(Change(at_ns=3 * 10**9, core=ALL_CORES, speed_gflops=None))  # nobody told it
+            job.changes.append(
+                messages.Change(at_ns=3 * 10**9, core=messages.ALL_CORES, speed_gflops=None)
+            )  # nobody told it
         return job
 
-    def _phase(self, part: Part) -> AnyScheduler | GraphPart | None:
+    def _phase(self, part: messages.Part) -> AnyScheduler | GraphPart | None:
         if part.technique is None:
             return None
         found = scheduler(part.technique, where="technique")
@@ -113,17 +103,18 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(place)
     token, worker = os.environ["TWOLEVEL_TOKEN"], os.environ["TWOLEVEL_WORKER"]
-    session, peer = Session(Role.APPLICATION), ToldPeer()
+    session, peer = Session(messages.Role.APPLICATION), ToldPeer()
     sure = "loses" not in sys.argv
     can = {"conserves_work": sure, "releases": True, "hints": False, "resizes": True, "wishes": True, "scales": False}
-    connection.sendall(session.send(Hello(version=11, token=token, worker=worker, name="told", tasks="lengths", **can)))
+    hello = messages.Hello(version=11, token=token, worker=worker, name="told", tasks="lengths", **can)
+    connection.sendall(session.send(hello))
     while data := connection.recv(READ_AT_MOST):
         session.receive_data(data)
         while (event := session.next_event()) is not NEED_DATA:
-            if isinstance(event, Quit | Refused):
+            if isinstance(event, messages.Quit | messages.Refused):
                 sys.exit(getattr(event, "reason", 0))
             assert isinstance(event, Message)
-            if not isinstance(event, Welcome):
+            if not isinstance(event, messages.Welcome):
                 for answer in peer.answers(event):
                     connection.sendall(session.send(answer))
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["main", "soak"]
+__all__ = ["known_sockets", "main", "sockets_of", "soak", "started_by"]
 
 _TIMES = 20
 _WORDS = ("replay", "sample", "--select", "first:60")
@@ -42,7 +42,7 @@ def _makes_folder(folder: Path, running: subprocess.Popen[bytes]) -> None:
         time.sleep(_LOOK_S)
 
 
-def _started_by(pid: int) -> list[int]:
+def started_by(pid: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -54,8 +54,7 @@ def _started_by(pid: int) -> list[int]:
     return found
 
 
-def _sockets(pids: Iterable[int]) -> set[str]:
-    """The inodes of their sockets."""
+def sockets_of(pids: Iterable[int]) -> set[str]:
     found = set()
     for pid in pids:
         try:
@@ -66,7 +65,7 @@ def _sockets(pids: Iterable[int]) -> set[str]:
     return found
 
 
-def _known(*tables: str) -> set[str]:
+def known_sockets(*tables: str) -> set[str]:
     """The inodes of all sockets in tables of the kernel."""
     column = {"unix": 6}
     found = set()
@@ -96,35 +95,21 @@ def _killed(folder: Path, after_s: float) -> tuple[int, int]:
     running = _begun(folder)
     _makes_folder(folder, running)
     time.sleep(after_s)
-    others = _started_by(running.pid)
-    sockets = _sockets([running.pid, *others])
-    _require(not sockets & _known("tcp", "tcp6", "udp", "udp6"), "a socket of a network")
+    others = started_by(running.pid)
+    sockets = sockets_of([running.pid, *others])
+    _require(not sockets & known_sockets("tcp", "tcp6", "udp", "udp6"), "a socket of a network")
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
     until = time.monotonic() + _GONE_S
-    while left := _started_by(running.pid):
+    while left := started_by(running.pid):
         _require(time.monotonic() < until, f"killed after {after_s:.2f} s: processes {left} are left")
         time.sleep(_LOOK_S)
-    _require(not sockets & _known("unix"), f"killed after {after_s:.2f} s: sockets are left")
+    _require(not sockets & known_sockets("unix"), f"killed after {after_s:.2f} s: sockets are left")
     return len(others), len(sockets)
 
 
 def soak(times: int, seed: int, folder: Path) -> str:
-    """Kill so many replays in a folder; what was found, in words.
-
-    Parameters
-    ----------
-    times : int
-    seed : int
-        Of the instants.
-    folder : Path
-        An empty one.
-
-    Raises
-    ------
-    SystemExit
-        If something was left, or the last replay has other results.
-    """
+    """Kill so many replays in an empty folder, at instants drawn from the seed; return what was found, in words."""
     draw = random.Random(seed)
     (folder / "quiet").mkdir()
     (folder / "killed").mkdir()
@@ -154,7 +139,6 @@ def soak(times: int, seed: int, folder: Path) -> str:
 
 
 def main() -> None:
-    """As the module says."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else _TIMES
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**6)
     with tempfile.TemporaryDirectory(prefix="replay-soak-") as folder:

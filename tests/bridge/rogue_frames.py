@@ -18,28 +18,7 @@ _S = 10**9
 
 
 def spoiled(kind: str, data: bytes, outcomes: int, which: int) -> tuple[bytes, int, bool | None]:
-    """Whole frames, spoiled in this way.
-
-    Parameters
-    ----------
-    kind : str
-        How.
-    data : bytes
-        Whole frames.
-    outcomes : int
-        How many outcomes were sent before.
-    which : int
-        Which outcome is to be spoiled, from 0.
-
-    Returns
-    -------
-    data : bytes
-        What is sent.
-    outcomes : int
-        How many outcomes have been.
-    gone : bool or None
-        None: nothing was spoiled; else whether the simulator dies of it.
-    """
+    """Spoil outcome ``which`` of whole frames: return frames, outcomes so far, and whether it dies (None: nothing spoiled)."""
     sent, gone = b"", None
     while data:
         size = 4 + int.from_bytes(data[:4], "big")

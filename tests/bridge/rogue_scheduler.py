@@ -22,10 +22,6 @@ def framed(message):
     return struct.pack(">I", len(payload)) + payload
 
 
-def column(*ends):
-    return struct.pack(f"<{len(ends)}i", *ends)
-
-
 def left(started):
     """The jobs that go on waiting, the head first."""
     return sorted(seen["waiting"].keys() - {one["job"] for one in started})
@@ -33,20 +29,14 @@ def left(started):
 
 #: What is answered instead, of (the answer, the jobs that it starts).
 SPOILT = {
-    "unknown": lambda m, s: m | {"start": [*s, {"job": 99_999, "cores": None}]},
     "running": lambda m, s: m | {"start": [{"job": next(iter(seen["running"])), "cores": None}]},
-    "all-cores": lambda m, s: m | {"start": [{"job": s[0]["job"], "cores": column(0, 12)}]},
     "failed": lambda m, s: {"type": "failed", "reason": "out\x1b[2J of ideas", "blame": "scheduler"},
     "users": lambda m, s: {"type": "failed", "reason": "no partitions, please", "blame": "user"},
     "wide": lambda m, s: m | {"start": [*s, {"job": left(s)[0], "cores": None}]},
 }
 
 #: What else must be so when it is.
-WANTED = {
-    "running": lambda s: seen["running"],
-    "wide": left,
-    "all-cores": lambda s: s,
-}
+WANTED = {"running": lambda s: seen["running"], "wide": left}
 
 
 class Spoilt(socket.socket):
@@ -56,12 +46,8 @@ class Spoilt(socket.socket):
 
     def sendall(self, data):
         message = msgpack.decode(data[4:])
-        if message["type"] == "hello" and HOW in ("version", "role", "token", "application"):
-            spoilt = {"version": {"version": 7}, "role": {"role": "planner"}, "token": {"token": "guessed"}}
-            message |= spoilt.get(HOW, {})
-            if HOW == "application":
-                del message["role"]
-            return super().sendall(framed(message))
+        if message["type"] == "hello" and HOW in ("version", "token"):
+            return super().sendall(framed(message | {HOW: 7 if HOW == "version" else "guessed"}))
         if message["type"] != "decided":
             return super().sendall(data)
         Spoilt.asked += 1
@@ -91,13 +77,6 @@ class Spoilt(socket.socket):
             time.sleep(600)
         if HOW == "silent":
             time.sleep(600)
-        if HOW == "half":
-            super().sendall(data[:-1])
-            os.kill(os.getpid(), signal.SIGKILL)
-        if HOW == "garbage":
-            return super().sendall(struct.pack(">I", 5) + b"\xc1tea\xc1")
-        if HOW == "answers-twice":
-            return super().sendall(data * 2)
         if HOW == "floods":
             while True:
                 super().sendall(data)
@@ -115,8 +94,6 @@ elif len(sys.argv) > 2:
     Path(sys.argv[2]).write_text(str(os.getpid()))
 if HOW == "late":
     time.sleep(600)
-if HOW == "gone":
-    sys.exit(4)
 socket.socket = Spoilt
 TOY = Path(__file__).with_name("toy_scheduler.py")
 seen = {}

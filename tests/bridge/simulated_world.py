@@ -46,8 +46,6 @@ Step = tuple[Any, Any, Any]
 
 @dataclass
 class Simulated:
-    """What came of a seed."""
-
     seed: int
     end: str = ""  # "the same tables", or the error or interrupt with which the run ended
     hosts: bool = False  # whether it is of a run with other hosts
@@ -61,7 +59,6 @@ class Simulated:
     stories: set[tuple[Any, ...]] = field(default_factory=set)  # what happened to the jobs of one connection
 
     def failure(self) -> str:
-        """What to print of one that fails."""
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         return f"seed {self.seed}: {self.end}\n{lines}\nrepeat it: python tests/bridge/simulated_run.py {self.seed}"
 
@@ -112,11 +109,9 @@ class World:
         self._has_begun = False
 
     def note(self, who: str, what: str) -> None:
-        """A line of the log."""
         self.found.log.append((self.loop.time(), who, what))
 
     def problem(self, what: str) -> None:
-        """Something that must not be."""
         self.note("witness", what)
         self.faults.append(f"at {self.loop.time():.4f} s: {what}")
 
@@ -179,7 +174,6 @@ class World:
     # What happens to everybody
 
     def begin(self) -> None:
-        """The run listens."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -337,7 +331,6 @@ class World:
         self.steps[line.event] += 1
 
     def taken(self, message: Message) -> None:
-        """The supervisor has taken a message for what it says."""
         if isinstance(message, Outcome):
             self.outcomes.setdefault(message.job, []).append(message.attempt)
         elif isinstance(message, Failed):
@@ -370,7 +363,6 @@ class World:
             self.problem(f"{process.name} is killed, and nothing is wrong with it")
 
     def warned(self, line: str) -> None:
-        """A line for the user."""
         self.note("log", line)
         found = re.match(
             r"application process (w\d+(?:@[^\s,]+)?)(?:, which had not said hello,)? did not (\w+) \w+ ([\d.]+) s",
@@ -551,7 +543,6 @@ class World:
         return most
 
     def job(self, row: int) -> int:
-        """The number of the job of a row."""
         return int(self.expected.ledger.jobs.job_id[row])
 
     def _lost(self, *, blameless: bool) -> Counter[int]:

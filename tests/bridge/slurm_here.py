@@ -24,7 +24,6 @@ needs_slurm = pytest.mark.skipif(_HERE is None, reason=f"no slurmctld; Debian's 
 
 
 def machine(hosts: int, cores: int) -> Platform:
-    """Equal hosts."""
     return Platform((HostGroup(hosts, cores, 46.875 * cores),))
 
 

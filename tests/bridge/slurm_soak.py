@@ -64,19 +64,16 @@ class Case:
 
     @property
     def platform(self) -> Platform:
-        """The machine."""
         return Platform((HostGroup(self.hosts, self.cores, 46.875 * self.cores),))
 
     @property
     def keys(self) -> dict[str, str]:
-        """Of slurm.conf."""
         found = policy(self.policy)
         assert isinstance(found, Slurm)
         return keys_of(found)
 
     @property
     def policy(self) -> str:
-        """The same of the policy ``slurm``."""
         found = f"slurm:scheduler={self.scheduler}"
         if self.weight_job_size:
             found += f",priority=multifactor,weight_job_size={self.weight_job_size}"
@@ -152,7 +149,6 @@ def _unwatched(ended: int, now_ns: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw cases; 1 if any differs."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--cases", type=int, default=100)
     reader.add_argument("--first", type=int, default=0, help="the seed of the first")

@@ -66,14 +66,12 @@ def killing_policy(folder: Path, what: str, when: str = "True", *, once: bool = 
 
 
 def write_study(folder: Path, policy: str = "edf", study: str = "") -> Path:
-    """Write the study's file."""
     path = folder / "study.toml"
     path.write_text(STUDY.format(policy=policy, study=study))
     return path
 
 
 def run_command(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    """``twolevel WORDS…`` in a process of its own."""
     command = [sys.executable, "-m", "bridge.cli", *map(str, words)]
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=300, env={**os.environ}, check=False
@@ -81,5 +79,4 @@ def run_command(*words: object, folder: Path) -> subprocess.CompletedProcess[str
 
 
 def quits(pipe: object, parent: int) -> None:
-    """What a process does that cannot work."""
     os._exit(3)

@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import conversation
-import numpy as np
 import pytest
-from conversation import Pair, changed, network, outcome, recipe
-from hypothesis import given
-from hypothesis import strategies as st
+from conversation import Pair, changed, recipe
 
-from als.application import Application
-from als.engine.dag.metrics import GRAPH_METRICS, graph_metrics, measure_graph
-from als.engine.dag.parts import Edges, GraphPart
-from als.lengths.draw import length_cov
-from als.network.state import NO_NETWORK
-from als.programs.program import Graph, Loop, Program, Serial
-from als.programs.table import Programs, drawn_program
-from als.programs.tasks import drawn_lengths
-from als.techniques import technique
-from bridge.protocol.messages import (
-    ALL_CORES,
-    Cancel,
-    Change,
-    Failed,
-    Measurement,
-    Message,
-    Outcome,
-    Records,
-    Resume,
-    Start,
-    Suspended,
-    Transfers,
-    WidthRange,
-    Wish,
-)
-from bridge.protocol.network_fields import state_of
-from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from als.programs.program import Loop, Program
+from bridge.protocol import messages
+from bridge.protocol.messages import Change, Failed, Message, Outcome, Start, Suspended
+from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.protocol.tables import JobState
 from bridge.workers import application_peer
 from bridge.workers.application_peer import ApplicationPeer
@@ -83,7 +56,7 @@ class Played:
             answers.append(answer)
         return answers
 
-    def run(self, order: Start, resumes: Iterable[Resume] = ()) -> list[Message]:
+    def run(self, order: Start, resumes: Iterable[messages.Resume] = ()) -> list[Message]:
         """The answers after the last suspension, if there are any suspensions at all."""
         answers = self.answers(order)
         for resume in resumes:
@@ -93,220 +66,12 @@ class Played:
         return answers
 
 
-def resume(**fields: Any) -> Resume:
+def resume(**fields: Any) -> messages.Resume:
     return conversation.resume(job=4, **fields)
 
 
-def driven(order: Start, changes: Iterable[Change], stop_ns: int | None) -> list[Message]:
-    """What the engine itself gives, driven by hand, as the peer should report it."""
-    recipe = order.recipe
-    assert recipe is not None
-    edges = None
-    if recipe.program:
-        program = Program.from_json(recipe.program)
-        drawn = drawn_program(Programs([program], recipe.variation), 0, recipe.seed, 9, 3, 4.0, 1.0, 1e9)
-        lengths, part_tasks = drawn.lengths, drawn.part_tasks
-        phases = [engine_phase(phase) for phase in program.phases]
-        if order.network is not None:
-            edges = Edges(drawn.edge_first, drawn.source, drawn.target, drawn.bytes)
-    else:
-        drawing = recipe.seed, 9, recipe.n, recipe.mean_gflop, recipe.variation, recipe.total_gflop
-        lengths = drawn_lengths(*drawing, n_cores=3, core_ns=4e9, speed_gflops=1.0)
-        part_tasks, phases = np.array([len(lengths)]), [technique(order.technique)]
-    application = Application(
-        lengths,
-        unpack_float64(order.core_speed_gflops),
-        start_ns=START_NS,
-        overhead_ns=order.overhead_ns,
-        latency_ns=None if order.latency_ns is None else unpack_int64(order.latency_ns),
-        master=order.master,
-        phases=phases,
-        part_tasks=part_tasks,
-        seed=recipe.seed,
-        job=9,
-        edges=edges,
-        core_host=None if order.core_host is None else unpack_int32(order.core_host),
-        network=NO_NETWORK if order.network is None else state_of(order.network),
-    )
-    for change in changes:
-        if stop_ns is None or change.at_ns < stop_ns:
-            application.advance(change.at_ns)
-            application.set_speed(change.speed_gflops, None if change.core == ALL_CORES else change.core)
-    if not application.advance(stop_ns):
-        application.stop()
-    state = application.state
-    measured, transfers = seen_of_graph(order, application)
-    columns = {name: pack_int64(getattr(state, name)) for name in ("start_ns", "end_ns")}
-    columns |= {name: pack_int32(getattr(state, name)) for name in ("core", "chunk")}
-    return [
-        Records(job=4, first=0, length_gflop=pack_float64(lengths), **columns),
-        *transfers,
-        outcome(
-            job=4,
-            attempt=order.attempt,
-            end_ns=application.end_ns,
-            stopped=application.stopped,
-            tasks=len(lengths),
-            ran=application.ran,
-            chunks=application.chunks,
-            transfers=sum(len(message.source) // 4 for message in transfers),
-            length_gflop=application.length_gflop,
-            length_cov=float(length_cov(lengths, 0, len(lengths))),
-            finish_ns=pack_int64(state.finish_ns),
-            busy_ns=pack_int64(state.busy_ns),
-            scheduling_ns=application.scheduling_ns,
-            chosen=tuple(state.chosen.tolist()),
-            ahead_chunks=application.ahead_chunks,
-            graph=measured,
-        ),
-    ]
-
-
-def engine_phase(phase: Serial | Loop | Graph) -> Any:
-    if isinstance(phase, Graph):
-        return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
-    return None if isinstance(phase, Serial) else phase.found_technique()
-
-
-def seen_of_graph(order: Start, application: Application) -> tuple[Measurement | None, list[Transfers]]:
-    """What is to be reported of an application that has ended, row by row."""
-    if order.network is None:
-        return None, []
-    state = application.state
-    values = np.empty(len(GRAPH_METRICS))
-    speed = np.array(unpack_float64(order.core_speed_gflops))
-    measure_graph(values, state, START_NS, application.end_ns, speed, application.stopped)
-    numbers = {name: None if np.isnan(value) else value for name, value in graph_metrics(values).items()}
-    measured = Measurement(**numbers | {name: int(numbers[name] or 0) for name in ("transfers", "transfer_wait_ns")})
-    graph, first = state.graph, state.part_first
-    rows = []
-    for part in range(len(first) - 1):
-        for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
-            ends = first[part] + graph.source[edge], first[part] + graph.target[edge]
-            apart = state.core[ends[0]] != state.core[ends[1]]
-            if order.network.kind != "none" and graph.arrived_ns[edge] >= 0 and state.start_ns[ends[1]] >= 0 and apart:
-                rows.append((*ends, graph.bytes[edge], graph.sent_ns[edge], graph.arrived_ns[edge]))
-    if not rows:
-        return measured, []
-    packs = {
-        "source": pack_int32,
-        "target": pack_int32,
-        "bytes": pack_float64,
-        "sent_ns": pack_int64,
-        "arrived_ns": pack_int64,
-    }
-    columns = {name: pack(column) for (name, pack), column in zip(packs.items(), zip(*rows, strict=True), strict=True)}
-    return measured, [Transfers(job=4, first=0, **columns)]
-
-
-INSTANTS = st.integers(0, 6 * S).map(lambda after: START_NS + after)
-CHANGES = st.builds(Change, at_ns=INSTANTS, core=st.integers(-1, 2), speed_gflops=st.sampled_from([0.5, 1.0, 3.0]))
-#: Cores go and come as well; the last one stays, so that the job ends.
-COMINGS = st.builds(Change, at_ns=INSTANTS, core=st.integers(0, 1), speed_gflops=st.sampled_from([0.0, 0.0, 1.0, 3.0]))
-PROGRAM = Program(
-    (Serial(0.2), Loop("select:gss,af", "gamma:cov=1", 3, share=0.5), Loop("rnd", tasks=9, share=0.3)),
-    steps=2,
-    redraw=True,
-).to_json()
-GRAPHS = Program(
-    (
-        Graph("fac", "layered:tasks=9,ccr=1", order="rank", share=0.4),
-        Loop("gss", tasks=5, share=0.2),
-        Graph("heft", "stencil:ccr=2,steps=3,points=3", share=0.4),
-    ),
-    steps=2,
-    redraw=True,
-).to_json()
-
-
-def graph_start(how: str = "sharing", memory: float | None = None, **fields: Any) -> Start:
-    """A job whose first two cores are on one host."""
-    between: dict[str, Any] = {"kind": how, "topology": "star", "memory_bytes_per_s": memory, "crosstraffic": True}
-    if how == "sharing":
-        between |= {
-            "latency_factor": 13.01,
-            "bandwidth_factor": 0.97,
-            "weight_bytes": 20537.0,
-            "gamma_bytes": 4194304.0,
-        }
-    return start(program=GRAPHS, core_host=pack_int32([2, 2, 0]), network=network(latency_ns=1e6, **between), **fields)
-
-
-STARTS = st.builds(
-    start,
-    seed=st.integers(0, 50),
-    how=st.sampled_from(["static", "ss", "gss", "fac"]),
-    overhead_ns=st.sampled_from([0, 1, S // 7]),
-    program=st.sampled_from(["", "", PROGRAM]),
-    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
-    master=st.booleans(),
-) | st.builds(
-    graph_start,
-    seed=st.integers(0, 50),
-    how=st.sampled_from(["none", "hockney", "sharing"]),
-    memory=st.sampled_from([None, 1e9]),
-    overhead_ns=st.sampled_from([0, S // 7]),
-    latency_ns=st.sampled_from([None, pack_int64([0, S // 50, 3])]),
-    master=st.booleans(),
-)
-
-
-def in_order(changes: Iterable[Change]) -> tuple[Change, ...]:
-    return tuple(sorted(changes, key=lambda change: change.at_ns))
-
-
-@given(order=STARTS, changes=st.lists(CHANGES | COMINGS, max_size=5).map(in_order), stop_ns=st.none() | INSTANTS)
-def test_changes_and_a_stop_told_at_the_start(order: Start, changes: tuple[Change, ...], stop_ns: int | None) -> None:
-    told = changed(order, changes=changes, stop_ns=stop_ns)
-    assert Played().run(told) == driven(order, changes, stop_ns)
-
-
-@given(
-    order=STARTS,
-    changes=st.lists(CHANGES | COMINGS, max_size=5).map(in_order),
-    stop_ns=st.none() | INSTANTS,
-    pauses=st.lists(INSTANTS, min_size=1, max_size=6).map(sorted),
-    late=st.booleans(),
-)
-def test_suspending_at_any_instants_changes_nothing(
-    order: Start, changes: tuple[Change, ...], stop_ns: int | None, pauses: list[int], late: bool
-) -> None:
-    def known(now_ns: int, before_ns: int | None) -> tuple[Change, ...]:
-        """What is told at an instant: late, what comes into force before the next; early, all at once."""
-        if not late:
-            return changes if now_ns == -1 else ()
-        return tuple(c for c in changes if now_ns <= c.at_ns and (before_ns is None or c.at_ns < before_ns))
-
-    first = changed(order, until_ns=pauses[0], changes=known(-1, pauses[0]), stop_ns=stop_ns)
-    resumes = [
-        resume(until_ns=until_ns, changes=known(now_ns, until_ns), stop_ns=stop_ns)
-        for now_ns, until_ns in pairwise([*pauses, None])
-    ]
-    if stop_ns is not None and stop_ns < pauses[0]:
-        resumes = []
-    resumes = [one for one, now_ns in zip(resumes, pauses, strict=False) if stop_ns is None or stop_ns >= now_ns]
-    assert Played().run(first, resumes) == driven(order, changes, stop_ns)
-
-
-@given(order=STARTS, later=st.integers(-1, 1), until=st.none() | INSTANTS)
-def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job(order: Start, later: int, until: int | None) -> None:
-    *_, natural = driven(order, (), None)
-    assert isinstance(natural, Outcome)
-    stop_ns = natural.end_ns + later
-    *_, told = Played().run(
-        changed(order, until_ns=until, stop_ns=stop_ns), [resume(stop_ns=stop_ns)] if until is not None else []
-    )
-    if later < 0:
-        assert isinstance(told, Outcome)
-        assert (told.stopped, told.end_ns) == (True, stop_ns)
-    else:
-        assert told == natural
-        assert not told.stopped
-
-
-@pytest.mark.parametrize("records", [False, True])
-def test_a_stop_at_the_start(records: bool) -> None:
-    *_, told = Played().run(start(records=records, stop_ns=START_NS))
+def test_a_stop_at_the_start() -> None:
+    *_, told = Played().run(start(records=False, stop_ns=START_NS))
     assert isinstance(told, Outcome)
     assert (told.end_ns, told.stopped, told.ran, told.chunks) == (START_NS, True, 0, 0)
     assert told.tasks > 0
@@ -340,27 +105,10 @@ def test_a_suspended_job_promises_what_its_cores_hold() -> None:
 @pytest.mark.parametrize("field", ["changes", "stop_ns"])
 def test_a_promise_counts_on_what_was_told(field: str) -> None:
     at_ns = START_NS + 2 * S
-    told = (Change(at_ns=at_ns, core=ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
+    told = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),) if field == "changes" else at_ns
     (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **{field: told}))
     assert isinstance(suspended, Suspended)
     assert suspended.not_before_ns == at_ns
-
-
-def test_cores_that_are_not_there_yet_and_one_that_is_lost() -> None:
-    # At 1 GFLOP/s from 2 s on, core 0 has the twelve tasks of 1 GFLOP alone; the one it is at when it is lost is in vain.
-    late = Change(at_ns=START_NS + 2 * S, core=0, speed_gflops=1.0)
-    lost = Change(at_ns=START_NS + 5 * S + S // 2, core=0, speed_gflops=0.0)
-    back = Change(at_ns=START_NS + 9 * S, core=0, speed_gflops=1.0)
-    order = start(core_speed_gflops=pack_float64([0.0, 0.0, 0.0]), changes=(late, lost, back))
-    assert order.recipe is not None
-    order = changed(order, recipe=changed(order.recipe, variation=0.0))
-    records, ended = Played().run(order)
-    assert isinstance(records, Records)
-    assert isinstance(ended, Outcome)
-    begin = [START_NS + k * S for k in (2, 3, 4, *range(9, 18))]
-    assert unpack_int64(records.start_ns).tolist() == begin
-    assert unpack_int64(ended.busy_ns).tolist() == [12 * S + S // 2, 0, 0]
-    assert (ended.chunks, ended.ran, ended.end_ns) == (13, 12, START_NS + 18 * S)
 
 
 @pytest.mark.parametrize("later", [-1, 0, 1, S // 2])
@@ -375,31 +123,13 @@ def test_a_job_has_ended_with_its_last_task_though_messages_are_under_way(later:
     assert told == natural
 
 
-def test_a_serial_part_at_the_end_of_a_core_far_away_has_no_messages() -> None:
-    program = Program((Loop("ss", tasks=2), Serial(0.5))).to_json()
-    speeds, far = pack_float64([0.0, 1.0, 1.0]), pack_int64([0, S, S])
-    order = start(program=program, core_speed_gflops=speeds, latency_ns=far)
-    *_, natural = Played().run(order)
-    assert isinstance(natural, Outcome)
-    (suspended,) = Played().answers(changed(order, until_ns=natural.end_ns - S // 2))
-    assert isinstance(suspended, Suspended)
-
-
-def test_what_a_selection_has_chosen() -> None:
-    program = Program((Loop("ss", tasks=5), Loop("select:static,ss", tasks=30)), steps=3)
-    *_, ended = Played().run(start(program=program.to_json()))
+def test_a_resume_tells_of_a_stop_and_of_changes_and_takes_a_stop_back() -> None:
+    slower = Change(at_ns=START_NS + 2 * S, core=0, speed_gflops=0.5)
+    later = {"stop_ns": START_NS + 3 * S, "changes": (slower,)}
+    *_, ended = told = Played().run(start(until_ns=START_NS + S), [resume(**later)])
+    assert told == Played().run(start(**later))
     assert isinstance(ended, Outcome)
-    # ss; the selection itself, static, ss: for each of the three steps one of them.
-    assert ended.chosen[:2] == (0, 0)
-    assert (len(ended.chosen), sum(ended.chosen)) == (4, 3)
-    assert ended.ahead_chunks > 0
-
-
-def test_without_records_the_outcome_is_the_same() -> None:
-    assert Played().run(start(records=False)) == Played().run(start())[-1:]
-
-
-def test_a_stop_is_taken_back_by_a_resume_without_one() -> None:
+    assert ended.stopped
     stopped = start(until_ns=START_NS + S, stop_ns=START_NS + 2 * S)
     assert Played().run(stopped, [resume()]) == Played().run(start())
 
@@ -407,8 +137,8 @@ def test_a_stop_is_taken_back_by_a_resume_without_one() -> None:
 def test_a_cancelled_job_is_forgotten() -> None:
     played = Played()
     played.answers(start(until_ns=START_NS + S))
-    assert played.answers(Cancel(job=4)) == []
-    assert played.answers(Cancel(job=5)) == []  # one that it never knew
+    assert played.answers(messages.Cancel(job=4)) == []
+    assert played.answers(messages.Cancel(job=5)) == []  # one that it never knew
     assert played.pair.bridge.job_state(4) is JobState.CANCELLED
 
 
@@ -463,18 +193,18 @@ WISHING = Program((Loop("ss", cores=2.0), Loop("ss", cores=0.3)), steps=2).to_js
 
 
 def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
-    wishes = [answer for answer in answers if isinstance(answer, Wish)]
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
+    wishes = [answer for answer in answers if isinstance(answer, messages.Wish)]
     assert answers[: len(wishes)] == wishes
     assert [wish.cores for wish in wishes] == [4, 2, 4, 2]
     assert wishes[0].at_ns == START_NS
-    (records,) = (answer for answer in answers if isinstance(answer, Records))
+    (records,) = (answer for answer in answers if isinstance(answer, messages.Records))
     assert unpack_int64(records.start_ns).min() == START_NS + 1
     never = Played().run(start(program=WISHING, resizes=()))
-    assert not any(isinstance(answer, Wish) for answer in never)
+    assert not any(isinstance(answer, messages.Wish) for answer in never)
 
 
 def test_more_wishes_than_a_job_may_have_are_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=WidthRange(least=2, most=4)))
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
     assert answers == [Failed(job=4, reason="it wishes 4 times for cores; allowed: up to 3; use inline", blame="user")]

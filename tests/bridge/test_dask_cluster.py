@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 import urllib.request
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from faulty_runs import descendants
+from faulty_runs import await_that, descendants
 from interrupt_soak import COMMANDS, interrupted
 from studies import killing_policy, run_command, write_study
 
@@ -30,7 +31,8 @@ from bridge.studies.executors.dask_cluster import DaskCells, cluster_executor
 from bridge.studies.executors.executor import Executor, Needs
 from bridge.studies.executors.fitness import Terms, unfit
 from bridge.studies.executors.local import Here
-from bridge.studies.executors.local_cluster import local_cluster as local_cluster_with_dashboard
+from bridge.studies.executors.local_cluster import local_cluster
+from bridge.studies.executors.slurm_cluster import slurm_cluster, slurm_settings
 from bridge.studies.input.study_file import load_study
 from bridge.studies.results import RESULTS
 from bridge.studies.run_study import Report, run_study
@@ -61,9 +63,9 @@ def here(needs: Needs) -> Executor:
     return Here()
 
 
-@contextlib.contextmanager
-def local_cluster(*, wide: bool) -> Iterator[str]:
-    """The address of a scheduler with a stock worker process of one thread, or also with one of two; each under a nanny."""
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler with stock workers of one thread and of two, each under a nanny; the tests share it."""
     from distributed import LocalCluster, Nanny
 
     with warnings.catch_warnings():
@@ -71,16 +73,8 @@ def local_cluster(*, wide: bool) -> Iterator[str]:
         with LocalCluster(
             n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as one:
-            if wide:
-                one.sync(_add_worker, one, Nanny)
+            one.sync(_add_worker, one, Nanny)
             yield one.scheduler_address
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """A cluster that the tests share: none kills more than one of its workers, once, which comes again."""
-    with local_cluster(wide=True) as address:
-        yield address
 
 
 async def _add_worker(cluster: object, kind: object) -> None:
@@ -123,38 +117,30 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(cluster: str, whole: Path
     assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
 
 
-def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(tmp_path: Path) -> None:
-    import dask
+def test_a_cell_that_kills_its_workers_fails_and_the_others_are_done(cluster: str, tmp_path: Path) -> None:
+    import distributed
 
     policy = killing_policy(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "len(jobs.job_id) != 20", once=False)
     path = write_study(tmp_path, policy)
-    text = path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")
-    path.write_text(text)
-    # A cluster of its own, in which a death is enough for a suspicion: a worker takes long to start.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), local_cluster(wide=False) as address:
-        report = on(address, path, tmp_path / "out")
+    path.write_text(
+        path.read_text().replace('als = ["static", "gss"]', 'als = ["static"]').replace("seeds = 2", "seeds = 1")
+    )
+
+    def suspects_after(deaths: int) -> None:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            client.run_on_scheduler(_set_allowed_failures, deaths)
+
+    suspects_after(0)
+    report = on(cluster, path, tmp_path / "out")
+    suspects_after(3)
     assert (report.total, report.failed) == (8, 1)
     assert "KilledWorker" in report.errors[0]
     found = pd.read_parquet(tmp_path / "out" / RESULTS)
     assert (found["error"] == "").sum() == 7
 
 
-def test_the_command_is_killed_and_goes_on_elsewhere(cluster: str, whole: Path, tmp_path: Path) -> None:
-    # From a worker of the cluster the command is found by the file that it has written.
-    (tmp_path / "pid.py").write_text("")
-    policy = killing_policy(
-        tmp_path, "os.kill(int(Path(__file__).with_name('pid').read_text()), signal.SIGKILL)", "True"
-    )
-    path = write_study(tmp_path, policy)
-    words = f"-m bridge.cli study {path.name} --cluster {cluster} --no-figures --out out".split()
-    (tmp_path / "go.py").write_text(
-        "import os, sys; open('pid', 'w').write(str(os.getpid())); os.execv(sys.executable, sys.argv[1:])"
-    )
-    go = [sys.executable, "go.py", sys.executable, *words]
-    killed = subprocess.run(go, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    run_study(load_study(path), tmp_path / "out", here)
-    assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
+def _set_allowed_failures(deaths: int, dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = deaths
 
 
 def test_what_a_worker_lacks_is_said_first(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +195,7 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
 def ours() -> Iterator[tuple[Cluster, str]]:
     """A cluster as ``--cluster local`` starts it, and the address of its dashboard."""
     said = io.StringIO()
-    with contextlib.redirect_stderr(said), local_cluster_with_dashboard(1) as cluster:
+    with contextlib.redirect_stderr(said), local_cluster(1) as cluster:
         found = re.fullmatch(
             r"cluster local: 1 worker processes; its dashboard: (http://127\.0\.0\.1:\d+/status)\n", said.getvalue()
         )
@@ -272,22 +258,11 @@ def test_its_ports_are_of_this_machine_only(ours: tuple[Cluster, str]) -> None:
     assert set(listening) == {"0100007F"}
 
 
-@pytest.mark.parametrize(
-    ("line", "after_s"),
-    [
-        ("its dashboard", 0.0),
-        pytest.param("its dashboard", 0.3, marks=pytest.mark.release),
-        pytest.param("", 3.0, marks=pytest.mark.release),
-    ],
-)
-def test_an_interrupt_ends_a_cluster_of_this_machine_in_one_line(line: str, after_s: float, tmp_path: Path) -> None:
-    ended = interrupted(tmp_path / "s", COMMANDS["cluster"], after_s, again_s=0.2, at_line=line)
-    assert (ended.wrong, ended.code) == ("", 130)
-
-
-def test_a_cluster_of_this_machine_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
-    ended = interrupted(tmp_path / "s", COMMANDS["cluster"], 0.1, at_line="its dashboard", by=signal.SIGKILL)
-    assert (ended.wrong, ended.code) == ("", -signal.SIGKILL)
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_cluster_of_this_machine_ends_with_its_command(by: signal.Signals, code: int, tmp_path: Path) -> None:
+    again_s = 0.2 if by == signal.SIGINT else 0.0
+    ended = interrupted(tmp_path / "s", COMMANDS["cluster"], 0.0, again_s=again_s, at_line="its dashboard", by=by)
+    assert (ended.wrong, ended.code) == ("", code)
 
 
 def test_what_dask_brings_leaves_an_interruption_to_whoever_calls() -> None:
@@ -313,23 +288,44 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
 SBATCH = """#!/bin/sh
 script=$(for one in "$@"; do last=$one; done; echo "$last")
 cp "$script" "{folder}/script"
-setsid sh "{folder}/script" >"{folder}/job.log" 2>&1 &
+setsid {shell} "{folder}/script" >"{folder}/job.log" 2>&1 &
 echo $! >>"{folder}/pids"
 echo "Submitted batch job $!"
 """
+SETTINGS = 'cores = 1\nmemory = "1GB"\nqueue = "short"\nwalltime = "00:10:00"\ninterface = "lo"\njobs = 1\n'
 
 
-def test_workers_as_jobs_of_slurm(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = tmp_path / "bin"
+def set_up_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    """Put commands of Slurm first in the path."""
+    tools = folder / "bin"
     tools.mkdir()
-    (tools / "sbatch").write_text(SBATCH.format(folder=tmp_path))
-    (tools / "scancel").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/cancelled"\n')
+    (tools / "sbatch").write_text(SBATCH.format(folder=folder, shell=shell))
+    (tools / "scancel").write_text(f'#!/bin/sh\necho "$@" >>"{folder}/cancelled"\n')
     for tool in tools.iterdir():
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+
+
+def check_jobs(folder: Path) -> None:
+    script = (folder / "script").read_text()
+    assert "#SBATCH -p short" in script
+    assert "#SBATCH -t 00:10:00" in script
+    assert (folder / "cancelled").exists()
+
+
+def test_the_jobs_of_slurm_that_workers_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up_slurm(tmp_path, monkeypatch, "true")
+    with slurm_cluster(slurm_settings(tomllib.loads(SETTINGS), None)) as cluster:
+        assert cluster.address.startswith("tcp://127.0.0.1:")
+        await_that((tmp_path / "script").exists)
+    check_jobs(tmp_path)
+
+
+@pytest.mark.release
+def test_workers_as_jobs_of_slurm(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up_slurm(tmp_path, monkeypatch, "sh")
     path = write_study(tmp_path, killing_policy(tmp_path, "pass"))
-    settings = 'cores = 1\nmemory = "1GB"\nqueue = "short"\nwalltime = "00:10:00"\ninterface = "lo"\njobs = 1\n'
-    path.write_text(path.read_text() + f"[cluster.slurm]\n{settings}")
+    path.write_text(f"{path.read_text()}[cluster.slurm]\n{SETTINGS}")
     try:
         end = run_command("study", path.name, "--cluster", "slurm", "--no-figures", "--out", "out", folder=tmp_path)
     finally:
@@ -338,7 +334,4 @@ def test_workers_as_jobs_of_slurm(whole: Path, tmp_path: Path, monkeypatch: pyte
                 os.killpg(int(pid), signal.SIGKILL)
     assert end.returncode == 0, end.stderr + (tmp_path / "job.log").read_text()
     assert (tmp_path / "out" / RESULTS).read_bytes() == whole.read_bytes()
-    script = (tmp_path / "script").read_text()
-    assert "#SBATCH -p short" in script
-    assert "#SBATCH -t 00:10:00" in script
-    assert (tmp_path / "cancelled").exists()
+    check_jobs(tmp_path)

@@ -20,7 +20,6 @@ from bls.workloads.workload import Workload
 from bridge.protocol import session
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
-from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError
 
 HERE = Path(__file__).parent
@@ -94,26 +93,17 @@ def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("garbage", "not a message"),
-        ("other-lengths", "records of tasks with other lengths than it was told"),
-        ("half-a-frame", "was killed by SIGKILL"),
-    ],
-)
-def test_one_that_misbehaves_once(how: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_misbehaves_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mark = tmp_path / "mark"
-    result = simulated("pool", 8, als_command=rogue(how, mark), workers=1)
+    result = simulated("pool", 8, als_command=rogue("other-lengths", mark), workers=1)
     assert_same(result, expected(8))
     assert mark.exists()
-    assert said in caplog.text
+    assert "records of tasks with other lengths than it was told" in caplog.text
     assert result.coupling["retries"] >= 1
 
 
-@pytest.mark.parametrize("how", ["other-sum", "other-spread"])
-def test_a_sum_that_was_added_otherwise_does_not_show(how: str) -> None:
-    assert_same(simulated("pool", 8, als_command=rogue(how)), expected(8))
+def test_a_sum_that_was_added_otherwise_does_not_show() -> None:
+    assert_same(simulated("pool", 8, als_command=rogue("other-sum")), expected(8))
 
 
 def test_the_timeout_bounds_one_that_never_connects(caplog: pytest.LogCaptureFixture) -> None:
@@ -145,30 +135,6 @@ def test_what_a_command_starts_ends_with_it(tmp_path: Path) -> None:
     assert_same(simulated("pool", 8, als_command=str(script)), expected(8))
 
 
-def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def launch(self: Launcher, worker: str) -> None:
-        self._owner.unborn(worker, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(Launcher, "launch", launch)
-    monkeypatch.setattr(workforce, "PAUSE_S", 0.0)
-    with pytest.raises(PeerError, match=r"^no application process can be started: Resource temporarily unavailable$"):
-        simulated("pool", 8)
-
-
-def test_fewer_processes_than_wanted(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    real = Launcher.launch
-
-    def launch(self: Launcher, worker: str) -> None:
-        if worker == "w0":
-            real(self, worker)
-        else:
-            self._owner.unborn(worker, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(Launcher, "launch", launch)
-    assert_same(simulated("pool", 8, workers=3), expected(8))
-    assert "no more than 1 application processes can be started: Resource temporarily unavailable" in caplog.text
-
-
 def test_a_recorded_run_has_no_use_for_a_command() -> None:
     with pytest.raises(InputError, match="als_command='true': with als='recorded' no application is simulated"):
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
@@ -196,12 +162,3 @@ def test_what_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.Captur
     inline = bridge.simulate(jobs, als=name, variation=0.2)
     assert bridge.simulate(jobs, als=name, variation=0.2, coupling="pool", workers=1).jobs.equals(inline.jobs)
     assert "a technique that talks" in capfd.readouterr().err
-
-
-def test_junk_behind_an_outcome_while_more_jobs_wait(tmp_path: Path) -> None:
-    # The next job's lengths are about to be sent when the connection turns out to be of no more use.
-    jobs = Workload.from_jobs([(i, 0, 5, 4, 5) for i in range(1, 31)])
-    spoiler = rogue("outcome-then-junk", tmp_path / "mark")
-    result = bridge.simulate(jobs, als="ss", variation=0.2, coupling="pool", workers=1, als_command=spoiler)
-    assert result.jobs.equals(bridge.simulate(jobs, als="ss", variation=0.2).jobs)
-    assert (tmp_path / "mark").exists()

@@ -5,7 +5,6 @@ What else may happen to them, at any instant and in every kind of run, is simula
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import signal
@@ -34,6 +33,7 @@ from faulty_runs import (
     workers,
     workload,
 )
+from layers import two_stay
 
 import bridge
 from bls import Rules, Surroundings
@@ -41,15 +41,9 @@ from bridge.couplings import PeerOptions
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.scenario import Options, Scenario
-from bridge.workers import launchers, workforce
 from bridge.workers.assignment import Assignment, Order, Worker
-from bridge.workers.launchers import Launcher
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
-from traces.base.errors import PeerError
-
-#: How many jobs runs have; with a process for each, few do.
-JOBS = {"pool": 40, "process": 20}
 
 
 @pytest.fixture(autouse=True)
@@ -76,22 +70,19 @@ def at_order(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Order], bool], w
     return met
 
 
-def watched(coupling: str, watch: Any, cores: int | None = None, **peers: Any) -> bridge.Result:
-    """The run of ``faulty_runs`` under a watch."""
-    scenario = Scenario.of(workload(JOBS[coupling], cores), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
-    return run(scenario, coupling_name=coupling, peers=PeerOptions(workers=2, **peers), watch=watch)
+def watched(watch: Any) -> bridge.Result:
+    """The run of ``faulty_runs`` under a watch, with a process for each job."""
+    scenario = Scenario.of(workload(20), PLATFORM, Options("fcfs", "ss", 0.25, 3, 3))
+    return run(scenario, coupling_name="process", peers=PeerOptions(workers=2), watch=watch)
 
 
-@pytest.mark.parametrize("coupling", JOBS)
-def test_killed_while_it_holds_a_job(
-    coupling: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_killed_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     met = at_order(
         monkeypatch, lambda order: order.start.job in (5, 17) and order.start.attempt == 0, lambda: strike(workers())
     )
     with caplog.at_level(logging.WARNING, "twolevel.bridge"):
-        result = simulated(coupling, JOBS[coupling])
-    assert_same(result, expected(JOBS[coupling]))
+        result = simulated("process", 20)
+    assert_same(result, expected(20))
     assert len(met) == 2
     assert result.coupling["retries"] >= 2
     assert "was killed by SIGKILL; simulated again: job " in caplog.text
@@ -127,7 +118,7 @@ CHANGED: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Order], object]
 KILLS = RETRIES
 
 
-@pytest.mark.parametrize("kind", CHANGED)
+@pytest.mark.parametrize("kind", two_stay(CHANGED))
 def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are killed as one is given a job that loses its cores, or was told something: that happens again as before."""
     options, changed, states = CHANGED[kind]
@@ -154,58 +145,16 @@ def test_processes_are_killed_as_jobs_are_changed(kind: str, monkeypatch: pytest
     assert result.coupling["retries"] >= len(met) == KILLS
 
 
-@pytest.mark.parametrize("coupling", JOBS)
-def test_the_fork_server_is_killed(coupling: str) -> None:
+def test_the_fork_server_is_killed() -> None:
     seen: list[int] = []
 
     def kill() -> None:
         seen.extend(descendants())
         strike(servers())
 
-    assert_same(watched(coupling, Once(9, kill)), expected(JOBS[coupling]))
+    assert_same(watched(Once(9, kill)), expected(20))
     assert len(seen) >= 2
     await_end(seen)  # the workers ended with it
-
-
-def test_no_new_process_comes_from_a_stopped_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launchers, "PARTING_S", 0.1)
-    monkeypatch.setattr(workforce, "CONNECT_S", 0.5)
-    seen: list[int] = []
-
-    def stop() -> None:
-        seen.extend(descendants())
-        strike(servers(), signal.SIGSTOP)
-
-    message = r"processes in a row did not say hello; the last one did not connect within 0\.5 s$"
-    with pytest.raises(PeerError, match=message):
-        watched("process", Once(9, stop))
-    await_end(seen)
-
-
-def test_no_fork_server_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = Launcher.launch
-
-    def fatal(self: Launcher, worker: str) -> None:
-        launch(self, worker)
-        assert self._server is not None
-        with contextlib.suppress(ProcessLookupError):
-            # Not by its kill(): a second one would take the exit status before asyncio can, which then says 255.
-            os.kill(self._server.pid, signal.SIGKILL)
-
-    monkeypatch.setattr(Launcher, "launch", fatal)
-    with pytest.raises(PeerError, match=r"^twolevel-fork, .* was killed by SIGKILL for the 4th time$"):
-        simulated("pool", jobs=3)
-
-
-def test_stopped_while_it_holds_a_job(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    at_order(
-        monkeypatch,
-        lambda order: order.start.job == 8 and order.start.attempt == 0,
-        lambda: strike(workers(), signal.SIGSTOP),
-    )
-    monkeypatch.setattr(workforce, "CONNECT_S", 2.0)  # one that was about to say hello is stopped as well
-    assert_same(simulated("pool", workers=1, als_timeout_s=2.0), expected())
-    assert "did not answer for 2 s" in caplog.text
 
 
 def test_a_fault_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

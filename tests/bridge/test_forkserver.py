@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
 
-from bridge.workers.process_names import SERVER_NAME, how_ended
+from bridge.workers.process_names import SERVER_NAME
 
 
 class Server:
@@ -64,23 +64,7 @@ def test_how_commands_end(server: Server) -> None:
     ):
         server.start("w", "/bin/sh", "-c", command)
         assert server.report() == ["gone", "w", how]
-
-
-def test_a_command_is_told_where_to_connect(server: Server, tmp_path: Path) -> None:
-    shown = tmp_path / "shown"
-    server.start("w7", "/bin/sh", "-c", f'echo "$TWOLEVEL_ADDRESS $TWOLEVEL_TOKEN $TWOLEVEL_WORKER" > {shown}')
-    assert server.report() == ["gone", "w7", "exited with status 0"]
-    assert shown.read_text() == "unix:/nowhere token w7\n"
-
-
-def test_a_command_that_is_none(server: Server) -> None:
-    server.start("w", "/no/such/program")
-    assert server.report() == ["gone", "w", "exited with status 127"]
-
-
-def test_it_is_named(server: Server) -> None:
-    comm = Path(f"/proc/{server.process.pid}/comm")
-    assert await_that(lambda: comm.read_text().strip() == SERVER_NAME)
+    assert Path(f"/proc/{server.process.pid}/comm").read_text().strip() == SERVER_NAME
 
 
 def waiting(server: Server) -> list[int]:
@@ -95,18 +79,13 @@ def test_killing_a_command_kills_what_it_has_started(server: Server) -> None:
     server.tell("kill", "nobody")
     assert server.report() == ["gone", "w", "was killed by SIGKILL"]
     await_end(pids)
-
-
-def test_what_a_command_leaves_behind_is_killed(server: Server) -> None:
+    # So it is with what a command leaves behind, and at the end of all commands.
     pids = waiting(server)
     leader = next(pid for pid in pids if os.getpgid(pid) == pid)
     strike([leader], signal.SIGTERM)
     assert server.report() == ["gone", "w", "was killed by SIGTERM"]
     assert server.born == {"w": leader}
     await_end(pids)
-
-
-def test_all_end_with_the_commands(server: Server) -> None:
     pids = waiting(server)
     assert server.process.stdin is not None
     server.process.stdin.close()
@@ -128,11 +107,3 @@ def test_a_worker_whose_bridge_is_not_there_ends_quietly(server: Server, capfd: 
     server.tell("fork", "w", "unix:/nowhere", "token")
     assert server.report() == ["gone", "w", "exited with status 1"]
     assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("code", "how"),
-    [(0, "exited with status 0"), (-9, "was killed by SIGKILL"), (-signal.SIGRTMIN - 3, "was killed by signal 37")],
-)
-def test_how_a_process_ended(code: int, how: str) -> None:
-    assert how_ended(code) == how

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conversation import (
     JOB,
-    SERIAL,
     Pair,
     changed,
     edges,
@@ -18,53 +17,19 @@ from conversation import (
     measurement,
     network,
     outcome,
-    recipe,
     records,
-    start,
     transfers,
 )
+from lengths_peer import ToldPeer
 from test_protocol_page import example_messages
 
-from als.application import Application
-from als.engine.dag.metrics import copy_transfers, graph_metrics, measure_graph
-from als.engine.dag.parts import Edges as EngineEdges
-from als.engine.dag.parts import GraphPart
-from als.network import MODELS, network_state
-from als.schedulers import scheduler
-from bridge.protocol.messages import Edges, Lengths, Outcome, Records, Start, Transfers, decode, encode, sender_of
-from bridge.protocol.network_fields import network_of, state_of
-from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.messages import Edges, Lengths, Role, sender_of
+from bridge.protocol.network_fields import state_of
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.task_payload import TaskPayload, check_payload
 from traces.base.errors import InputError
-
-HOSTS = pack_int32([0, 2])
-TOLD = [graph(), lengths(), edges()]
-RAN = [*TOLD, records()]
-
-
-def test_edges_and_transfers_in_several_slices() -> None:
-    pair = Pair()
-    pair.say(graph(), lengths(0, 2), lengths(2, 1))
-    assert pair.bridge.job_state(JOB) is JobState.LINKING
-    pair.say(edges(0, 1), edges(1, 1), records(0, 1), records(1, 2), transfers(0, 1), transfers(1, 1))
-    pair.say(outcome(transfers=2, graph=measurement()))
-    assert [line.after.name for line in pair.bridge.story(JOB)][-3:] == ["SENDING", "SENDING", "ABSENT"]
-
-
-def test_edges_of_several_parts_begin_anew_in_each() -> None:
-    pair = Pair()
-    pair.say(graph(parts=(loop(2, edges=1), loop(2, edges=1), SERIAL), tasks=5))
-    pair.say(Lengths(job=JOB, first=0, length_gflop=pack_float64([1.0] * 5)))
-    pair.say(edges(target=pack_int32([1, 1])))
-    assert pair.application.job_state(JOB) is JobState.RUNNING
-
-
-def test_a_graph_without_edges_is_told_none() -> None:
-    pair = Pair()
-    pair.say(graph(parts=(loop(3, order="rank"),)), lengths())
-    assert pair.bridge.job_state(JOB) is JobState.RUNNING
 
 
 def test_tasks_of_graphs_may_have_no_work() -> None:
@@ -72,12 +37,6 @@ def test_tasks_of_graphs_may_have_no_work() -> None:
     pair = Pair()
     pair.say(graph(), changed(lengths(), length_gflop=nothing), edges(), records(length_gflop=nothing))
     pair.say(outcome(length_gflop=0.0, length_cov=None, graph=measurement(critical_path_ns=0.0, parallelism=None)))
-
-
-def test_of_a_recipe_the_bridge_does_not_know_how_many_edges_there_are() -> None:
-    pair = Pair("recipe")
-    pair.say(start("recipe", core_host=HOSTS, network=network(), recipe=recipe(program="{}"), records=True))
-    pair.say(records(), transfers(), transfers(1), outcome(transfers=2, graph=measurement()))
 
 
 # What was told is held to
@@ -133,23 +92,6 @@ def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> Non
 # Networks
 
 
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("memory_gbps", [None, 3.7])
-@pytest.mark.parametrize("topology", ["full", "shared", "star", "fat-tree:down=4x4,up=1x2,cables=1x1"])
-def test_a_network_is_rebuilt_bit_for_bit(model: str, topology: str, memory_gbps: float | None) -> None:
-    state = network_state(
-        MODELS[model], topology, hosts=16, bandwidth_gbps=0.1, latency_ns=1234.5, memory_gbps=memory_gbps
-    )
-    told = graph(network=network_of(state, topology))
-    heard = decode(encode(told), sender_of(told))
-    assert isinstance(heard, Start)
-    assert heard.network is not None
-    rebuilt = state_of(heard.network)
-    for ours, theirs in zip(state, rebuilt, strict=True):
-        assert ours.dtype == theirs.dtype
-        assert ours.tobytes() == theirs.tobytes()
-
-
 @pytest.mark.parametrize(
     "fields", [{"topology": "ring"}, {"topology": "fat-tree:down=4x4,up=1x2,cables=1x1", "hosts": 17}]
 )
@@ -159,55 +101,6 @@ def test_a_network_that_cannot_be(fields: dict[str, Any]) -> None:
 
 
 def test_the_graph_of_the_example_is_what_the_engine_makes_of_it() -> None:
-    told = {type(message): message for message in example_messages() if getattr(message, "job", None) == 8}
-    begun, tasks, between = told[Start], told[Lengths], told[Edges]
-    assert isinstance(begun, Start)
-    assert isinstance(tasks, Lengths)
-    assert isinstance(between, Edges)
-    assert begun.parts is not None
-    assert begun.network is not None
-    assert begun.core_host is not None
-    (part,) = begun.parts
-    application = Application(
-        unpack_float64(tasks.length_gflop),
-        unpack_float64(begun.core_speed_gflops),
-        start_ns=begun.start_ns,
-        phases=[GraphPart(scheduler(str(part.technique)), by_rank=part.order == "rank")],
-        edges=EngineEdges(
-            np.array([0, part.edges]),
-            unpack_int32(between.source),
-            unpack_int32(between.target),
-            unpack_float64(between.bytes),
-        ),
-        core_host=unpack_int32(begun.core_host),
-        network=state_of(begun.network),
-    )
-    assert application.advance()
-    state, said, rows, sent = application.state, told[Outcome], told[Records], told[Transfers]
-    assert isinstance(said, Outcome)
-    assert isinstance(rows, Records)
-    assert isinstance(sent, Transfers)
-    for name in ("start_ns", "end_ns"):
-        assert unpack_int64(getattr(rows, name)).tolist() == getattr(state, name).tolist()
-    assert unpack_int32(rows.core).tolist() == state.core.tolist()
-    assert unpack_int32(rows.chunk).tolist() == state.chunk.tolist()
-    assert unpack_int64(said.finish_ns).tolist() == state.finish_ns.tolist()
-    assert unpack_int64(said.busy_ns).tolist() == state.busy_ns.tolist()
-    values = np.empty(7)
-    measure_graph(values, state, begun.start_ns, application.end_ns, np.ones(2), False)
-    assert said.graph is not None
-    assert {name: getattr(said.graph, name) for name in said.graph.__struct_fields__} == graph_metrics(values)
-    columns = np.empty(2, np.int32), np.empty(2, np.int32), np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)
-    assert copy_transfers(state, 0, *columns) == said.transfers == 1
-    source, target, n_bytes, sent_ns, arrived_ns = (column[0] for column in columns)
-    assert (
-        transfers(
-            job=8,
-            source=pack_int32([source]),
-            target=pack_int32([target]),
-            bytes=pack_float64([n_bytes]),
-            sent_ns=pack_int64([sent_ns]),
-            arrived_ns=pack_int64([arrived_ns]),
-        )
-        == sent
-    )
+    peer, said = ToldPeer(), [message for message in example_messages() if getattr(message, "job", None) == 8]
+    answers = [answer for told in said if sender_of(told) is Role.BRIDGE for answer in peer.answers(told)]
+    assert answers == [message for message in said if sender_of(message) is Role.APPLICATION]

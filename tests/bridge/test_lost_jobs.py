@@ -9,17 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from one_result import assert_one_result
-from reference.application import AllLost
-from reference.application import run as reference_run
-from reference.cluster import run as reference_cluster
-from reference.drawing import task_lengths
-from reference.machine import Host, Job, Machine
-from reference.machine import Rules as ReferenceRules
 
 import bridge
 import traces
@@ -28,10 +19,8 @@ from als.techniques import TECHNIQUES
 from bls.constraints.options import Surroundings
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
-from bls.simulator import BatchSimulator
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.time import NS_PER_S as S
 
@@ -70,23 +59,13 @@ GONE = ("lost:cores=2,at=3s", "lost:cores=3,at=5s")
 LOST = ("lost:cores=0,at=3s", "lost:cores=1,at=5s")
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("on_failure", ["requeue", "lose"])
+@pytest.mark.parametrize(("coupling", "on_failure"), [("process", "requeue"), ("pool", "lose")])
 def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: str) -> None:
     rules = Rules(on_failure=on_failure)
     result = run(TWO, *GONE, coupling=coupling, rules=rules)
     assert "all its cores were lost, core 3 last" in result.jobs.cut_because.tolist()
     assert rows(result)[0] == (1, 0, 0.0, 5.0, "requeued" if on_failure == "requeue" else "failed")
     assert_one_result(result, run(TWO, *GONE, rules=rules))
-
-
-def test_what_was_computed_of_it_is_lost() -> None:
-    result = run(TWO, *GONE)
-    tasks = result.tasks
-    assert tasks[tasks.job_id == 1].start_ns.tolist() == [5 * S, 5 * S]  # of its second attempt
-    records = result.ledger.tasks
-    assert records.start_ns[records.first[1] : records.first[2]].tolist() == [-1, -1]
-    assert result.metrics["lost_core_hours"] == pytest.approx(2 * 5 / 3600)
 
 
 def test_its_story_says_which_core_was_the_last() -> None:
@@ -96,26 +75,14 @@ def test_its_story_says_which_core_was_the_last() -> None:
     assert "was cut: all its cores were lost, core 3 last; not tried again, after 5 s" in story
 
 
-@pytest.mark.parametrize("how", ["release", "release:host"])
-def test_released_cores_are_not_waited_for(how: str) -> None:
+def test_released_cores_are_not_waited_for() -> None:
     jobs = Workload.from_jobs([(1, 0, 9, 2, 9)])
     speeds = ("square:period=1000s,low=0.25,duty=0.001,cores=0", "lost:cores=0,at=15s")
-    rules = Rules(coordination=how, on_failure="lose")
+    rules = Rules(coordination="release", on_failure="lose")
     result = run(jobs, *speeds, coupling="pool", rules=rules)
     assert result.jobs.cut_because.tolist() == ["all its cores were lost, core 0 last"]
     assert_one_result(result, run(jobs, *speeds, rules=rules))
-    if how == "release":
-        assert result.releases.core.tolist() == [1]
-
-
-def test_a_graph_is_lost_like_a_loop(tmp_path: Path) -> None:
-    path = tmp_path / "apps.toml"
-    path.write_text('[default]\nphases = [{ kind = "graph", graph = "layered:tasks=9,width=3", als = "heft" }]\n')
-    result = run(TWO, *GONE, coupling="pool", level={"applications": path})
-    first, second, _ = rows(result)
-    assert (first[3:], second[2], second[4]) == ((5.0, "requeued"), 5.0, "completed")
-    assert np.isnan(result.jobs.slr[1])
-    assert_one_result(result, run(TWO, *GONE, level={"applications": path}))
+    assert result.releases.core.tolist() == [1]
 
 
 def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Path) -> None:
@@ -137,20 +104,6 @@ def test_a_job_that_depends_on_it_comes_when_it_has_failed_for_good(tmp_path: Pa
     ]
 
 
-def test_checks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = []
-    real = BatchSimulator.validate
-    monkeypatch.setattr(BatchSimulator, "validate", lambda self: (checked.append(1), real(self))[1])
-    from bridge.runs.simulation import run as run_scenario
-    from bridge.scenarios.scenario import Scenario
-
-    result = run(TWO, *GONE)
-    again = run_scenario(result.scenario, check=True)
-    assert isinstance(result.scenario, Scenario)
-    assert checked
-    assert_one_result(again, result)
-
-
 def test_an_application_simulator_may_lose_cores_by_itself() -> None:
     """It loses all of them 3 s after time 0, and nobody told it."""
     command = f"{sys.executable} {Path(__file__).with_name('lengths_peer.py')} loses"
@@ -169,18 +122,6 @@ def test_an_application_simulator_may_lose_cores_by_itself() -> None:
     ]
 
 
-def test_in_python_an_application_loses_its_cores() -> None:
-    application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
-    application.advance(15)
-    application.lose(0)
-    application.advance(17)
-    assert not application.finished
-    application.lose(1)
-    assert (application.finished, application.lost, application.stopped) == (True, True, False)
-    assert (application.end_ns, application.ran, application.last_lost) == (17, 2, 1)
-    assert not application.run_to_stop(100)
-
-
 def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
     application = Application([10.0 / S] * 4, [1.0, 1.0], TECHNIQUES["ss"])
     application.advance(15)
@@ -192,91 +133,3 @@ def test_a_core_that_was_lost_for_good_and_comes_all_the_same() -> None:
 
 
 # ---- against the slow reference of both levels ----
-
-
-def reference(jobs: list[Job], lost: dict[int, tuple[int, int | None]], on_failure: str, n_cores: int) -> list[Any]:
-    """Each attempt by both slow references: of ``lost`` cores, from when to when (None: for good)."""
-
-    def computed(row: int, start: int, cores: tuple[int, ...]) -> tuple[int, bool]:
-        job = jobs[row]
-        lengths = task_lengths(0, job.number, job.cores, job.run, 1.0, 0.0, 2)
-        absent = {c: lost[core] for c, core in enumerate(cores) if core in lost}
-
-        def speed(c: int, t: int) -> float:
-            begin, end = absent.get(c, (t + 1, None))
-            return 0.0 if begin <= t and (end is None or t < end) else 1.0
-
-        instants = sorted({t for span in absent.values() for t in span if t is not None and t > start})
-        changes = [(t, c, speed(c, t)) for t in instants for c in sorted(absent) if t in absent[c]]
-        try:
-            speeds = [speed(c, start) for c in range(len(cores))]
-            return max(reference_run(lengths, speeds, "ss", start=start, changes=changes).finish), False
-        except AllLost:  # all are lost for good by then: each since its loss, or since the job started
-            return max(start, *(begin for begin, _ in absent.values())), True
-
-    def end_of(row: int, start: int, cores: tuple[int, ...]) -> int:
-        return computed(row, start, cores)[0]
-
-    def loss_of(row: int, start: int, cores: tuple[int, ...]) -> int | None:
-        at, all_lost = computed(row, start, cores)
-        return at if all_lost else None
-
-    rules = ReferenceRules(requeue=on_failure == "requeue")
-    return reference_cluster(jobs, Machine((Host(n_cores),)), rules, end_of, loss_of=loss_of)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=6),
-    st.dictionaries(st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), max_size=4),
-    st.sampled_from(["requeue", "lose"]),
-)
-def test_any_losses_as_in_the_slow_reference(
-    drawn: list[tuple[int, int, int]], losses: dict[int, tuple[int, int | None]], on_failure: str
-) -> None:
-    given_jobs = sorted(drawn)
-    workload = Workload.from_jobs([(1 + k, at, run_s, cores, run_s) for k, (at, run_s, cores) in enumerate(given_jobs)])
-    lost = {core: (at * S, None if length is None else (at + length) * S) for core, (at, length) in losses.items()}
-    speeds = [
-        f"lost:cores={core},at={begin}ns" + ("" if end is None else f",until={end}ns")
-        for core, (begin, end) in lost.items()
-    ]
-    jobs = [Job(1 + k, at * S, run_s * S, cores, run_s * S) for k, (at, run_s, cores) in enumerate(given_jobs)]
-    expected = reference(jobs, lost, on_failure, 4)
-    level: dict[str, Any] = {}
-    found = run(workload, *speeds, tasks_per_core=2, rules=Rules(on_failure=on_failure), level=level)
-    order = found.jobs.sort_values(["job_id", "attempt"], kind="stable")
-    assert list(zip(order.start_ns, order.end_ns, order.state, strict=True)) == [
-        (each.start, each.end, each.state) for each in expected
-    ]
-    completed = found.jobs[found.jobs.state == "completed"]
-    done = found.tasks[found.tasks.start_ns >= 0].groupby("job_id").length_gflop.sum()
-    for job in completed.itertuples():
-        assert done[job.job_id] == pytest.approx(job.length_gflop)  # work is conserved
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=5),
-    st.dictionaries(
-        st.integers(0, 3), st.tuples(st.integers(0, 12), st.none() | st.integers(1, 9)), min_size=2, max_size=4
-    ),
-    st.sampled_from(["none", "release"]),
-    st.booleans(),
-    st.sampled_from(["requested", "application"]),
-)
-def test_any_losses_are_the_same_in_another_process(
-    drawn: list[tuple[int, int, int]],
-    losses: dict[int, tuple[int, int | None]],
-    coordination: str,
-    kill: bool,
-    estimates: str,
-) -> None:
-    workload = Workload.from_jobs([(1 + k, at, long, cores, long) for k, (at, long, cores) in enumerate(sorted(drawn))])
-    speeds = [
-        f"lost:cores={core},at={at + 1}s" + ("" if long is None else f",until={at + 1 + long}s")
-        for core, (at, long) in losses.items()
-    ]
-    rules = Rules(coordination=coordination, kill_at_walltime=kill, backfill="easy", estimates=estimates)
-    told = run(workload, *speeds, coupling="pool", rules=rules, tasks_per_core=3)
-    assert_one_result(told, run(workload, *speeds, rules=rules, tasks_per_core=3))

@@ -15,65 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-import bridge.protocol.messages
+import bridge.protocol.messages as said
 from als.engine.dag.metrics import GRAPH_METRICS
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
-from bridge.protocol.messages import (
-    EDGES_PER_FRAME,
-    LENGTHS_PER_FRAME,
-    MAX_CHANGES,
-    MAX_CORES,
-    MAX_EDGES,
-    MAX_HINTED,
-    MAX_HINTS,
-    MAX_HOSTS,
-    MAX_PARTS,
-    MAX_RESIZED,
-    MAX_RESIZES,
-    MAX_SCALED,
-    MAX_SCALES,
-    MAX_TASKS,
-    MESSAGES,
-    RECORDS_PER_FRAME,
-    Cancel,
-    Change,
-    Edges,
-    Failed,
-    Greeting,
-    Hello,
-    Hint,
-    Lengths,
-    Measurement,
-    Message,
-    MessageError,
-    Network,
-    Outcome,
-    Part,
-    Promise,
-    Quit,
-    Recipe,
-    Records,
-    Refused,
-    Resize,
-    Resume,
-    Role,
-    Scale,
-    Start,
-    Suspended,
-    Transfers,
-    WidthRange,
-    Wish,
-    decode,
-    decode_greeting,
-    encode,
-    name_of,
-    sender_of,
-)
+from bridge.protocol.messages import MESSAGES, Message, MessageError, Role, decode, encode, name_of, sender_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
-PROTOCOL = Path(bridge.protocol.messages.__file__).parents[1] / "PROTOCOL.md"
+PROTOCOL = Path(said.__file__).parents[1] / "PROTOCOL.md"
 
 
 def values_of(kind: inspect.Type) -> st.SearchStrategy[Any]:
@@ -139,7 +89,9 @@ def least(kind: type, **changed: Any) -> dict[str, Any]:
 
 #: One of each, as plain maps, from which the cases below break something.
 PLAIN = {name: least(kind) for name, kind in MESSAGES.items()}
-CHANGE, RECIPE, PART, NETWORK, MEASUREMENT = map(least, (Change, Recipe, Part, Network, Measurement))
+CHANGE, RECIPE, PART, NETWORK, MEASUREMENT = map(
+    least, (said.Change, said.Recipe, said.Part, said.Network, said.Measurement)
+)
 EVERY_FIELD = [(name, field) for name, fields in PLAIN.items() for field in fields]
 
 
@@ -148,7 +100,7 @@ def plain(name: str, /, **changed: Any) -> bytes:
 
 
 def role_of(name: str) -> Role:
-    return Role.APPLICATION if MESSAGES[name] in bridge.protocol.messages.FromApplication.__args__ else Role.BRIDGE
+    return Role.APPLICATION if MESSAGES[name] in said.FromApplication.__args__ else Role.BRIDGE
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -156,15 +108,6 @@ def role_of(name: str) -> Role:
 def test_what_is_written_is_read_back(message: Message) -> None:
     assert decode(encode(message), sender_of(message)) == message
     assert decode(memoryview(bytearray(encode(message))), sender_of(message)) == message
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(ANY_MESSAGE, st.randoms(use_true_random=False))
-def test_the_order_of_the_keys_does_not_matter(message: Message, random: Any) -> None:
-    items = list(msgspec.msgpack.decode(encode(message)).items())
-    assert ("type", name_of(message)) in items
-    random.shuffle(items)
-    assert decode(msgspec.msgpack.encode(dict(items)), sender_of(message)) == message
 
 
 @pytest.mark.parametrize("name", list(MESSAGES))
@@ -268,92 +211,32 @@ def test_an_unknown_field_and_a_byte_too_many_are_refused(name: str) -> None:
     [
         ("hello", {"tasks": "both"}),
         ("hello", {"conserves_work": 1}),
-        ("hello", {"version": -1}),
         ("hello", {"version": 1.0}),
         ("hello", {"name": ""}),
         ("hello", {"token": "x" * 201}),
-        ("failed", {"blame": "nobody"}),
-        ("failed", {"reason": "x" * 501}),
         ("promise", {"job": -1}),
         ("promise", {"job": 2**63}),
         ("promise", {"job": True}),
-        ("promise", {"not_before_ns": MAX_NS + 1}),
-        ("promise", {"not_before_ns": 2**64 - 1}),
-        ("outcome", {"tasks": 0}),
-        ("outcome", {"ran": -1}),
-        ("outcome", {"stopped": 1}),
-        ("outcome", {"last_lost": -2}),
-        ("outcome", {"last_lost": MAX_CORES}),
-        ("outcome", {"last_lost": True}),
-        ("outcome", {"length_gflop": -1.0}),
+        ("outcome", {"last_lost": said.MAX_CORES}),
         ("outcome", {"length_gflop": float("nan")}),
         ("outcome", {"length_gflop": float("inf")}),
-        ("outcome", {"length_cov": -0.1}),
-        ("outcome", {"length_cov": float("nan")}),
         ("outcome", {"busy_ns": b""}),
-        ("outcome", {"released_ns": b""}),
-        ("hello", {"releases": 1}),
-        ("start", {"releases": None}),
-        ("outcome", {"scheduling_ns": -1}),
-        ("outcome", {"scheduling_ns": 0.5}),
-        ("outcome", {"chosen": [-1]}),
-        ("outcome", {"chosen": [0] * 1001}),
-        ("outcome", {"chosen": None}),
-        ("outcome", {"ahead_chunks": -1}),
-        ("outcome", {"finish_ns": b""}),
         ("outcome", {"finish_ns": "8 bytes."}),
+        ("outcome", {"chosen": [0] * 1001}),
+        ("outcome", {"graph": {**MEASUREMENT, "slr": float("nan")}}),
         ("start", {"changes": [{**CHANGE, "core": -2}]}),
-        ("start", {"changes": [{**CHANGE, "core": MAX_CORES}]}),
-        ("start", {"changes": [{**CHANGE, "speed_gflops": -1e-9}]}),
-        ("start", {"changes": [{**CHANGE, "speed_gflops": float("inf")}]}),
         ("start", {"changes": [{**CHANGE, "more": 0}]}),
-        ("start", {"changes": [{}]}),
-        ("start", {"changes": [{"at_ns": 0, "core": 0}]}),
-        ("start", {"changes": [CHANGE] * (MAX_CHANGES + 1)}),
-        ("start", {"recipe": {**RECIPE, "n": 0}}),
-        ("start", {"recipe": {**RECIPE, "variation": -0.1}}),
-        ("start", {"recipe": {**RECIPE, "variation": float("nan")}}),
+        ("start", {"changes": [CHANGE] * (said.MAX_CHANGES + 1)}),
         ("start", {"recipe": {**RECIPE, "core_gflop": 0.0}}),
         ("start", {"recipe": {**RECIPE, "program": "x" * (2**20 + 1)}}),
-        ("start", {"recipe": {**RECIPE, "program": None}}),
-        ("start", {"recipe": {**RECIPE, "more": 0}}),
         ("start", {"parts": []}),
-        ("start", {"parts": [{**PART, "tasks": 0}]}),
-        ("start", {"parts": [{**PART, "technique": ""}]}),
-        ("start", {"parts": [{**PART, "more": 0}]}),
-        ("start", {"parts": [{"tasks": 1}]}),
-        ("start", {"parts": [PART] * (MAX_PARTS + 1)}),
-        ("start", {"latency_ns": b""}),
-        ("start", {"latency_ns": 5}),
-        ("start", {"master": 1}),
-        ("start", {"tasks": 0}),
-        ("start", {"technique": ""}),
-        ("start", {"parts": [{**PART, "edges": -1}]}),
-        ("start", {"parts": [{**PART, "edges": MAX_EDGES + 1}]}),
-        ("start", {"parts": [{**PART, "order": "size"}]}),
-        ("start", {"recipe": {**RECIPE, "bytes_per_gflop": 0.0}}),
-        ("start", {"recipe": {**RECIPE, "speed_gflops": 0.0}}),
-        ("start", {"core_host": b""}),
-        ("start", {"core_host": bytes(4 * MAX_CORES + 4)}),
-        ("start", {"network": {**NETWORK, "kind": "wet"}}),
-        ("start", {"network": {**NETWORK, "hosts": 0}}),
+        ("start", {"parts": [PART] * (said.MAX_PARTS + 1)}),
+        ("start", {"core_host": bytes(4 * said.MAX_CORES + 4)}),
         ("start", {"network": {**NETWORK, "topology": "x" * 501}}),
-        ("start", {"network": {**NETWORK, "hosts": MAX_HOSTS + 1}}),
-        ("start", {"network": {**NETWORK, "bandwidth_bytes_per_s": 0.0}}),
-        ("start", {"network": {**NETWORK, "memory_bytes_per_s": 0.0}}),
-        ("start", {"network": {**NETWORK, "latency_ns": -1.0}}),
-        ("start", {"network": {**NETWORK, "more": 0}}),
-        ("edges", {"bytes": bytes(8 * EDGES_PER_FRAME + 8)}),
-        ("edges", {"source": b""}),
-        ("transfers", {"target": bytes(4 * RECORDS_PER_FRAME + 4)}),
-        ("transfers", {"sent_ns": b""}),
-        ("outcome", {"transfers": -1}),
-        ("outcome", {"graph": {**MEASUREMENT, "slr": float("nan")}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfer_wait_ns": -1}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfers": 0.5}}),
-        ("outcome", {"graph": {**MEASUREMENT, "transfer_bytes": None}}),
-        ("lengths", {"length_gflop": bytes(8 * LENGTHS_PER_FRAME + 8)}),
-        ("records", {"core": bytes(4 * RECORDS_PER_FRAME + 4)}),
+        ("edges", {"bytes": bytes(8 * said.EDGES_PER_FRAME + 8)}),
+        ("transfers", {"target": bytes(4 * said.RECORDS_PER_FRAME + 4)}),
+        ("lengths", {"length_gflop": bytes(8 * said.LENGTHS_PER_FRAME + 8)}),
+        ("records", {"core": bytes(4 * said.RECORDS_PER_FRAME + 4)}),
     ],
 )
 def test_a_value_out_of_range_is_refused(name: str, changed: dict[str, Any]) -> None:
@@ -379,7 +262,7 @@ def test_a_value_out_of_range_is_refused(name: str, changed: dict[str, Any]) -> 
 )
 @pytest.mark.parametrize("sender", list(Role))
 def test_what_is_no_message_is_refused_in_one_short_line(payload: bytes, sender: Role) -> None:
-    for read in (lambda p: decode(p, sender), decode_greeting):
+    for read in (lambda p: decode(p, sender), said.decode_greeting):
         with pytest.raises(MessageError) as caught:
             read(payload)
         assert "\n" not in str(caught.value)
@@ -391,14 +274,6 @@ def test_a_key_made_to_spoil_the_log_is_shown_in_one_short_line() -> None:
         decode(plain("cancel", **{"\n\x1b[31m" * 10_000: 1}), Role.BRIDGE)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 250
-
-
-@settings(deadline=None, derandomize=True, max_examples=500)
-@given(st.binary(max_size=200), st.sampled_from(list(Role)))
-def test_noise_is_refused_and_never_breaks_the_decoder(noise: bytes, sender: Role) -> None:
-    for read in (lambda p: decode(p, sender), decode_greeting):
-        with pytest.raises(MessageError):
-            read(noise)
 
 
 @settings(deadline=None, derandomize=True, max_examples=500)
@@ -416,16 +291,16 @@ def test_a_spoilt_message_is_another_message_or_is_refused(message: Message, dat
 
 def test_a_value_that_messagepack_cannot_hold_is_refused_when_written() -> None:
     with pytest.raises(MessageError, match="promise cannot be written"):
-        encode(Promise(job=7, not_before_ns=np.int64(1)))  # type: ignore[arg-type]
+        encode(said.Promise(job=7, not_before_ns=np.int64(1)))  # type: ignore[arg-type]
     with pytest.raises(MessageError, match="promise cannot be written"):
-        encode(Promise(job=7, not_before_ns=2**70))
+        encode(said.Promise(job=7, not_before_ns=2**70))
 
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
     future = {"type": "hello", "version": 11, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert decode_greeting(msgspec.msgpack.encode(future)) == Greeting(version=11, token="t")
+    assert said.decode_greeting(msgspec.msgpack.encode(future)) == said.Greeting(version=11, token="t")
     with pytest.raises(MessageError):
-        decode_greeting(encode(Quit()))
+        said.decode_greeting(encode(said.Quit()))
 
 
 def test_columns_are_little_endian_and_come_back() -> None:
@@ -438,128 +313,74 @@ def test_columns_are_little_endian_and_come_back() -> None:
     assert not unpack_int64(pack_int64([1])).flags.writeable
 
 
+def largest_of(kind: inspect.Type) -> Any:
+    """The value of a field of this type that needs most bytes."""
+    match kind:
+        case inspect.BoolType():
+            return True
+        case inspect.IntType(le=most, lt=end):
+            return most or (end or 2**64) - 1
+        case inspect.FloatType():
+            return 1.5
+        case inspect.StrType(max_length=most):
+            return "\U0001f600" * (most or 1000)
+        case inspect.BytesType(max_length=most):
+            return bytes(most or 8 * said.MAX_CORES)
+        case inspect.LiteralType(values=values):
+            return max(values, key=len)
+        case inspect.VarTupleType(item_type=item, max_length=most):
+            return (largest_of(item),) * most
+        case inspect.UnionType(types=kinds):
+            return largest_of(next(one for one in kinds if not isinstance(one, inspect.NoneType)))
+        case inspect.StructType(cls=cls, fields=fields):
+            return cls(**{field.name: largest_of(field.type) for field in fields})
+    raise AssertionError(kind)
+
+
 def test_the_largest_messages_fit_into_a_frame() -> None:
-    job = 2**63 - 1
-    change = Change(at_ns=MAX_NS, core=MAX_CORES - 1, speed_gflops=1.5)
-    recipe = Recipe(
-        seed=2**64 - 1,
-        job_number=job,
-        cores=MAX_CORES,
-        n=MAX_TASKS,
-        mean_gflop=1.5,
-        variation=1.5,
-        total_gflop=1.5,
-        core_gflop=1.5,
-        speed_gflops=1.5,
-        bytes_per_gflop=1.5,
-        program="\U0001f600" * 2**20,
-    )
-    of_path = Part(
-        tasks=MAX_TASKS, technique="/home/somebody/" + "x" * 60, order="index", edges=MAX_EDGES, cores=MAX_CORES
-    )
-    network = Network(**{**NETWORK, "topology": "\U0001f600" * 500, "memory_bytes_per_s": 1.5})
-    wide = bytes(8 * RECORDS_PER_FRAME)
-    narrow, edges4 = bytes(4 * RECORDS_PER_FRAME), bytes(4 * EDGES_PER_FRAME)
-    n = MAX_RESIZED // MAX_RESIZES
-    wider = Resize(
+    largest = {name: largest_of(inspect.type_info(kind)) for name, kind in MESSAGES.items()}
+    n = said.MAX_RESIZED // said.MAX_RESIZES
+    resize = said.Resize(
         at_ns=MAX_NS, places=bytes(4 * n), speed_gflops=bytes(8 * n), latency_ns=bytes(8 * n), asked=bytes(4 * n)
     )
-    start = Start(
-        job=job,
-        attempt=MAX_TASKS,
-        start_ns=MAX_NS,
-        core_speed_gflops=bytes(8 * MAX_CORES),
-        technique="\U0001f600" * 1000,
+    part = msgspec.structs.replace(largest["start"].parts[0], technique="/home/somebody/" + "x" * 60)
+    start = msgspec.structs.replace(
+        largest.pop("start"),
         parts=None,
-        overhead_ns=MAX_NS,
-        latency_ns=bytes(8 * MAX_CORES),
-        master=True,
-        core_host=bytes(4 * MAX_CORES),
-        network=network,
-        records=True,
-        releases=True,
-        recipe=recipe,
         tasks=None,
-        until_ns=MAX_NS,
-        changes=(change,) * MAX_CHANGES,
-        hints=(Hint(at_ns=MAX_NS, cores=bytes(4 * MAX_HINTED // MAX_HINTS)),) * MAX_HINTS,
+        hints=(said.Hint(at_ns=MAX_NS, cores=bytes(4 * said.MAX_HINTED // said.MAX_HINTS)),) * said.MAX_HINTS,
         resizes=None,
-        resize_ns=MAX_NS,
-        wishes=WidthRange(least=MAX_CORES, most=MAX_CORES),
-        scales=(Scale(at_ns=MAX_NS, cores=bytes(4 * MAX_SCALED // MAX_SCALES), factor=1.5),) * MAX_SCALES,
-        stop_ns=MAX_NS,
+        scales=(said.Scale(at_ns=MAX_NS, cores=bytes(4 * said.MAX_SCALED // said.MAX_SCALES), factor=1.5),)
+        * said.MAX_SCALES,
     )
-    largest = [
+    starts = [
         start,
-        msgspec.structs.replace(start, network=None, core_host=None, hints=(), resizes=(wider,) * MAX_RESIZES),
-        msgspec.structs.replace(start, recipe=None, tasks=MAX_TASKS, parts=(of_path,) * MAX_PARTS),
-        Lengths(job=job, first=MAX_TASKS, length_gflop=bytes(8 * LENGTHS_PER_FRAME)),
-        Records(job=job, first=MAX_TASKS, start_ns=wide, end_ns=wide, core=narrow, chunk=narrow, length_gflop=wide),
-        Edges(job=job, first=MAX_TASKS, source=edges4, target=edges4, bytes=bytes(8 * EDGES_PER_FRAME)),
-        Transfers(job=job, first=MAX_TASKS, source=narrow, target=narrow, bytes=wide, sent_ns=wide, arrived_ns=wide),
-        Promise(job=job, not_before_ns=MAX_NS),
-        Wish(job=job, at_ns=MAX_NS, cores=MAX_CORES),
-        Suspended(job=job, now_ns=MAX_NS, not_before_ns=MAX_NS),
-        Resume(job=job, until_ns=MAX_NS, changes=(change,) * MAX_CHANGES, stop_ns=MAX_NS),
-        Failed(job=job, reason="\U0001f600" * 500, blame="user"),
-        Cancel(job=job),
-        Outcome(
-            job=job,
-            attempt=MAX_TASKS,
-            end_ns=MAX_NS,
-            stopped=True,
-            last_lost=None,
-            tasks=MAX_TASKS,
-            ran=MAX_TASKS,
-            chunks=MAX_TASKS,
-            transfers=MAX_TASKS,
-            length_gflop=1.5,
-            length_cov=1.5,
-            finish_ns=bytes(8 * MAX_CORES),
-            busy_ns=bytes(8 * MAX_CORES),
-            released_ns=bytes(8 * MAX_CORES),
-            scheduling_ns=2**63 - 1,
-            chosen=(MAX_TASKS,) * 1000,
-            ahead_chunks=2**63 - 1,
-            graph=Measurement(**MEASUREMENT),
-        ),
+        msgspec.structs.replace(start, network=None, core_host=None, hints=(), resizes=(resize,) * said.MAX_RESIZES),
+        msgspec.structs.replace(start, recipe=None, tasks=said.MAX_TASKS, parts=(part,) * said.MAX_PARTS),
     ]
-    for message in largest:
+    for message in (*starts, *largest.values()):
         payload = encode(message)
-        assert len(payload) <= MAX_FRAME
+        assert len(payload) <= (MAX_FRAME_BEFORE_HELLO if isinstance(message, said.Hello | said.Refused) else MAX_FRAME)
         assert decode(payload, sender_of(message)) == message
-
-
-def test_the_largest_handshake_fits_into_the_frames_before_it() -> None:
-    text = "\U0001f600" * 200
-    hello = Hello(
-        version=2**31 - 1,
-        token=text,
-        worker=text,
-        name=text,
-        tasks="lengths",
-        conserves_work=True,
-        releases=True,
-        hints=True,
-        resizes=True,
-        wishes=True,
-        scales=True,
-    )
-    for message in (hello, Refused(reason="\U0001f600" * 500, blame="application")):
-        assert len(encode(message)) <= MAX_FRAME_BEFORE_HELLO
-        assert decode(encode(message), sender_of(message)) == message
 
 
 #: Numbers as the specification writes them, and the types of integers of which it states no range beside the field.
 LIMITS = ("MAX_CORES", "MAX_EDGES", "MAX_HOSTS", "MAX_TASKS")
-NUMBERS = {"−1": -1, "the last core": MAX_CORES - 1, "`tasks`": MAX_TASKS, "`least`": 1, "2⁶⁴ − 1": None, "up": None}
+NUMBERS = {
+    "−1": -1,
+    "the last core": said.MAX_CORES - 1,
+    "`tasks`": said.MAX_TASKS,
+    "`least`": 1,
+    "2⁶⁴ − 1": None,
+    "up": None,
+}
 NUMBERS |= {"2²⁰": 2**20, "2³¹ − 1": 2**31 - 1, "2⁶³ − 1": 2**63 - 1, "the job's run time times its cores": 2**63 - 1}
-NUMBERS |= {f"`{name}`": getattr(bridge.protocol.messages, name) for name in LIMITS}
+NUMBERS |= {f"`{name}`": getattr(said, name) for name in LIMITS}
 NUMBERS |= {str(number): number for number in (0, 1, 200, 500, 1000)}
 
 
 def most_of(name: str) -> int:
-    return 2**63 - 1 if name in ("job", "transfer_wait_ns") else MAX_NS if name.endswith("_ns") else MAX_TASKS
+    return 2**63 - 1 if name in ("job", "transfer_wait_ns") else MAX_NS if name.endswith("_ns") else said.MAX_TASKS
 
 
 def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
@@ -591,14 +412,24 @@ def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
             assert stated == words[type(kind)], (name, stated)
 
 
-MAPS_OF_THE_PAGE = (Recipe, Part, Network, Measurement, Change, Hint, Resize, WidthRange, Scale)
+MAPS_OF_THE_PAGE = (
+    said.Recipe,
+    said.Part,
+    said.Network,
+    said.Measurement,
+    said.Change,
+    said.Hint,
+    said.Resize,
+    said.WidthRange,
+    said.Scale,
+)
 
 
 @pytest.mark.parametrize("kind", [*MESSAGES.values(), *MAPS_OF_THE_PAGE])
 def test_the_specification_lists_every_field_in_order_with_its_range(kind: type) -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
     assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == list(MESSAGES)
-    name = "width range" if kind is WidthRange else kind.__name__.lower()
+    name = "width range" if kind is said.WidthRange else kind.__name__.lower()
     heading = f"### {name}" if name in MESSAGES else rf"A \*{name}\*(?:, .*?)?:\n"
     section = re.search(rf"^{heading}\n(.*?)(?=^#|^A \*|\Z)", text, re.DOTALL | re.MULTILINE)
     assert section, heading
@@ -610,7 +441,7 @@ def test_the_specification_lists_every_field_in_order_with_its_range(kind: type)
 
 
 def test_measurements_are_the_metrics_of_graphs() -> None:
-    assert list(Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
+    assert list(said.Measurement.__struct_fields__) == [name for name, _ in GRAPH_METRICS]
 
 
 def test_the_specification_says_who_sends_what() -> None:

@@ -18,15 +18,8 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 from conversation import (
-    JOB,
     TOKEN,
     Pair,
-    change,
-    changed,
-    edges,
-    graph,
-    lengths,
-    start,
 )
 from pages import section, table
 
@@ -40,15 +33,12 @@ from bridge.protocol.messages import (
     FromApplication,
     Hello,
     Message,
-    Outcome,
-    Quit,
     Refused,
     Role,
-    Welcome,
     decode,
 )
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
-from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.session import NEED_DATA, Refusal, Session
 from bridge.protocol.tables import (
     CONNECTION_EVENTS,
     CONNECTION_TABLE,
@@ -174,35 +164,6 @@ def hear(session: Session, connection: socket.socket) -> Any:
         else:
             session.receive_eof()
     return event
-
-
-def test_the_toy_says_what_it_cannot_do(tmp_path: Path) -> None:
-    reason = "the toy only runs straight: no --speeds, no --network"
-    with toy("unix", tmp_path) as (session, connection, _):
-        hear(session, connection)
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        lost = {"core_speed_gflops": pack_float64([1.0, 0.0])}
-        for fields in (lost, {"changes": (change(200),)}, {"until_ns": 200}, {"stop_ns": 200}):
-            connection.sendall(session.send(start(**fields)) + session.send(lengths()))
-            assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
-
-
-def test_the_toy_hears_a_graph_out_before_it_says_that_it_has_none(tmp_path: Path) -> None:
-    with toy("unix", tmp_path) as (session, connection, _):
-        hear(session, connection)
-        connection.sendall(session.send(Welcome(version=11, run="r")))
-        said = (graph(), lengths(), edges(0, 1), start(job=8), changed(lengths(), job=8))
-        connection.sendall(b"".join(session.send(message) for message in said))
-        other = hear(session, connection)
-        assert isinstance(other, Outcome)
-        assert other.job == 8
-        connection.sendall(session.send(edges(1, 1)))
-        reason = "the toy only runs straight: no --speeds, no --network"
-        assert hear(session, connection) == Failed(job=JOB, reason=reason, blame="user")
-        connection.sendall(session.send(Quit()))
-        assert hear(session, connection) == ConnectionClosed()
 
 
 def test_the_toy_says_why_it_was_refused(tmp_path: Path) -> None:

@@ -12,24 +12,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
+from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
 
-from bls import Platform, sample_path
-from bls.scheduler_options import Rules
-from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.replay import controller
 from bridge.replay.course import Course
 from bridge.replay.site import of_site
 from bridge.runs.gantt import run_title
-from bridge.runs.simulation import simulate
 from traces.base.errors import InputError, PeerError
 from traces.ledger import STATES
 
@@ -49,60 +45,22 @@ def _drawn(n: int, hosts: int, seed: int) -> list[tuple[int, int, int, int, int]
     return jobs
 
 
-def test_the_main_scheduler_is_first_come_first_served(tmp_path: Path) -> None:
-    jobs = _drawn(25, 8, 1)
-    frame = replayed(jobs, machine(8, 1), tmp_path / "r", keys={"SchedulerType": "sched/builtin"}).result.jobs
-    start, end = frame.start_ns.to_numpy(), frame.end_ns.to_numpy()
-    assert (end - start == frame.job_id.map({number: run * S for number, _, run, _, _ in jobs})).all()
-    for i, (_, submit, _, cores, _) in enumerate(jobs):
-        # When it could start, by what has become of those before it.
-        due = max([submit * S, *start[:i]])
-        instants = sorted({due, *(e for e in end[:i] if e > due)})
-        could = next(
-            t
-            for t in instants
-            if cores <= 8 - sum(c[3] for c, s, e in zip(jobs, start[:i], end[:i], strict=False) if s <= t < e)
-        )
-        assert 0 <= start[i] - could <= 4 * S, f"job {i + 1}"
-
-
-def test_the_main_scheduler_starts_jobs_when_our_first_come_first_served_does(tmp_path: Path) -> None:
-    whole = read_workload(sample_path())
-    jobs = whole.take(np.arange(100))  # of a machine that others wait for
-    keys = {"SchedulerType": "sched/builtin"}
-    slurms = replayed(jobs, Platform(), tmp_path / "r", keys=keys, settle_ns=70 * S).result.jobs
-    ours = simulate(jobs, Platform(), bls="fcfs", als="recorded", rules=Rules(kill_at_walltime=True)).jobs
-    assert (slurms.start_ns - slurms.submit_ns).mean() > 600 * S
-    assert (slurms.start_ns - ours.start_ns).between(0, S).all()  # half a second for whoever comes to an idle machine
-    assert list(slurms.state) == list(ours.state)
-
-
 def test_backfilling_fills_and_the_same_input_gives_the_same_schedule_on_any_load(tmp_path: Path) -> None:
-    jobs = _drawn(40, 8, 2)
+    jobs = _drawn(25, 8, 2)
     quiet = replayed(jobs, machine(8, 1), tmp_path / "a").result.jobs
     assert {"head", "backfill"} == set(quiet.why)
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    # All on one processor, with another program that is never idle.
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         loaded = replayed(jobs, machine(8, 1), tmp_path / "b").result.jobs
     finally:
-        for process in busy:
-            process.kill()
-            process.wait()
+        os.sched_setaffinity(0, processors)
+        busy.kill()
+        busy.wait()
     pd.testing.assert_frame_equal(quiet, loaded)
     assert (tmp_path / "a/slurmctld.log").read_bytes() == (tmp_path / "b/slurmctld.log").read_bytes()
-    builtin = replayed(jobs, machine(8, 1), tmp_path / "c", keys={"SchedulerType": "sched/builtin"}).result.jobs
-    assert (quiet.start_ns - quiet.submit_ns).mean() < (builtin.start_ns - builtin.submit_ns).mean()
-
-
-def test_jumps_of_the_date_change_next_to_nothing(tmp_path: Path) -> None:
-    jobs = [(number, submit * 20, run, cores, limit) for number, submit, run, cores, limit in _drawn(30, 8, 3)]
-    exact = replayed(jobs, machine(8, 1), tmp_path / "a")
-    jumps = replayed(jobs, machine(8, 1), tmp_path / "b", settle_ns=70 * S)
-    assert exact.cost["jumps"] == 0 < 10 < jumps.cost["jumps"]
-    assert jumps.cost["wakes"] < exact.cost["wakes"] / 2
-    one, other = exact.result.jobs, jumps.result.jobs
-    assert abs(one.start_ns - other.start_ns).max() <= 2 * S
-    assert abs(one.end_ns.max() - other.end_ns.max()) <= 2 * S
 
 
 def test_slurm_gives_cores_of_hosts_and_ends_jobs_at_their_limit(tmp_path: Path) -> None:
@@ -144,9 +102,6 @@ def test_the_application_level_decides_when_jobs_end(tmp_path: Path) -> None:
     assert (frame.set_index("job_id").end_ns == last).all()  # a job ends with its last task, or is cut with it
     recorded = [run * S for _, _, run, _, _ in jobs]
     assert (frame.end_ns - frame.start_ns != recorded).all()
-    again = replayed(jobs, machine(2, 4), tmp_path / "s", als="ss", variation=0.25, tasks_per_core=8)
-    pd.testing.assert_frame_equal(frame, again.result.jobs)
-    pd.testing.assert_frame_equal(tasks, again.result.tasks)
 
 
 def test_nodes_that_clean_up_are_free_later(tmp_path: Path) -> None:
@@ -166,10 +121,10 @@ def test_nodes_that_clean_up_are_free_later(tmp_path: Path) -> None:
 def test_a_clock_that_runs_is_another_one(tmp_path: Path) -> None:
     jobs = [(1, 0, 300, 1, 600), (2, 30, 300, 1, 600), (3, 60, 300, 2, 600)]
     began = time.monotonic()
-    done = replayed(jobs, machine(2, 1), tmp_path / "r", rate=500.0)
+    done = replayed(jobs, machine(2, 1), tmp_path / "r", rate=2000.0)
     took = time.monotonic() - began
     frame = done.result.jobs
-    assert took >= done.cost["simulated_s"] / 500
+    assert took >= done.cost["simulated_s"] / 2000
     assert (frame.start_ns[:2] - frame.submit_ns[:2] < 60 * S).all()
     assert frame.start_ns[2] >= frame.end_ns[:2].max()
 
@@ -205,23 +160,10 @@ def test_a_sites_slurm_conf_and_a_job_that_its_partition_does_not_take(tmp_path:
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "t", found=found)
 
 
-def _of_parent(pid: int) -> list[int]:
-    """The processes of a replay that a process runs: they have its number in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            said = (path / "environ").read_bytes()
-        except OSError:
-            continue
-        if f"TWOLEVEL_REPLAY_PARENT={pid}".encode() in said.split(b"\0"):
-            found.append(int(path.name))
-    return found
-
-
 def _await_end_of_all(pid: int) -> None:
     """The kernel ends those whose parent is ended a moment later."""
     until = time.monotonic() + 20.0
-    while left := _of_parent(pid):
+    while left := started_by(pid):
         assert time.monotonic() < until, left
         time.sleep(0.01)
 
@@ -354,16 +296,17 @@ main()
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.release)]
+    "number",
+    [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.release) for one in (signal.SIGINT, signal.SIGTERM))],
 )
 def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     words = [sys.executable, "-c", _SAYS, "replay", "sample", "--out", "r", "--rate", "20"]
     running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert running.stdout is not None
     assert running.stdout.readline() == "submitted\n"
-    others = _of_parent(running.pid)
+    others = started_by(running.pid)
     assert len(others) >= 3  # slurmctld, what it runs scripts with, and the program that speaks through libslurm
-    assert not _inet_sockets(others)
+    assert not sockets_of(others) & known_sockets("tcp", "tcp6", "udp", "udp6")
     ends = [os.pidfd_open(pid) for pid in others]
     running.send_signal(number)
     running.communicate(timeout=60)
@@ -374,27 +317,8 @@ def test_whatever_ends_a_replay_leaves_no_process(tmp_path: Path, number: signal
     assert bool(list(tmp_path.glob(".r.partial-*"))) == (number == signal.SIGKILL)
 
 
-def _inet_sockets(pids: Iterable[int]) -> list[str]:
-    """The sockets of processes that are of a network."""
-    known = {
-        line.split()[9]: line
-        for table in ("tcp", "tcp6", "udp", "udp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-    }
-    found = []
-    for pid in pids:
-        for path in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                target = os.readlink(path)
-            except OSError:
-                continue
-            if target.startswith("socket:[") and target[8:-1] in known:
-                found.append(known[target[8:-1]])
-    return found
-
-
 def test_the_command_writes_what_a_run_writes_and_several_at_once_do_not_meet(tmp_path: Path) -> None:
-    words = ("--select", "first:25")
+    words = ("--select", "first:12")
     both = [_start(tmp_path, name, *words) for name in ("a", "of b #1")]
     said = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
@@ -439,7 +363,7 @@ def test_priorities_of_sizes_are_computed_once_so_that_the_date_may_jump(tmp_pat
             "--set: slurmctld says: Invalid SchedulerParameters bf_interval",
         ),
         (
-            ("--set", "SchedulerParameters=default_queue_depth=-2"),
+            ("--set", "SchedulerParameters=default_queue_depth=-2", "--select", "first:3"),
             "says: ignoring SchedulerParameters: default_queue_depth",
         ),
         (("--priorities", "recorded"), "--priorities recorded: the log says neither"),

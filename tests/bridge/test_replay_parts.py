@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
 import struct
 import subprocess
-import sys
-import textwrap
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,16 +32,12 @@ from bridge.replay.messages import (
     Kind,
     Launch,
     MessageError,
-    Reader,
     framed,
-    launch_of,
     opened,
-    registration,
     stopped_job,
     whole_messages,
 )
 from bridge.replay.native import clock_library, requests_program
-from bridge.replay.nodes import node_address, node_of
 from bridge.replay.site import of_site
 from traces.base.errors import InputError, PeerError
 
@@ -98,22 +91,6 @@ def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(toy: Path, t
         clock.close()
 
 
-def test_who_may_go_on_by_itself_is_said_by_an_instant(toy: Path, tmp_path: Path) -> None:
-    library = clock_library(tmp_path)
-    clock = Clock(tmp_path / "clock", library, 10**18)
-    program = subprocess.Popen([toy], env=_environment(tmp_path, library), stdout=subprocess.PIPE, text=True)
-    assert clock.await_turn(30)
-    assert clock.pass_turn(10**18 + 2 * 10**9 + 1, 30)
-    assert clock.now_ns - 10**18 == 1_003_000_000  # the last of the sleepers has given the lock back
-    assert clock.wake_ns - 10**18 == 2_001_000_000
-    clock.skip(600 * 10**9)  # the date is later now, and nobody's nap is shorter
-    clock.pass_turn(NEVER, 0)  # it ends in its turn
-    said = program.communicate(timeout=30)[0].splitlines()
-    assert said[:3] == _ORDER.splitlines()[:3]
-    assert said[3] == "sleeper3 1000000602.001000"
-    assert said[-1] == "end 0 1000004200.000000"
-
-
 def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> None:
     library, program = clock_library(tmp_path), tmp_path / "locks"
     subprocess.run(["cc", "-O1", "-o", program, Path(__file__).with_name("toy_locks.c"), "-lpthread"], check=True)
@@ -129,98 +106,7 @@ def test_locks_memory_and_signals_are_as_without_the_clock(tmp_path: Path) -> No
     clock.close()
 
 
-def test_nobody_outlives_whoever_has_started_it(toy: Path, tmp_path: Path) -> None:
-    library = clock_library(tmp_path)
-    Clock(tmp_path / "clock", library, 10**18).close()
-    starter = textwrap.dedent(
-        f"""
-        import os, subprocess
-        env = {_environment(tmp_path, library)!r} | {{"TWOLEVEL_REPLAY_PARENT": str(os.getpid())}}
-        program = subprocess.Popen([{str(toy)!r}], env=env, stdin=subprocess.DEVNULL)
-        print(program.pid, flush=True)
-        input()
-        os.kill(os.getpid(), 9)
-        """
-    )
-    words = [sys.executable, "-c", starter]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        end = os.pidfd_open(int(running.stdout.readline()))
-        running.communicate("die\n", timeout=60)
-    assert running.returncode == -9
-    assert select.select([end], [], [], 60)[0]
-    os.close(end)
-
-
 # ---- messages ----
-
-#: What a slurmd 22.05.8 of node n1 has said when it came up, behind the length of the whole.
-_REAL = bytes.fromhex(
-    "2600000003ea000000e600000000000000000064000000000000000000000003766d00000000006b031401000000006b0314"
-    "0100000000000000000000000000000003766d00000000036e3100000000077838365f36340000000000000000304c696e75"
-    "7820362e31382e34342d67656e6572696320233120534d5020505245454d50545f44594e414d494320403000000100010001"
-    "000100010000000000005e290003efe300000830e4e43864000002030000000000004aa60000000000020000000400000004"
-    "2600000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000083232"
-    "2e30352e3800000000000000000000"
-)  # fmt: skip
-
-#: The fields of a registration's body, as the release's own code packs them: t a text, digits so many bytes.
-_FIELDS = (
-    "8", "8", "4", "t", "t", "t", "t", "t", "t", "t", "2", "2", "2", "2", "2", "8", "4", "4", "4", "4", "8", "4", "2", "4", "m",
-    "8", "4", "8", "4", "8", "8", "t", "1", "t", "t",
-)  # fmt: skip
-
-
-def _walk(body: bytes) -> list[object]:
-    """A registration's fields, read by that list."""
-    found: list[object] = []
-    at = 0
-    for kind in _FIELDS:
-        if kind in "tm":
-            (n,) = struct.unpack_from(">I", body, at)
-            found.append(body[at + 4 : at + 4 + n])
-            at += 4 + n
-        else:
-            found.append(int.from_bytes(body[at : at + int(kind)], "big"))
-            at += int(kind)
-    assert at == len(body)
-    return found
-
-
-def test_a_registration_is_laid_out_as_a_real_one() -> None:
-    header = 18
-    (length,) = struct.unpack_from(">I", _REAL, 6)
-    real = _walk(_REAL[-length:])
-    said = registration(V, "n1", 1, "22.05.8", 0x6B031401, 0x6B031401, [])
-    (ours_length,) = struct.unpack_from(">I", said, 4 + 6)
-    ours = _walk(said[-ours_length:])
-    assert said[4 : 4 + 6] == _REAL[:6]  # version, flags, kind
-    assert said[4 + 10 : 4 + header] == _REAL[10:header]  # forwards, returns, an address, and how it is authenticated
-    same = [at for at, (one, other) in enumerate(zip(real, ours, strict=True)) if one == other]
-    # Others are the host's name, the system, its memory, disk, load and how long it has been up, the digest of slurm.conf, and
-    # that it wants to be told of further resources.
-    assert [at for at in range(len(real)) if at not in same] == [5, 9, 15, 16, 17, 18, 19, 20, 22]
-    assert ours[6] == b"n1\0"
-
-
-def _launch(job: int, nodes: str, cpus: list[tuple[int, int]]) -> bytes:
-    def text(value: str | None) -> bytes:
-        return struct.pack(">I", 0) if value is None else struct.pack(">I", len(value) + 1) + value.encode() + b"\0"
-
-    body = struct.pack(">IIII", job, 0, 7, 7) + text("me") + struct.pack(">III", 2, 7, 8)
-    body += text("all") + struct.pack(">IQBBII", 3, 0, 0, 0, 0, 0xFFFFFFFE) + text(None) + text(None)
-    body += struct.pack(">HHHH", 0, 1, 0, 0xFFFE) + struct.pack(">I", len(cpus))
-    if cpus:
-        body += struct.pack(f">I{len(cpus)}H", len(cpus), *(count for count, _ in cpus))
-        body += struct.pack(f">I{len(cpus)}I", len(cpus), *(times for _, times in cpus))
-    return body + text(None) + text(None) + text(nodes) + text("#!/bin/true\n") + b"and more"
-
-
-@examples(max_examples=50)
-@given(st.integers(1, 2**31), st.lists(st.tuples(st.integers(1, 2**16 - 1), st.integers(1, 5)), max_size=4))
-def test_a_launch_is_read(job: int, cpus: list[tuple[int, int]]) -> None:
-    known = tuple(count for count, times in cpus for _ in range(times))
-    assert launch_of(Reader(_launch(job, "n[0-3,7]", cpus))) == Launch(job, "n[0-3,7]", known)
 
 
 def test_messages_come_in_pieces_and_several_at_once() -> None:
@@ -248,12 +134,6 @@ def test_a_message_that_is_another_one_is_refused(spoil: object, said: str) -> N
     raw = framed(V, Kind.REQUEST_PING, b"body")[4:]
     with pytest.raises(MessageError, match=said):
         opened(spoil(raw), V)  # type: ignore[operator]
-
-
-def test_nodes_have_addresses_of_their_own() -> None:
-    assert node_address(0) == "10.0.0.1"
-    for node in (0, 1, 254, 255, 70_000):
-        assert node_of(bytes(map(int, node_address(node).split("."))) + b"\x1a\xa2") == node
 
 
 # ---- host lists ----
@@ -287,23 +167,16 @@ _DIGITS = "9" * 5000
         ("n[1-", "brackets in 'n\\[1-'"),
         ("n]1[", "brackets in"),
         ("n[1-[2-3]]", "brackets"),
-        ("n[[1-2]]", "brackets"),
         ("n[0-99999999]", "'n\\[0-99999999\\]' has 100,000,000 hosts; allowed: at most 65,536"),
         ("n[0-999][0-999]", "has 1,000,000 hosts; allowed: at most 65,536"),
         (",".join(["n[1-9999]"] * 10), "has 99,990 hosts"),
         ("n[0-999999999999999999][0-9]", r"has more than 10\*\*12 hosts"),
         (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: as n"),
-        (f"n[{_DIGITS}]", "is not a number or a range"),
         ("n[²]", "'²' is not a number or a range"),
-        ("n[٣-٤]", "is not a number or a range"),
-        ("n[1e3]", "is not a number or a range"),
         ("n[1_0]", "is not a number or a range"),
-        ("n[-1]", "is not a number or a range"),
         ("n[5-3]", "'5-3' is not a number or a range"),
         ("n[1,,2]", "'' is not a number or a range"),
-        ("n[]", "'' is not a number or a range"),
         ("n 1", "'n 1' is no name of a host"),
-        ("n\x1b[31m", "brackets|no name"),
         ('a"b', "is no name of a host; allowed: letters, digits"),
     ],
 )

@@ -301,7 +301,7 @@ def _only_the_report(moved: pd.DataFrame) -> None:
 def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.swf").write_text(_LOG)
-    words = ("--report", "--repeats", 2, "--rates", 3000, "--beside", "fcfs,fcfs+easy")
+    words = ("--report", "--repeats", 2, "--rates", 9000, "--beside", "fcfs,fcfs+easy")
     ran = twolevel("replay", "w.swf", "--out", "r", *words)
     assert ran.code == 0, ran.err
     text = Path("r/report/report.md").read_text()
@@ -312,7 +312,7 @@ def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypa
     assert set(moved["side"]) == {"Slurm", "fcfs", "fcfs+easy"}
     assert moved.query("side == 'fcfs'")["delta_start_ns"].tolist() == [-10 * S, -60 * S, -70 * S, 840 * S]
     repeats = pd.read_csv("r/report/repeats.csv")
-    assert repeats[["rate", "repeat", "jobs"]].to_numpy().tolist() == [[0, 0, 4], [0, 1, 4], [3000, 0, 4], [3000, 1, 4]]
+    assert repeats[["rate", "repeat", "jobs"]].to_numpy().tolist() == [[0, 0, 4], [0, 1, 4], [9000, 0, 4], [9000, 1, 4]]
     assert sorted(path.name for path in Path("r").iterdir()) == ["jobs.parquet", "report", "run.json", "slurm"]
     assert twolevel("replay", "w.swf", "--out", "r", "--force").code == 0
     assert not Path("r/report").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from bls.workloads.readers.sacct_words import sacct_words
 from bls.workloads.workload import Workload
 from bridge.replay.complaints import check_taken, complaints
 from bridge.replay.configuration import of_machine, partition_names
-from bridge.replay.messages import LAYOUTS, registration
 from bridge.replay.run import ReplayOptions
 from bridge.replay.site import of_site
 from bridge.replay.trace.log_words import log_words
@@ -84,15 +82,6 @@ def test_a_file_of_switches_that_cannot_be_used(tmp_path: Path, text: str, said:
     (tmp_path / "t").write_text(text)
     with pytest.raises(InputError, match=said):
         read_switches(str(tmp_path / "t"), _NODES)
-
-
-def test_nodes_of_a_switch_need_not_be_neighbours(tmp_path: Path) -> None:
-    text = "SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\nSwitchName=top Switches=a,b\n"
-    (tmp_path / "t").write_text(text)
-    found = read_switches(str(tmp_path / "t"), _NODES)
-    ours = switches_of(found, _NODES)
-    assert ours == (Switch("a", "0 2"), Switch("b", "1 3"), Switch("top", switches=("a", "b")))
-    assert switches_text(given_switches(ours, _NODES)) == text
 
 
 def test_switches_that_a_platform_cannot_have(tmp_path: Path) -> None:
@@ -296,13 +285,3 @@ def test_states_of_nodes_of_a_model_are_those_of_its_outages() -> None:
     down, up = model.draw(1, 10)
     assert instants == np.stack([down, up], axis=1).ravel().tolist()
     assert down[-1] < NEVER
-
-
-def test_a_registration_says_which_generic_resources_there_are() -> None:
-    version = LAYOUTS["22.05"]
-    plain = registration(version, "n", 4, "22.05.8", 9, 1, [])
-    said = registration(version, "n", 4, "22.05.8", 9, 1, [], [("gpu", 2)])
-    # A mark, how many, CPUs, flags, the number of the name (7696487 is gpu's), no CPUs and no links, the name, no type.
-    one = struct.pack(">IQIII", 0x438A34D4, 2, 4, 0, 7696487) + bytes(8) + struct.pack(">I", 4) + b"gpu\0" + bytes(8)
-    assert len(said) == len(plain) + len(one)
-    assert one in said

@@ -174,25 +174,6 @@ LIVE_STATES = [state for state in ConnectionState if state is not ConnectionStat
 
 
 @pytest.mark.parametrize(
-    ("state", "event"), [row for row in CONNECTION_TABLE if row[1] in CONNECTION_MESSAGES], ids=str
-)
-def test_what_the_connection_table_allows(state: ConnectionState, event: ConnectionEvent) -> None:
-    pair, message = connection_in(state), CONNECTION_MESSAGES[event]
-    sent = pair.ends[sender_of(message)].send(message)
-    receiver = pair.receiver_of(message)
-    receiver.receive_data(sent or frame(encode(message)))
-    heard = receiver.next_event()
-    if state is ConnectionState.CLOSING:
-        assert sent == b""
-        assert heard is NEED_DATA
-    else:
-        assert heard == message
-    assert pair.bridge.state is pair.application.state is CONNECTION_TABLE[state, event]
-    pair.bridge.validate()
-    pair.application.validate()
-
-
-@pytest.mark.parametrize(
     ("state", "event"),
     [row for row in product(LIVE_STATES, CONNECTION_MESSAGES) if row not in CONNECTION_TABLE],
     ids=str,
@@ -224,50 +205,6 @@ def test_the_end_of_the_stream(state: ConnectionState, role: Role) -> None:
     assert end.state is ConnectionState.CLOSED
     assert end.next_event() == ConnectionClosed()
     end.validate()
-
-
-def test_every_state_and_event_is_in_a_table_and_nothing_else() -> None:
-    assert {state for state, _ in JOB_TABLE} | set(JOB_TABLE.values()) == set(JobState)
-    assert {event for _, event in JOB_TABLE} == set(JobEvent)
-    left = {state for state, _ in CONNECTION_TABLE} | set(CONNECTION_TABLE.values())
-    assert set(ConnectionState) - left == {ConnectionState.ERROR}
-    assert {event for _, event in CONNECTION_TABLE} == set(ConnectionEvent)
-
-
-def test_a_cancel_that_crosses_the_last_answer_harms_nobody() -> None:
-    pair = Pair()
-    pair.say(start(), lengths())
-    answer, order = pair.application.send(outcome()), pair.bridge.send(Cancel(job=JOB))
-    pair.bridge.receive_data(answer)
-    assert pair.bridge.next_event() is NEED_DATA
-    pair.application.receive_data(order)
-    assert pair.application.next_event() == Cancel(job=JOB)
-    assert pair.bridge.job_state(JOB) is pair.application.job_state(JOB) is JobState.CANCELLED
-    pair.say(changed(start(), job=8))
-
-
-def test_answers_that_cross_a_quit_are_dropped() -> None:
-    pair = Pair()
-    pair.say(start(), lengths())
-    answer = pair.application.send(outcome())
-    pair.say(Quit())
-    pair.bridge.receive_data(answer)
-    assert pair.bridge.next_event() is NEED_DATA
-    pair.bridge.receive_eof()
-    assert pair.bridge.next_event() == ConnectionClosed()
-
-
-def test_the_story_of_a_job() -> None:
-    pair = Pair()
-    pair.say(start(), changed(start(), job=8), lengths(0, 2), lengths(2, 1), outcome())
-    steps = [(line.event, line.before.name, line.after.name) for line in pair.bridge.story(JOB)]
-    assert steps == [
-        ("start with tasks", "ABSENT", "LOADING"),
-        ("lengths, more to come", "LOADING", "LOADING"),
-        ("lengths, the last", "LOADING", "RUNNING"),
-        ("outcome", "RUNNING", "ABSENT"),
-    ]
-    assert pair.application.story(JOB) == pair.bridge.story(JOB)
 
 
 def test_the_story_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,26 +273,6 @@ def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, bl
         session.receive_data(stream)
     assert session.state is ConnectionState.ERROR
     session.validate()
-
-
-def test_a_stranger_that_drips_is_held_to_one_small_frame() -> None:
-    session = Session(Role.BRIDGE, TOKEN)
-    session.receive_data(MAX_FRAME_BEFORE_HELLO.to_bytes(4, "big"))
-    for _ in range(MAX_FRAME_BEFORE_HELLO - 1):
-        session.receive_data(b"x")
-        assert session.next_event() is NEED_DATA
-    session.receive_data(b"xy")
-    with pytest.raises(ProtocolError, match="4101 bytes are waiting; allowed: 4100"):
-        session.next_event()
-
-
-def test_nothing_may_follow_a_hello_before_its_welcome() -> None:
-    session = Session(Role.BRIDGE, TOKEN)
-    session.receive_data(frame(encode(hello())) + frame(encode(promise(1))))
-    assert session.next_event() == hello()
-    with pytest.raises(ProtocolError, match=r"promise is not allowed .* await welcome") as caught:
-        session.next_event()
-    assert caught.value.blame == "application"
 
 
 def test_an_application_is_told_what_it_did_wrong() -> None:
@@ -487,12 +404,6 @@ def listen(session: Session, stream: bytes, step: int) -> None:
                 session.send(changed(graph(), job=8))
                 session.send(changed(lengths(), job=8))
                 session.send(changed(edges(), job=8))
-
-
-@settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.binary(max_size=300), st.integers(1, 100), st.sampled_from(list(Role)))
-def test_noise_never_breaks_a_session(noise: bytes, step: int, role: Role) -> None:
-    listen(Session(role, TOKEN), noise, step)
 
 
 @settings(deadline=None, derandomize=True, max_examples=600)

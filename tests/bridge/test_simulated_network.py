@@ -7,11 +7,9 @@ and so are all delays. Of three seeds one is of a run with other hosts.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import multiprocessing
 import os
-import random
 import secrets
 import subprocess
 import sys
@@ -19,33 +17,21 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 from simulated_run import simulated
 from simulated_world import Simulated, Step
-from virtual_loop import NeverEnds, VirtualLoop
 
-from bridge.protocol import session
 from bridge.protocol.host_session import HOST_TABLE
-from bridge.protocol.messages import Message, Promise
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, JobEvent, JobState
-from bridge.workers import host, outstanding_jobs
-from bridge.workers.assignment import Assignment, Worker
-from bridge.workers.connection import Connection
-from bridge.workers.host_listener import HostListener
-from bridge.workers.listener import Listener
-from bridge.workers.outstanding_jobs import RETRIES, OutstandingJobs
-from bridge.workers.supervisor import Supervisor
-from bridge.workers.workforce import Workforce
-from traces.base.errors import TwolevelError
 
 #: How many seeds each layer of the tests tries.
-SEEDS = {"check": 20, "test": 60, "soak": 100_000}
+SEEDS = {"check": 12, "test": 36, "soak": 100_000}
 
 #: Seeds behind those with steps that hardly one in fifty takes: two for each such step, so that all are taken whatever else the
-#: seeds mean; and those that find the faults below. Others must be looked for where a seed means something else than before.
-RARE = (65, 95, 152, 164, 191, 227, 296, 326, 449, 452, 554, 560, 563, 595, 1013)
+#: seeds mean; and those that find the faults of tests/faults. Others must be looked for where a seed means something else than
+#: before.
+RARE = (55, 65, 95, 152, 164, 191, 198, 227, 296, 326, 449, 452, 554, 560, 563, 595, 863, 1013)
 
 #: So many at once in one process of a soak.
 _PORTION = 500
@@ -123,7 +109,7 @@ def test_every_seed_gives_the_same_tables_or_says_why_not(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     layer = request.config.getoption("layer")
-    seeds = [*range(SEEDS[layer]), *({*RARE, *(seed for *_, seed in FAULTS.values())} - {*range(SEEDS[layer])})]
+    seeds = sorted({*range(SEEDS[layer]), *RARE})
     reached = searched(SEEDS[layer]) if layer == "soak" else tried(seeds)
     count = SEEDS[layer] if layer == "soak" else len(seeds)
     steps = len(reached.connection_steps) + len(reached.job_steps) + len(reached.host_steps)
@@ -147,7 +133,7 @@ def test_every_seed_gives_the_same_tables_or_says_why_not(
 
 
 #: A few seeds with all sorts of faults, among them interrupts and a fork server that is killed.
-REPEATED = range(40, 55)
+REPEATED = range(40, 46)
 
 
 def test_a_seed_is_repeated_exactly() -> None:
@@ -175,90 +161,3 @@ def test_the_command_repeats_a_seed_in_another_process() -> None:
     assert lines == [f"{at_s:10.4f}  {who:12}  {what}" for at_s, who, what in found.log]
     assert last == f"seed {found.seed}: {found.end}"
     assert done.returncode == 0
-
-
-def test_the_clock_jumps_and_a_run_that_waits_for_nothing_is_found_out() -> None:
-    class Nobody:
-        def quiet(self) -> None:
-            pass
-
-        def begun(self, task: object) -> None:
-            pass
-
-    def loop() -> VirtualLoop:
-        made = VirtualLoop(random.Random(1))
-        made.system = Nobody()  # type: ignore[assignment]
-        return made
-
-    async def three_hours_of_sleep() -> list[float]:
-        return [asyncio.get_running_loop().time() for _ in range(3) if not await asyncio.sleep(1800)]
-
-    async def forever() -> None:
-        await asyncio.Event().wait()
-
-    async def busy() -> None:
-        while True:
-            await asyncio.sleep(0)
-
-    assert loop().run_until_complete(three_hours_of_sleep()) == [1800.0, 3600.0, 5400.0]
-    for endless in (forever, busy):
-        with pytest.raises(NeverEnds):
-            loop().run_until_complete(endless())
-
-
-# What would a simulation be worth that finds nothing? Faults that somebody could make, and that seeds must find.
-
-BEGIN, TAKE, FAIL = Supervisor.__init__, Workforce.take, host._Host.fail
-
-
-def _waits_for_too_long(
-    own: Supervisor, workers: int, jobs: int | None, timeout_s: float, *options: Any, **further: Any
-) -> None:
-    BEGIN(own, workers, jobs, 3 * timeout_s, *options, **further)
-
-
-def _does_not_notice_that_somebody_answers(own: Workforce, worker: Worker, message: Message) -> None:
-    since = worker.since
-    TAKE(own, worker, message)
-    worker.since = since
-
-
-def _loses_promises(own: Workforce, worker: Worker, message: Message) -> None:
-    if isinstance(message, Promise):
-        worker.since = own._now()
-    else:
-        TAKE(own, worker, message)
-
-
-async def _does_not_wait_until_there_is_room(own: Connection) -> None:
-    own.flush()
-
-
-def _does_not_say_that_a_host_cannot_take_part(own: host._Host, error: TwolevelError) -> None:
-    FAIL(own, error)
-    own._failure = None
-
-
-TWICE = JOB_TABLE | {(JobState.ABSENT, JobEvent.OUTCOME): JobState.ABSENT}
-
-#: What is put in place of what, and a seed that finds it.
-FAULTS: dict[str, tuple[Any, str, Any, int]] = {
-    "forgets what a lost worker held": (OutstandingJobs, "take_back", lambda own, worker: None, 1),
-    "waits for too long": (Supervisor, "__init__", _waits_for_too_long, 3),
-    "does not notice that somebody answers": (Workforce, "take", _does_not_notice_that_somebody_answers, 27),
-    "loses promises": (Workforce, "take", _loses_promises, 198),
-    "lets a job end twice": (session, "JOB_TABLE", TWICE, 55),
-    "does not wait until there is room": (Connection, "drain", _does_not_wait_until_there_is_room, 7),
-    "gives jobs to lost workers": (Assignment, "drop", lambda own, worker: None, 1),
-    "tries once less": (outstanding_jobs, "RETRIES", RETRIES - 1, 1),
-    "forgets what a lost host held": (Workforce, "lost", lambda own, place, how: None, 863),
-    "takes processes of hosts for strangers": (HostListener, "_most_strangers", Listener._most_strangers, 17),
-    "hides that a host cannot take part": (host._Host, "fail", _does_not_say_that_a_host_cannot_take_part, 32),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_bridge_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    of, name, instead, seed = FAULTS[fault]
-    monkeypatch.setattr(of, name, instead)
-    assert any(simulated(one).problems for one in (seed, *range(300)))

@@ -83,27 +83,23 @@ def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
 
 @needs_slurm
 def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
-    report = run_study(load_study(_study(tmp_path, "[0, 3]", 'keep = ["jobs"]', als='["gss"]')), tmp_path / "out")
-    assert (report.total, report.failed, report.errors) == (4, 0, ())
+    report = run_study(load_study(_study(tmp_path, "[3]", 'keep = ["jobs"]', jobs=12, als='["gss"]')), tmp_path / "out")
+    assert (report.total, report.failed, report.errors) == (2, 0, ())
     rows = pd.read_parquet(tmp_path / "out/results.parquet")
     assert rows[["batch", "bls", "backfill"]].drop_duplicates().to_numpy().tolist() == [
         ["slurm", "slurm", "slurm"],
         ["engine", "fcfs", "easy"],
     ]
-    words = ("replay", "sample", "--select", "first:25", "--tasks-per-core", 2, "--variation", 0.25, "--als", "gss")
-    assert twolevel(*words, "--out", tmp_path / "a").code == 0
-    phase = "25.623s"
+    words = ("replay", "sample", "--select", "first:12", "--tasks-per-core", 2, "--variation", 0.25, "--als", "gss")
     assert phase_of(3, 30 * 10**9) == 25_623_000_000
-    assert twolevel(*words, "--seed", 3, "--phase", phase, "--out", tmp_path / "b").code == 0
-    for name, seed in (("a", 0), ("b", 3)):
-        kept = tmp_path / f"out/cells/slurm-gss-0.25/seed-{seed}"
-        assert (kept / "jobs.parquet").read_bytes() == (tmp_path / name / "jobs.parquet").read_bytes()
-        ours, theirs = (json.loads((folder / "run.json").read_text()) for folder in (kept, tmp_path / name))
-        assert ours["arguments"] == theirs["arguments"]
-        assert ours["arguments"]["phase_s"] == (None if seed == 0 else 25.623)
-        assert (kept / "slurm/slurmctld.log").is_file()
-        makespan_ns = rows.query(f"batch == 'slurm' and als == 'gss' and seed == {seed}")["makespan_ns"].item()
-        assert makespan_ns == theirs["metrics"]["makespan_ns"]
+    assert twolevel(*words, "--seed", 3, "--phase", "25.623s", "--out", tmp_path / "b").code == 0
+    kept = tmp_path / "out/cells/slurm-gss-0.25/seed-3"
+    assert (kept / "jobs.parquet").read_bytes() == (tmp_path / "b/jobs.parquet").read_bytes()
+    ours, theirs = (json.loads((folder / "run.json").read_text()) for folder in (kept, tmp_path / "b"))
+    assert ours["arguments"] == theirs["arguments"]
+    assert ours["arguments"]["phase_s"] == 25.623
+    assert (kept / "slurm/slurmctld.log").is_file()
+    assert rows.query("batch == 'slurm'")["makespan_ns"].item() == theirs["metrics"]["makespan_ns"]
     assert sorted(path.name for path in tmp_path.joinpath("out/cells").iterdir()) == [
         *("fcfs+easy-gss-0.25", "slurm-gss-0.25")
     ]
@@ -111,9 +107,9 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
 
 @needs_slurm
 def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    path = _study(tmp_path, "[0, 3]", jobs=5, als='["gss"]')
+    path = _study(tmp_path, "[0]", jobs=5, als='["gss"]')
     (tmp_path / "out").mkdir()
-    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 2, "--no-figures")
+    ran = twolevel("study", path, "--out", tmp_path / "out", "--workers", 1, "--no-figures")
     assert ran.code == 0
     assert "slurm × gss" in ran.out
     assert "fcfs+easy × gss" in ran.out
@@ -201,16 +197,13 @@ def test_our_policy_of_slurms_name_stands_beside_slurm_under_another_one() -> No
 @needs_slurm
 def test_with_a_phase_given_to_both_our_policy_of_slurms_name_starts_jobs_as_slurm_does(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(
-        '[study]\nseeds = [0, 3]\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:20"\n'
+        '[study]\nseeds = [3]\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:15"\n'
         "[run]\ntasks-per-core = 2\nvariation = 0.25\nkill-at-walltime = true\n"
         '[[cell]]\nbatch = "slurm"\nphase = 12\n[[cell]]\nbls = "slurm:phase=12s"\n'
     )
     assert run_study(load_study(tmp_path / "study.toml"), tmp_path / "out").failed == 0
-    for seed in (0, 3):
-        ours, theirs = (
-            pd.read_parquet(path) for path in sorted(tmp_path.glob(f"out/cells/*/seed-{seed}/jobs.parquet"))
-        )
-        assert ours["start_ns"].tolist() == theirs["start_ns"].tolist()
+    ours, theirs = (pd.read_parquet(path) for path in sorted(tmp_path.glob("out/cells/*/seed-3/jobs.parquet")))
+    assert ours["start_ns"].tolist() == theirs["start_ns"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -262,25 +255,15 @@ def test_the_nodes_of_a_sites_file_are_everybodys_machine(tmp_path: Path) -> Non
     assert [one["platform"]["hosts"][0]["count"] for one in records] == [2, 2]
 
 
-STUDIES = ROOT / "tools" / "studies"
 S = 10**9
-
-
-@pytest.mark.parametrize(
-    ("name", "cells", "slurms"), [("slurm", 9, 3), ("slurm-estimates", 6, 2), ("slurm-switches", 8, 4)]
-)
-def test_the_studies_have_slurm_beside_our_engine(name: str, cells: int, slurms: int) -> None:
-    study = load_study(STUDIES / f"{name}.toml")
-    assert len(study.cells) == cells
-    assert sum(cell.value("bls") == "slurm" for cell in study.cells) == slurms
 
 
 def _same(one: Workload, other: Workload) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("submit_ns", "run_ns", "cores"))
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_better_requests_are_of_the_same_jobs(seed: int) -> None:
+def test_better_requests_are_of_the_same_jobs() -> None:
+    seed = 7
     asked, known = slurm_jobs.requested(seed), slurm_jobs.within_10_percent(seed)
     assert _same(asked, known)
     assert not _same(asked, slurm_jobs.requested(seed + 1))

@@ -19,14 +19,6 @@ from traces.base.errors import PeerError
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("coupling", ["pool"])
-def test_within_a_running_event_loop(coupling: str) -> None:
-    async def cell() -> bridge.Result:
-        return simulated(coupling)  # as a cell of a notebook would, without awaiting anything
-
-    assert_same(asyncio.run(cell()), expected())
-
-
 def test_an_error_within_a_running_event_loop() -> None:
     async def cell() -> bridge.Result:
         return simulated("pool", als_command=f"{sys.executable} {HERE / 'rogue_peer.py'} exits")

@@ -68,7 +68,6 @@ class ForkServer(asyncio.SubprocessTransport):
         protocol.connection_made(self)
 
     def report(self, *words: str) -> None:
-        """One line to the bridge; what is written after the end is lost."""
         self.world.note("fork server", " ".join(words))
         self._reports.put((json.dumps(words) + "\n").encode())
 
@@ -132,7 +131,6 @@ class ForkServer(asyncio.SubprocessTransport):
         process.begin(details[1], details[2])
 
     def run_ends(self) -> None:
-        """Those that could not be born are told of, as their fork server was slow to find out."""
         unborn, self._unborn = self._unborn, []
         for name in unborn:
             if self.alive:
@@ -146,7 +144,6 @@ class ForkServer(asyncio.SubprocessTransport):
             self.report("ready")
 
     def reap(self, process: Process, how: str) -> None:
-        """A process has ended; it is told of a little later."""
 
         def tell() -> None:
             if self.alive and self.processes.pop(process.name, None) is not None:
@@ -161,7 +158,6 @@ class ForkServer(asyncio.SubprocessTransport):
         self._exit(0)
 
     def strike(self, what: str) -> None:
-        """It is killed, stopped, or stopped for a while."""
         if not self.alive or self.stopped:
             return
         self.world.note("fork server", what)

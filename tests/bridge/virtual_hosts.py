@@ -64,15 +64,12 @@ class _Plug:
         return ("10.0.0.7", 1)
 
     def close(self) -> None:
-        """It was not taken."""
         if not self.secured.done():
             self.secured.set_exception(ConnectionResetError(104, "Connection reset by peer"))
             self.secured.exception()  # nobody has to wait for it
 
 
 class _Port:
-    """Where the run listens."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._arrived: deque[_Plug] = deque()
@@ -91,7 +88,6 @@ class _Port:
             self._arrived.popleft().close()
 
     def arrive(self, plug: _Plug) -> None:
-        """Somebody connects."""
         if self.closed:
             plug.close()
             return
@@ -119,12 +115,10 @@ class Site:
         self.sessions: dict[HostSession, None] = {}
 
     def begin(self) -> None:
-        """Worker commands are started, or are there already."""
         for plan in self.world.plan.hosts:
             self.world.loop.call_later(plan.at_s, self.start, plan, plan.kind)
 
     def start(self, plan: HostPlan, kind: str) -> None:
-        """One is started now."""
         if not self.world.over:
             command = Command(self, plan, kind)
             self.commands.append(command)
@@ -138,12 +132,10 @@ class Site:
 
     @property
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """All tasks of worker commands."""
         return {task for command in self.commands for task in command.tasks}
 
     @property
     def odd(self) -> bool:
-        """Whether anything was wrong with any of them."""
         return any(command.odd for command in self.commands)
 
     def everybody_odd(self, since_s: float) -> bool:
@@ -219,7 +211,6 @@ class Site:
         return far, protocol
 
     async def from_process(self, process: Process) -> Streams:
-        """A process on another host connects."""
         plug = _Plug(self, process.name, APPLICATION_ALPN, process.link(), process.pid, process.server.host)
         plug.secured.add_done_callback(lambda done: self._is_of(process, done))
         return await self.connect(plug)
@@ -230,7 +221,6 @@ class Site:
             process.connects(secured.result())
 
     async def from_host(self, address: str, context: tuple[str, str]) -> Streams:
-        """A worker command connects."""
         command = HOST.get()
         assert command is not None
         assert address == ADDRESS
@@ -371,12 +361,10 @@ class Command:
 
     @property
     def is_cut(self) -> bool:
-        """Whether nothing that it says arrives."""
         return not self.healed.is_set()
 
     @property
     def odd(self) -> bool:
-        """Whether anything is wrong with it, or with processes of it."""
         return bool(self.why) or any(
             process.why for process in self.world.processes.values() if process.server.host is self
         )
@@ -385,12 +373,10 @@ class Command:
         self.world.note(self.name, what)
 
     def fires(self) -> None:
-        """Its fault comes into effect."""
         if self.kind not in self.why:
             self.blame(self.kind)
 
     def blame(self, what: str) -> None:
-        """This is wrong with it, and with its processes."""
         if what not in self.why:
             self.note(what)
         self.why.append(what)
@@ -403,7 +389,6 @@ class Command:
     # Its life
 
     def begin(self) -> None:
-        """The command is started."""
         HOST.set(self)
         try:
             self._task = self.world.loop.create_task(self._live())
@@ -453,7 +438,6 @@ class Command:
             self.world.loop.call_later(10 ** self.world.draw.uniform(-1.0, 1.0), self.site.start, self.plan, kind)
 
     def connected(self, near: End) -> None:
-        """A connection, its own or of one of its processes, is there."""
         self._ends = [end for end in self._ends if not end.lost]
         self._ends.append(near)
         if near.name.startswith(f"{self.name} "):
@@ -500,7 +484,6 @@ class Command:
             self.world.loop.call_later(self.plan.fault_s / 20, self._strike)
 
     def run_ends(self) -> None:
-        """A host is told, at this very instant, that the run is over."""
         if self.kind == "fork server dies as it ends" and self.servers and self.alive:
             self.blame(self.kind)
             self.servers[-1].strike("killed")

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
-__all__ = ["NeverEnds", "System", "VirtualLoop"]
+__all__ = ["NeverEnds", "VirtualLoop"]
 
 #: So many callbacks, and so much virtual time, are far more than any run takes that ends.
 MOST_CALLBACKS = 200_000
@@ -28,53 +28,11 @@ class NeverEnds(AssertionError):
     """The run waits for what never comes, or is busy for ever."""
 
 
-class System(Protocol):
-    """What the loop asks for where another one would ask the operating system."""
-
-    async def listen(self, factory: Callable[[], asyncio.BaseProtocol], path: str) -> asyncio.AbstractServer: ...
-
-    async def connect(
-        self, factory: Callable[[], asyncio.BaseProtocol], path: str
-    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]: ...
-
-    async def start_process(
-        self, factory: Callable[[], asyncio.SubprocessProtocol]
-    ) -> tuple[asyncio.SubprocessTransport, asyncio.SubprocessProtocol]: ...
-
-    def stop_accepting(self, listening: object) -> None: ...
-
-    async def secure(self, factory: Callable[[], asyncio.BaseProtocol], plug: Any) -> Any: ...
-
-    def begun(self, task: asyncio.Task[Any]) -> None:
-        """A task has begun."""
-        ...
-
-    def beside(self) -> float:
-        """How long it takes until what is done in another thread is done, s."""
-        ...
-
-    def quiet(self) -> None:
-        """Nothing more happens at this instant; the clock is about to go on."""
-        ...
-
-
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """Runs callbacks in the order in which they were asked for, and timers by time; of one time, asyncio promises no order.
-
-    Parameters
-    ----------
-    draw : random.Random
-        Draws the order of timers that are due at one instant.
-
-    Attributes
-    ----------
-    system : System
-    complaints : list of str
-        What was said to the exception handler: errors that nobody has taken.
-    """
+    """Runs callbacks in the order in which they were asked for, and timers by time; of one time, asyncio promises no order."""
 
     def __init__(self, draw: random.Random) -> None:
-        self.system: System | None = None
+        self.system: Any = None
         self._draw = draw
         self.complaints: list[str] = []
         self._now = 0.0
@@ -91,7 +49,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now
 
     def leap(self, seconds: float) -> None:
-        """The clock goes on while nobody in this process can do anything, as when it was stopped."""
         self._now += seconds
 
     # Callbacks
@@ -119,12 +76,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
-        assert self.system is not None
         self.system.begun(task)
         return task
 
     def waiting(self) -> list[str]:
-        """The callbacks that are still to come."""
         timers = [timer[-1] for timer in sorted(self._timers, key=lambda timer: timer[:-1])]
         return [repr(handle) for handle in (*self._ready, *timers) if not handle.cancelled()]
 
@@ -136,7 +91,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future.result()
 
     def run_until_idle(self, longest_s: float) -> None:
-        """Run until nothing is left to happen, or so much time has passed."""
         latest = self._now + longest_s
         self._run(lambda: not self._ready and self._next_s() > latest)
 
@@ -145,7 +99,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._callbacks, self._latest_s = 0, self._now + LONGEST_S
 
     def _run(self, done: Callable[[], bool]) -> None:
-        assert self.system is not None
         events._set_running_loop(self)
         try:
             while not done():
@@ -174,7 +127,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if next_s == math.inf:
                 raise NeverEnds(f"nothing can happen any more, at {self._now:g} s")
             if next_s > self._now:
-                assert self.system is not None
                 self.system.quiet()
                 self._now = next_s
             if self._now > self._latest_s:
@@ -213,15 +165,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return True
 
     async def create_unix_server(self, protocol_factory: Any, path: Any = None, **options: Any) -> Any:
-        assert self.system is not None
         return await self.system.listen(protocol_factory, path)
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **options: Any) -> Any:
-        assert self.system is not None
         return await self.system.connect(protocol_factory, path)
 
     async def subprocess_exec(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
-        assert self.system is not None
         return await self.system.start_process(protocol_factory)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
@@ -231,7 +180,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return await sock.accept(), None
 
     async def connect_accepted_socket(self, protocol_factory: Any, sock: Any, **options: Any) -> Any:
-        assert self.system is not None
         return await self.system.secure(protocol_factory, sock)
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
@@ -242,7 +190,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if not done.done():
                 done.set_result(result) if error is None else done.set_exception(error)
 
-        assert self.system is not None
         later_s = self.system.beside()
         try:
             self.call_later(later_s, tell, func(*args), None)
@@ -251,6 +198,5 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return done
 
     def remove_reader(self, fd: Any) -> bool:
-        assert self.system is not None
         self.system.stop_accepting(fd)
         return True

@@ -52,21 +52,17 @@ class Wire:
 
     @property
     def room(self) -> int:
-        """How many bytes it takes now."""
         return max(0, self._link.room - len(self._bytes))
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes are under way."""
         return bool(self._bytes)
 
     def put(self, data: bytes | bytearray) -> None:
-        """Send bytes."""
         self._bytes += data
         self._go()
 
     def finish(self, error: OSError | None = None) -> None:
-        """No more bytes come after those that are under way."""
         self._finished, self._error = True, error
         self._go()
 
@@ -109,17 +105,7 @@ class Wire:
 
 
 class End(asyncio.Transport):
-    """One end of a connection, as asyncio sees a socket.
-
-    Attributes
-    ----------
-    written : int
-        Bytes that were written to it.
-    lost : bool
-        Whether it is closed for good.
-    change : callable
-        What becomes of bytes that are written: those that are sent.
-    """
+    """One end of a connection, as asyncio sees a socket."""
 
     def __init__(self, loop: VirtualLoop, name: str, link: Link, pid: int) -> None:
         super().__init__()
@@ -140,12 +126,10 @@ class End(asyncio.Transport):
     # What arrives
 
     def begin(self, protocol: asyncio.BaseProtocol) -> None:
-        """The connection is there."""
         self._protocol = protocol
         protocol.connection_made(self)
 
     def take(self, data: bytes) -> None:
-        """Bytes have arrived."""
         if self._closing or self._dead:
             self.other.reset()
         else:
@@ -154,7 +138,6 @@ class End(asyncio.Transport):
                 self._protocol.data_received(data)
 
     def take_end(self, error: OSError | None) -> None:
-        """The other end says no more."""
         if self._dead or self._closing:
             return
         if error is not None:
@@ -206,7 +189,6 @@ class End(asyncio.Transport):
             self._lose(None)
 
     def sent(self) -> None:
-        """There is room again."""
         if not self.lost and (self._waiting or self._paused):
             self._push()
 
@@ -248,7 +230,6 @@ class End(asyncio.Transport):
 
     @property
     def paused(self) -> bool:
-        """Whether who writes to it was told to stop for a while."""
         return self._paused
 
     def get_write_buffer_size(self) -> int:
@@ -283,11 +264,7 @@ def connect_ends(loop: VirtualLoop, draw: random.Random, name: str, link: Link, 
 
 
 class VirtualServer(asyncio.AbstractServer):
-    """Where connections arrive.
-
-    A connection is there as soon as somebody connects; it is accepted a little later, and after that asyncio takes some turns
-    of the loop before anybody hears of it.
-    """
+    """Where connections arrive."""
 
     def __init__(self, loop: VirtualLoop, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         self._loop, self._factory = loop, factory

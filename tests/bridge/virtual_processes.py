@@ -13,19 +13,8 @@ from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
 from virtual_network import End, Link
 
-from bridge.protocol.messages import (
-    PROTOCOL_VERSION,
-    Hello,
-    Message,
-    Outcome,
-    Promise,
-    Quit,
-    Records,
-    Refused,
-    Role,
-    Suspended,
-    Transfers,
-)
+from bridge.protocol import messages
+from bridge.protocol.messages import Message, Outcome, Suspended
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import JobState
 from bridge.workers.address import Streams
@@ -54,8 +43,6 @@ FAULTS = (*BEFORE_HELLO, *WITH_JOBS, *SPOILS, *HARMLESS)
 
 
 class Fault:
-    """What is wrong with a process."""
-
     def __init__(self, kind: str, draw: random.Random, timeout_s: float) -> None:
         self.kind = kind  # one of FAULTS, or empty
         # What sets off one of WITH_JOBS; seconds since it connected, or bytes.
@@ -73,8 +60,6 @@ class Fault:
 
 
 class Process:
-    """One application process."""
-
     def __init__(self, server: ForkServer, name: str, fault: Fault, told: bool) -> None:
         self.server, self.name, self.fault, self._told = server, name, fault, told
         self.world = server.world
@@ -92,7 +77,6 @@ class Process:
         self.world.note(self.name, what)
 
     def fires(self) -> None:
-        """Its fault comes into effect."""
         if not self.fault.fired:
             self.fault.fired = True
             self.why.append(self.fault.kind)
@@ -101,7 +85,6 @@ class Process:
     # Its life
 
     def begin(self, address: str, token: str) -> None:
-        """The fork."""
         self.tasks.append(self.world.loop.create_task(self._live(address, token)))
 
     async def _live(self, address: str, token: str) -> None:
@@ -172,12 +155,10 @@ class Process:
     # Its faults
 
     def connects(self, near: End) -> None:
-        """It has a connection."""
         self.ends.append(near)
         near.change, near.heard = self._sends, self._hears
 
     def link(self) -> Link:
-        """What its next connection is like."""
         link: Link = self.world.plan.link()
         if self.fault.kind == "slow":
             self.fires()
@@ -249,7 +230,6 @@ class Process:
             end.other.wire.release()
 
     def stop(self) -> None:
-        """It does nothing any more, and nobody knows."""
         self.stopped = True
         for end in self.ends:
             end.wire.hold()
@@ -279,10 +259,10 @@ class Process:
 async def serve_told(process: Process, streams: Streams, token: str) -> None:
     """Serve a bridge as a simulator of somebody else's does: it asks for lengths, and promises bit by bit."""
     world = process.world
-    connection, peer = Connection(Session(Role.APPLICATION), *streams), ToldPeer()
+    connection, peer = Connection(Session(messages.Role.APPLICATION), *streams), ToldPeer()
     try:
-        hello = Hello(
-            version=PROTOCOL_VERSION,
+        hello = messages.Hello(
+            version=messages.PROTOCOL_VERSION,
             token=token,
             worker=process.name,
             name="told",
@@ -302,9 +282,9 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
                 if connection.ended:
                     return
                 raise
-            if isinstance(event, ConnectionClosed | Quit):
+            if isinstance(event, ConnectionClosed | messages.Quit):
                 return
-            if isinstance(event, Refused):
+            if isinstance(event, messages.Refused):
                 raise PeerError(f"refused: {event.reason}")
             assert isinstance(event, Message)
             assert not isinstance(event, Refusal)
@@ -312,7 +292,7 @@ async def serve_told(process: Process, streams: Streams, token: str) -> None:
                 if isinstance(answer, Outcome | Suspended):
                     await _promise(process, connection, answer)
                 connection.say(answer)
-                if isinstance(answer, Records | Transfers):
+                if isinstance(answer, messages.Records | messages.Transfers):
                     await connection.drain()
     finally:
         connection.close()
@@ -328,5 +308,5 @@ async def _promise(process: Process, connection: Connection, answer: Outcome | S
         least = connection.session.not_before_ns(answer.job)
         if least > latest:
             return
-        connection.say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
+        connection.say(messages.Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
         await process._pause(draw.uniform(0.0, 0.02))
