@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
-__all__ = ["two_stay"]
+__all__ = ["these_stay", "two_stay"]
+
+
+def these_stay(values: Iterable[Any], stay: Callable[[Any], bool]) -> list[Any]:
+    """Return the parameters: some for every commit, the others for a release. A tuple is the parameters of one case."""
+    rows = [(value, value if isinstance(value, tuple) else (value,)) for value in values]
+    return [pytest.param(*row, marks=() if stay(value) else pytest.mark.release) for value, row in rows]
 
 
 def two_stay(values: Iterable[Any]) -> list[Any]:

@@ -68,28 +68,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """One planted fault.
-
-    Attributes
-    ----------
-    name : str
-    patch : Path
-    broken : str
-        What is broken, in one sentence.
-    tests : tuple of str
-        The files or folders of tests that must find it, below the root.
-    missed : str
-        Why no test finds it; empty if one does.
-    files : tuple of str
-        The files that the patch changes.
-    """
+    """One planted fault."""
 
     name: str
     patch: Path
-    broken: str
-    tests: tuple[str, ...]
-    missed: str
-    files: tuple[str, ...]
+    broken: str  # what is broken, in one sentence
+    tests: tuple[str, ...]  # files or folders of tests, one of which must find it
+    missed: str  # why no test finds it; empty if one does
+    files: tuple[str, ...]  # the files that the patch changes
 
 
 def read_faults() -> list[Fault]:
@@ -193,13 +179,8 @@ class _Faults:
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
             copy = _Copy(Path(folder), self._clean, plain=self._clean.plain)
-            applied = subprocess.run(
-                ["git", "apply", "--whitespace=nowarn", fault.patch],
-                cwd=copy.tree,
-                check=False,
-                capture_output=True,
-                text=True,
-            )
+            command = ["git", "apply", "--whitespace=nowarn", fault.patch]
+            applied = subprocess.run(command, cwd=copy.tree, check=False, capture_output=True, text=True)
             if applied.returncode != 0:
                 return False, f"DOES NOT APPLY  {fault.name}: {applied.stderr.strip()}"
             sources = {one: (copy.tree / one).read_text(encoding="utf-8") for one in fault.files}

@@ -68,19 +68,8 @@ from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
 from traces.statistics import paired_comparisons
 
-__all__ = [
-    "FOUR_JOBS",
-    "IMAGES",
-    "IN_TURN",
-    "PICTURES",
-    "Section",
-    "four_jobs",
-    "learned",
-    "main",
-    "sizes",
-    "speeds",
-    "stale",
-]
+__all__ = ["FOUR_JOBS", "IMAGES", "IN_TURN", "PICTURES", "Section", "four_jobs", "learned", "main", "sizes", "speeds"]
+__all__ += ["stale"]
 
 IMAGES: Final = DATA.parent / "images"
 STUDIES: Final = Path(__file__).resolve().parent / "studies"
@@ -534,8 +523,7 @@ PICTURES: Final = (
         "A run",
         "`twolevel run … --tasks --decisions --out DIR` writes their tables. In Python: `result.plot.gantt()` and so on.",
         _drawn(
-            "run-",
-            *("utilisation", "waits", "imbalance", "held", "heat", "gantt", "chunks", "lengths", "decisions"),
+            "run-", *("utilisation", "waits", "imbalance", "held", "heat", "gantt", "chunks", "lengths", "decisions")
         ),
         runs,
     ),

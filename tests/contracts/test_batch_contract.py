@@ -101,17 +101,16 @@ def case_of(result: bridge.Result) -> dict[int, str]:
 def test_all_jobs_run_once_and_the_records_are_sound(policy: str, backfill: str) -> None:
     """With every allocator, on cases of their own; and the same again gives the same."""
     for place, allocator in enumerate(ALLOCATORS):
-        for seed in (100 * place + len(policy), 100 * place + 50):
-            result = simulated(policy, BACKFILL[backfill], allocator, seed)
-            check(result, allocator, backfill)
-            if seed % 100 == 50:
-                assert records(simulated(policy, BACKFILL[backfill], allocator, seed)) == records(result)
+        seed = 100 * place + len(policy)
+        result = simulated(policy, BACKFILL[backfill], allocator, seed)
+        check(result, allocator, backfill)
+        assert records(simulated(policy, BACKFILL[backfill], allocator, seed)) == records(result)
 
 
 @pytest.mark.parametrize("policy", [name for name, one in POLICIES.items() if isinstance(one, DecidingPolicy)])
 def test_so_they_do_where_the_policy_decides(policy: str) -> None:
     """It backfills, and places, by itself."""
-    for seed in range(12):
+    for seed in range(4):
         result = simulated(policy, Rules(), "first-fit", seed)
         check(result, "first-fit", "by the policy")
         assert records(simulated(policy, Rules(), "first-fit", seed)) == records(result)
@@ -121,7 +120,7 @@ def test_so_they_do_where_the_policy_decides(policy: str) -> None:
 def test_backfilling_backfills(allocator: str) -> None:
     """In enough of the cases, so that the others say something."""
     whys = {
-        name: [why for seed in range(40) for why in simulated("fcfs", rules, allocator, seed).ledger.jobs.why.tolist()]
+        name: [why for seed in range(12) for why in simulated("fcfs", rules, allocator, seed).ledger.jobs.why.tolist()]
         for name, rules in BACKFILL.items()
     }
     for name, found in whys.items():

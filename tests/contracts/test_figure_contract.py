@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from layers import these_stay
 from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.patches import StepPatch
@@ -97,7 +98,7 @@ MORE = {
 }
 
 
-@pytest.fixture(scope="module", params=STUDIES)
+@pytest.fixture(scope="module", params=these_stay(STUDIES, {"one-variation", "sizes"}.__contains__))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     """All figures of a study, beside the tables that they are drawn of."""
     text = f"""

@@ -141,7 +141,10 @@ def test_there_is_one_way_to_parse() -> None:
     found = set()
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            name, tree = str(path.relative_to(ROOT)), ast.parse(path.read_text())
+            text = path.read_text()
+            if not any(word in text for word in ("json.", "tomllib", "Parse(")):
+                continue
+            name, tree = str(path.relative_to(ROOT)), ast.parse(text)
             guarded = {
                 id(inner)
                 for outer in ast.walk(tree)

@@ -100,44 +100,6 @@ def starts(
     return list(ran.ledger.jobs.start_ns.tolist())
 
 
-def random_jobs(seed: int, exact: bool) -> list[tuple[int, ...]]:
-    stream = random.Random(seed)
-    submits = sorted(stream.randrange(12) for _ in range(9))
-    runs = [stream.randint(1, 9) for _ in submits]
-    jobs = enumerate(zip(submits, runs, strict=True), 1)
-    return [(k, q, p, stream.randint(1, 4), p if exact else stream.randint(1, 12)) for k, (q, p) in jobs]
-
-
-@pytest.mark.parametrize("conservative", CONSERVATIVE.choices)
-def test_conservative_backfilling_starts_no_job_later_than_fcfs(conservative: str) -> None:
-    earlier = 0
-    for seed in range(60):
-        jobs = random_jobs(seed, exact=True)
-        plain = starts(jobs, 4, Rules())
-        planned = starts(jobs, 4, Rules(backfill="conservative", conservative=conservative))
-        assert all(ours <= theirs for ours, theirs in zip(planned, plain, strict=True)), seed
-        earlier += planned != plain
-    assert earlier > 20
-
-
-def test_easy_may_start_a_job_later_than_fcfs() -> None:
-    later = 0
-    for seed in range(400):
-        jobs = random_jobs(seed, exact=True)
-        pairs = zip(starts(jobs, 4, Rules(backfill="easy")), starts(jobs, 4, Rules()), strict=True)
-        later += any(ours > theirs for ours, theirs in pairs)
-        if later:
-            return
-    raise AssertionError("none of 400")
-
-
-def test_counting_cores_and_naming_them_give_the_same_starts_without_backfilling() -> None:
-    by_cores = replace(ALLOCATORS["first-fit"], countable=False)
-    for seed in range(40):
-        jobs = random_jobs(seed, exact=False)
-        assert starts(jobs, 4, Rules()) == starts(jobs, 4, Rules(), by_cores), seed
-
-
 def test_counting_cores_and_naming_them_may_differ_with_easy() -> None:
     rows = [[int(cell) for cell in row] for row in table(section(PLACES, "When a job fits"))]
     jobs = [(job, submit, run, cores, run) for job, submit, cores, run, _, _ in rows]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import twolevel
+from layers import these_stay
 from pages import PAGES, ROOT, blocks
 
 import traces
@@ -132,8 +133,14 @@ def test_every_page_with_examples_is_known() -> None:
     assert sum(len(lines) for lines in EXAMPLES.values()) >= 25
 
 
+#: Pages whose commands take several seconds, and use what those of other pages use.
+LONG = ("choosing-a-technique", "cli", "couplings", "figures", "simgrid", "studies", "tour", "workloads")
+
+
 # test_first_hour.py has the commands of the README.
-@pytest.mark.parametrize("page", [page for page in EXAMPLES if page != "README.md"])
+@pytest.mark.parametrize(
+    "page", these_stay([page for page in EXAMPLES if page != "README.md"], lambda page: Path(page).stem not in LONG)
+)
 def test_the_commands_of_a_page(desk: Path, page: str, request: pytest.FixtureRequest) -> None:
     if page != "docs/reference/figures.md":
         request.getfixturevalue("unrendered")

@@ -172,16 +172,6 @@ def test_the_limits_that_are_written_down() -> None:
     assert [sizes(f"static:round={how}", 10) for how in ("block", "ceil")] == [[3, 3, 2, 2], [3, 3, 3, 1]]
 
 
-@pytest.mark.parametrize("name", TECHNIQUES)
-def test_one_core_and_fewer_tasks_than_cores(name: str) -> None:
-    assert sum(sizes(name, 10, 1)) == 10
-    for tasks, cores in ((1, 1), (1, 4), (3, 4), (4, 4)):
-        application = Application([1.0] * tasks, [1.0] * cores, TECHNIQUES[name], overhead_ns=10)
-        assert application.advance()
-        assert application.end_ns == 10**9 + 10
-        assert sizes(name, tasks, cores) == [1] * tasks
-
-
 def test_every_name_of_another_tools_numbers_is_known() -> None:
     rows = table(section(ANSWERS, "Whose numbers"))
     names = [name for row in rows for cell in row for name in re.findall(r"`([^`]+)`", cell)]
@@ -320,33 +310,6 @@ def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
     close = [each - best for name, each in found.items() if round(factors[name], 6) <= 1.05]
     error = max(apart.std(ddof=1) for apart in close) / math.sqrt(len(loops)) / best.mean()
     assert error == pytest.approx(ROWS.loc[at]["error"], abs=2e-5)
-
-
-def test_what_is_said_of_the_study() -> None:
-    said = " ".join(section(STUDY, "When it wins").split())
-    won = {name: set(ROWS.index[ROWS[name] <= 1.01]) for name in NAMES}
-    last, mean = ROWS[NAMES].max().to_dict(), ROWS[NAMES].mean().to_dict()
-    kinds = list(LENGTHS)
-    assert f"more than {max(map(len, won.values()))} of the {len(ROWS)} settings" in said
-    assert f"at most {100 * ROWS['error'].max():.1f} %" in said
-    for name in ("ss", "fsc", "bold"):
-        assert {(kind, "0", "equal") for kind in kinds} <= won[name]
-    assert not [at for at in won["ss"] if at[1] == "large"]
-    assert f"behind by up to {100 * last['ss'] - 100:.0f} %" in said
-    assert f"falls behind by up to {100 * last['static'] - 100:.0f} %" in said
-    assert {h for kind, h, c in won["gss"] if (kind, c) == ("increasing", "equal")} == set(OVERHEADS)
-    assert not [at for at in won["gss"] if at[2] == "different"]
-    assert not [at for at in won["gss"] if at[2] == "equal" and at[0] in ("decreasing", "Mandelbrot")]
-    assert all(ROWS.loc["decreasing", h, "equal"]["tss"] == 1 for h in ("small", "large"))
-    different = {name: sum(at[2] == "different" for at in found) for name, found in won.items()}
-    assert max(different.values()) == different["wf"]
-    assert f"{different['wf']} of 21 times" in said
-    assert f"`fiss` is within 1 % in {len(won['fiss'])} settings" in said
-    assert min(last.values()) == last["fiss"]
-    assert f"never behind by more than {100 * last['fiss'] - 100:.0f} %" in said
-    assert sorted(mean, key=lambda name: mean[name])[:3] == ["wf", "fiss", "guided"]
-    shown = [f"{100 * mean[name] - 100:.1f} %" for name in ("wf", "fiss", "guided")]
-    assert f"`wf` is {shown[0]} behind the best, `fiss` {shown[1]}, `guided` {shown[2]}" in said
 
 
 def test_the_pictures_show_every_rule() -> None:
