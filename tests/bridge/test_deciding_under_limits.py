@@ -77,8 +77,7 @@ class Starts:
             yield (job, [left.pop(0) for _ in range(job.cores)]) if self.cores else job
 
 
-@pytest.mark.parametrize("cores", [None, [0, 1, 2]])
-@pytest.mark.parametrize("als", ["recorded", "ss"])
+@pytest.mark.parametrize(("cores", "als"), [(None, "recorded"), ([0, 1, 2], "ss")])
 def test_what_does_not_fit_is_said(cores: list[int] | None, als: str) -> None:
     power = PowerOptions(limits=LIMIT, fallback="hold")
     message = (
@@ -119,9 +118,8 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("coupling", ["inline", "pool"])
-def test_another_program_is_told_and_held_to_it(coupling: str, tmp_path: Path) -> None:
-    said: dict[str, Any] = {"als": "ss", "coupling": coupling, "power": PowerOptions(limits=LIMIT, fallback="hold")}
+def test_another_program_is_told_and_held_to_it(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"als": "ss", "coupling": "pool", "power": PowerOptions(limits=LIMIT, fallback="hold")}
     message = r"^scheduler .*, at 0 ns: it gave job 2, which would draw 90 W more than idle cores; .* 80 W are left$"
     with pytest.raises(PeerError, match=message):
         bridge.simulate(JOBS, MACHINE, bls_command=changed_toy(tmp_path, LOOKS), **said)

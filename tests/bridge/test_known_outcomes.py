@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +18,7 @@ from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
 from bridge.scenarios.application_level import ApplicationLevel
+from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.scenario import Options, Scenario, load_workload
 from bridge.studies.unit import all_metrics
 
@@ -30,8 +31,8 @@ def same(found: Result, expected: Result) -> None:
     assert repr(all_metrics(found)) == repr(all_metrics(expected))
 
 
-def workloads() -> Iterator[Workload]:
-    yield load_workload(sample_path(), PLATFORM, selection="first:60", oversize="clamp")
+def sixty_jobs() -> Workload:
+    return load_workload(sample_path(), PLATFORM, selection="first:60", oversize="clamp")
 
 
 @given(
@@ -62,7 +63,7 @@ def test_they_are_as_simulated_anew(
     first: str,
     others: list[tuple[str, str, str, str]],
 ) -> None:
-    (workload,) = workloads()
+    workload = sixty_jobs()
     program = "layered:tasks=12" if als == "heft" else None
     level = ApplicationLevel(assignment=assignment, applications=_graphs(program))
 
@@ -81,11 +82,9 @@ def test_they_are_as_simulated_anew(
         same(run(scenario, keep_tasks=False, like=like), run(scenario, keep_tasks=False))
 
 
-def _graphs(program: str | None):  # type: ignore[no-untyped-def]
+def _graphs(program: str | None) -> ApplicationMap | None:
     if program is None:
         return None
-    from bridge.scenarios.application_map import parse_application_map
-
     return parse_application_map(f'[[application]]\nname = "graph"\nmatch = {{}}\ngraph = "{program}"\n', "map.toml")
 
 
@@ -111,14 +110,14 @@ NEVER = {
 
 @pytest.mark.parametrize("name", NEVER)
 def test_where_cores_or_instants_matter_nothing_is_taken_over(name: str) -> None:
-    (workload,) = workloads()
+    workload = sixty_jobs()
     options, platform = NEVER[name]
     assert same_anywhere(Scenario.of(workload, PLATFORM, Options()))
     assert not same_anywhere(Scenario.of(workload, platform, options))
 
 
 def test_windows_may_cut_a_job(tmp_path: Path) -> None:
-    (workload,) = workloads()
+    workload = sixty_jobs()
     (tmp_path / "w.toml").write_text("[[maintenance]]\nname = 'care'\nbegin = 1\nend = 9\nhosts = '0'\n")
     around = Surroundings(windows=tmp_path / "w.toml")
     assert not same_anywhere(Scenario.of(workload, PLATFORM, Options(around=around)))
@@ -126,9 +125,7 @@ def test_windows_may_cut_a_job(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["cancel_ns", "preset", "run_ns"])
 def test_jobs_that_may_not_run_to_their_ends_are_not_taken_over(column: str) -> None:
-    from dataclasses import replace
-
-    (workload,) = workloads()
+    workload = sixty_jobs()
     if column == "cancel_ns":
         changed = replace(workload, cancel_ns=workload.submit_ns.max() + 1 + 0 * workload.submit_ns)
     elif column == "preset":
@@ -142,7 +139,7 @@ def test_jobs_that_may_not_run_to_their_ends_are_not_taken_over(column: str) -> 
 
 
 def test_a_run_in_which_a_job_did_not_end_is_not_taken_from() -> None:
-    (workload,) = workloads()
+    workload = sixty_jobs()
     killed = run(
         Scenario.of(workload, PLATFORM, Options(variation=0.5, rules=Rules(kill_at_walltime=True))), keep_tasks=False
     )

@@ -17,18 +17,13 @@ from hypothesis import strategies as st
 from one_result import assert_one_result
 from scenarios import POLICIES, TECHNIQUES, Case, assert_as_expected, cases, crowd
 
-import bls.policies
 import bridge
-from als.application import Application
-from als.techniques import TECHNIQUES as REGISTERED
 from als.techniques import Technique, technique_kernel
-from bls.allocators import ALLOCATORS
-from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
-from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
 from bridge.couplings.inline_state import with_application
+from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, TwolevelError
 
 S = 10**9
@@ -55,29 +50,6 @@ def test_hundreds_of_jobs_as_the_slow_reference(policy: str, technique: str) -> 
 PAPER_JOBS = Workload.from_jobs([(0, 0, 3, 2, 3), (1, 0, 3, 2, 3), (2, 1, 3, 2, 3), (3, 2, 3, 2, 3)])
 PAPER_PLATFORM = Platform((HostGroup(1, 5, 5.0),))
 PAPER_CORES = {0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"}
-PAPER_TASKS = [1.0, 2.0, 3.0]
-
-
-def paper_log(technique: str) -> list[str]:
-    """What happens, in seconds: the bridge by hand, one application for each job that the batch engine starts."""
-    simulator = BatchSimulator(
-        PAPER_JOBS, PAPER_PLATFORM, bls.policies.POLICIES["fcfs"], ALLOCATORS["given"], requested=PAPER_CORES
-    )
-    log = []
-    while simulator.advance(100) == BatchStatus.STARTED:
-        for row in simulator.started():
-            cores = [core for lo, hi in simulator.allocation(row) for core in range(lo, hi)]
-            application = Application(
-                PAPER_TASKS, [1.0, 1.0], REGISTERED[technique], start_ns=simulator.now_ns, core_number=np.array(cores)
-            )
-            assert application.advance()
-            assert simulator.outcome(row, application.end_ns)
-            state = application.state
-            for task in range(3):
-                start, end = state.start_ns[task] // S, state.end_ns[task] // S
-                log.append(f"J{row} T{task} on R{state.core[task]} {start}-{end}")
-    return log
-
 
 #: STATIC gives a job's first two tasks to one core and the third to the other: they are even. J2 waits for R2, which J1 holds;
 #: J3 waits for R4, which J2 holds, though R0 is free from 3 s on. SS gives the longest task last, to the first core that is
@@ -95,8 +67,15 @@ PAPER_LOGS = {
 
 
 @pytest.mark.parametrize("technique", PAPER_LOGS)
-def test_the_papers_four_jobs(technique: str) -> None:
-    assert paper_log(technique) == [line.strip() for line in PAPER_LOGS[technique].split(",")]
+def test_the_papers_four_jobs(technique: str, tmp_path: Path) -> None:
+    lengths, applications = tmp_path / "lengths.txt", tmp_path / "map.toml"
+    lengths.write_text("1\n2\n3\n")
+    applications.write_text("[default]\ntasks = 3\n")
+    level = ApplicationLevel(f"file:{lengths},scale=no", applications=applications)
+    said: dict[str, Any] = {"als": technique, "allocator": "given", "requested": PAPER_CORES, "level": level}
+    tasks = bridge.simulate(PAPER_JOBS, PAPER_PLATFORM, **said).tasks.sort_values(["job_id", "task"])
+    log = [f"J{t.job_id} T{t.task} on R{t.core} {t.start_ns // S}-{t.end_ns // S}" for t in tasks.itertuples()]
+    assert log == [line.strip() for line in PAPER_LOGS[technique].split(",")]
 
 
 @settings(max_examples=200)
