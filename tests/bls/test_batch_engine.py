@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import FEATURES, BatchCase, cases, expected, finishes, seeded_cases
-from batch_drives import as_users_say, attempts, engine_of, finish, rules_of, simulator_of
+from batch_cases import BatchCase, cases, expected, finishes, seeded_cases
+from batch_drives import as_users_say, attempts, engine_of, finish, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import invariants
 from reference.cluster import NeverFinishes
-from reference.machine import Attempt, Host, Job, Machine, Rules, Window, ranges
+from reference.machine import Attempt, Host, Job, Machine, Rules, Window
 from test_reference_vectors import jobs_of
 
 from bls.allocators import ALLOCATORS
@@ -33,85 +33,6 @@ FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)
 
 
-# ---- the slow reference ----
-
-
-def as_expected(case: BatchCase, *, by_cores: bool = False) -> list[Attempt]:
-    """Check the engine against the reference: by counts where they are enough, or core by core."""
-    known = replace(case, rules=replace(case.rules, counts=False)) if by_cores else case
-    found = engine_of(case, by_cores=by_cores or None).finish()
-    assert found == expected(known), case
-    invariants.check(case.jobs, case.machine, known.rules, found)
-    return found
-
-
-def said_as_expected(case: BatchCase) -> BatchCase | None:
-    """The same with platform, rules and circumstances as objects, of which the simulator makes arrays."""
-    said = as_users_say(case)
-    if said is None or not finishes(said):
-        return None
-    assert finish(simulator_of(said)) == expected(said), said
-    return said
-
-
-@settings(max_examples=600)
-@given(case=cases())
-def test_as_the_slow_reference(case: BatchCase) -> None:
-    as_expected(case)
-
-
-@pytest.mark.parametrize("feature", ["nothing", *FEATURES])
-def test_each_feature_as_the_slow_reference(feature: str) -> None:
-    """Alone and among others, as arrays and as users say it."""
-    place = FEATURES.index(feature) if feature in FEATURES else 0
-    own = (feature,) if feature in FEATURES else ()
-    others = (*own, FEATURES[place - 3], FEATURES[place - 7], "orders", "allocators")
-    for case in seeded_cases(1, 64 if own else 400, own) + seeded_cases(2, 18, others, max_jobs=14):
-        as_expected(case)
-    pairs = seeded_cases(3, 16, (*own, FEATURES[place - 5], "orders", "allocators"))
-    assert sum(said_as_expected(case) is not None for case in pairs) >= 9
-
-
-#: Features that came later, each with a few others at a time, and with all of them.
-LATER = {
-    "gaps, requests": ("units", "resources", "switches", "gaps", "patience"),
-    "gaps, lives": ("switches", "gaps", "patience", "kill", "cancel", "outages"),
-    "held": ("dependencies", "held cancel", "cancel", "unknown", "orders"),
-    "begins": ("begins",),
-    "begins, lives": ("begins", "dependencies", "cancel", "unknown", "presets"),
-    "begins, requests": ("begins", "orders", "units", "resources", "switches", "licences"),
-    "begins, windows": ("begins", "partitions", "limits", "reservations", "maintenance", "outages", "presets"),
-    "begins, estimates": ("begins", "estimates", "cost", "kill"),
-    "begins, all": ("begins", *FEATURES),
-    "drains, lives": ("drains", "orders", "kill", "cancel", "outages", "presets", "dependencies"),
-    "drains, requests": ("drains", "units", "resources", "allocators", "switches"),
-    "drains, windows": ("drains", "reservations", "maintenance", "partitions", "limits"),
-    "drains, estimates": ("drains", "estimates", "promises", "cost"),
-    "drains, all": ("drains", *(name for name in FEATURES if name != "licences")),
-    "drains, held": ("drains", "dependencies", "held cancel", "switches", "gaps", "patience", "partitions"),
-}
-
-
-@pytest.mark.parametrize("by_cores", [False, True])
-@pytest.mark.parametrize("features", LATER.values(), ids=LATER.keys())
-def test_later_features_among_others_as_the_slow_reference(features: tuple[str, ...], by_cores: bool) -> None:
-    held = said = went_on = 0
-    for case in seeded_cases(2211, 24, features, max_jobs=14):
-        found = as_expected(case, by_cores=by_cores)
-        held += any(job.begin > job.submit for job in case.jobs)
-        went_on += any(_went_on(case, one) for one in found)
-        said += not by_cores and said_as_expected(case) is not None
-    assert held > 3 or "begins" not in features
-    assert went_on > 0 or "drains" not in features
-    assert said > 5 or by_cores
-
-
-def _went_on(case: BatchCase, one: Attempt) -> bool:
-    """Whether a job ran on where a host was drained."""
-    hosts = {case.machine.host_of(core) for core in one.cores}
-    return any(one.start < begin < one.end for host in hosts for begin, _ in case.machine.hosts[host].drains)
-
-
 # ---- by hand, where users cannot say it or the engine runs on arrays (others: schedules/passes.toml) ----
 
 
@@ -121,7 +42,12 @@ def drawn(found: list[Attempt]) -> list[str]:
 
 
 def found_and_expected(case: BatchCase, by_cores: bool = False) -> list[str]:
-    return drawn(as_expected(case, by_cores=by_cores))
+    """Check the engine against the reference: by counts where they are enough, or core by core."""
+    known = replace(case, rules=replace(case.rules, counts=False)) if by_cores else case
+    found = engine_of(case, by_cores=by_cores or None).finish()
+    assert found == expected(known), case
+    invariants.check(case.jobs, case.machine, known.rules, found)
+    return drawn(found)
 
 
 def test_while_the_scheduler_is_busy_with_nothing_no_pass_is_owed() -> None:
@@ -139,25 +65,12 @@ def test_jobs_that_run_from_the_start_do_not_run_on_hosts_in_maintenance() -> No
     assert found_and_expected(case) == ["1.0 9-12 head completed", "2.0 0-3 preset completed"]
 
 
-@pytest.mark.parametrize("by_cores", [False, True])
-@pytest.mark.parametrize("rules", [EASY, KEEP, REBUILD])
+@pytest.mark.parametrize(("rules", "by_cores"), [(EASY, False), (KEEP, True)])
 def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:
     outages = tuple((t, t + 1) for t in range(10, 2000, 2))
     jobs = jobs_of((0, 1, 9, 9), (5, 2, 9, 9), (6, 2, 9, 9))
     case = BatchCase(tuple(jobs), Machine((Host(1), Host(1, outages=outages))), replace(rules, cost=3000))
     assert found_and_expected(case, by_cores)[0] == "1.0 3000-3009 head completed"
-
-
-@pytest.mark.parametrize("rules", [FCFS, EASY, replace(EASY, depth=2), KEEP, REBUILD])
-@pytest.mark.parametrize(("wait_ns", "start"), [(None, 20), (3, 10), (0, 7)])
-def test_a_job_that_has_waited_long_enough_accepts_more_switches(rules: Rules, wait_ns: int | None, start: int) -> None:
-    """From 7 on each of the two hosts has one free core: job 5 asks for two on one switch, which are free from 20 on."""
-    jobs = jobs_of((0, 2, 5, 5), (0, 1, 6, 6), (0, 1, 20, 20), (1, 1, 20, 20), (7, 2, 4, 4))
-    jobs[4] = replace(jobs[4], limit=1)
-    machine = Machine((Host(2), Host(2)), switches=ranges((0, 0, 1), (0, 1, 2)))
-    case = BatchCase(tuple(jobs), machine, replace(rules, allocator="topology"))
-    said = replace(rules_of(case.rules), switch_wait_ns=wait_ns)
-    assert [one.start for one in finish(simulator_of(case, rules=said))] == [0, 0, 0, 5, start]
 
 
 def test_a_reservation_that_names_its_cores_holds_these() -> None:
@@ -184,21 +97,6 @@ def schedule(simulator: BatchSimulator) -> Schedule:
 SUSPENDED = ("orders", "allocators", "units", "resources", "limits", "dependencies")
 
 suspended_cases = cases(SUSPENDED, max_jobs=12).map(as_users_say).filter(lambda case: case is not None)
-
-
-@settings(max_examples=200)
-@given(case=suspended_cases, pause=st.integers(0, 3))
-def test_pauses_and_immediate_outcomes_change_nothing(case: BatchCase, pause: int) -> None:
-    simulator, run_ns = simulator_of(case, recorded=False), [job.run for job in case.jobs]
-    status, ended = BatchStatus.PAUSED, 0
-    while status != BatchStatus.DONE:
-        status = simulator.advance(pause)
-        assert simulator.ended >= ended
-        ended = simulator.ended
-        for row in simulator.started() if status == BatchStatus.STARTED else []:
-            assert simulator.outcome(row, simulator.now_ns + run_ns[row])
-    assert attempts(simulator.state) == expected(case)
-    assert ended == len(run_ns)
 
 
 @settings(max_examples=250)
@@ -381,7 +279,7 @@ def test_there_is_room_for_what_runs_longer_than_expected(width: int) -> None:
 def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
     """Rows, slices, decisions and reservations begin with room for next to nothing."""
     grown: set[str] = set()
-    for any_rules in seeded_cases(8, 40, ("outages", "units", "maintenance", "dependencies"), max_jobs=14):
+    for any_rules in seeded_cases(8, 16, ("outages", "units", "maintenance", "dependencies"), max_jobs=14):
         case = replace(any_rules, rules=replace(any_rules.rules, depth=None, keep=keep, requeue=True))
         try:
             answer = expected(case)
@@ -424,7 +322,7 @@ def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
         ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
 
 
-@pytest.mark.parametrize("backfill", ["none", "easy", "2", "conservative"])
+@pytest.mark.parametrize("backfill", ["easy", "conservative"])
 def test_the_end_of_time_is_an_error(backfill: str) -> None:
     rules = BatchRules(backfill=backfill)
 
@@ -477,7 +375,7 @@ def answer_at_once(simulator: BatchSimulator) -> None:
             assert simulator.outcome(row, simulator.now_ns)
 
 
-@pytest.mark.parametrize(("backfill", "kind"), KINDS)
+@pytest.mark.parametrize(("backfill", "kind"), [KINDS[0], KINDS[3]])
 def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, kind: str) -> None:
     """All hosts are up at once for a nanosecond now and then, or never; outages of a model have no end."""
     around = JobConstraints(outages=modelled_outages(OutageModel(2, 10**6, 3), 8))
@@ -503,8 +401,7 @@ class Sleepless(Idle):
         return []
 
 
-@pytest.mark.parametrize("policy", [Idle(), Sleepless()])
-@pytest.mark.parametrize("failures", [False, True])
+@pytest.mark.parametrize(("policy", "failures"), [(Idle(), True), (Sleepless(), False)])
 def test_a_policy_that_never_starts_anything_is_noticed(policy: Idle, failures: bool) -> None:
     model = modelled_outages(OutageModel(10**9, 10**9, 3), 4)
     around = JobConstraints(outages=model) if failures else JobConstraints()
@@ -535,7 +432,7 @@ def test_a_job_that_is_cut_again_and_again_is_named() -> None:
     assert cut(on_failure="lose") == [(NS_PER_S, "failed")]
 
 
-@pytest.mark.parametrize(("backfill", "kind"), KINDS)
+@pytest.mark.parametrize(("backfill", "kind"), [KINDS[1], KINDS[3]])
 def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str, kind: str) -> None:
     rows = np.random.default_rng(1).integers(1, [400, 30, 7, 40], (60, 4)).tolist()
     workload, model = jobs(*((k, *row) for k, row in enumerate(rows))), OutageModel(40 * NS_PER_S, 5 * NS_PER_S, 1)

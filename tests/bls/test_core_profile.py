@@ -6,20 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pytest
 from batch_cases import BatchCase
 from batch_drives import engine_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine, Rules
 
-from bls.allocators import PLACE, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.core_profile import hold_cores, move_profile
-from bls.engine.placement_search import earliest_place
 from bls.engine.state import BatchState
-from traces.compiled import Array, as_value, compiled, function_table
+from traces.compiled import Array, compiled
 
 HORIZON = 60
 
@@ -174,40 +171,3 @@ def test_it_says_what_sets_of_cores_say(data: st.DataObject) -> None:
 
 
 # ---- which slices a job is asked about ----
-
-
-@allocator_kernel
-def few_or_none(request: PlacementRequest) -> int:
-    """Core 33, for a job that accepts any number of switches and is not offered core 0."""
-    if request.limit > 0 or request.words[0] & 1 != 0:
-        return 0
-    request.out_lo[0], request.out_hi[0] = 33, 34
-    return 1
-
-
-@compiled()
-def slot(state: BatchState, job: int, out_lo: Array, out_hi: Array) -> int:
-    return earliest_place(state, state.cores_profile, job, b.NEVER, out_lo, out_hi)[0]
-
-
-@pytest.mark.parametrize(("job", "limit", "found"), [(0, 0, b.NEVER), (1, 0, 20), (0, 1, 30), (0, 2, 30)])
-def test_where_nothing_is_given_back_only_some_are_asked(job: int, limit: int, found: int) -> None:
-    """Core 0 is taken at 20, core 1 at 30: nothing comes free, so that job 0, which needs only cores, is not asked again.
-
-    Job 1 is, since it has memory: what is left of a host for it may be other cores. So is job 0 at 30, where it has waited
-    for 25 to be on few switches.
-    """
-    state = new_state()
-    profile = state.cores_profile
-    width = {name: np.zeros_like(getattr(profile, name)) for name in ("words", "hosts", "amounts")}
-    state = state._replace(
-        **{f"{when}_{name}": array.copy() for when in ("later", "offered") for name, array in width.items()},
-        passing_amounts=width["amounts"].copy(),
-    )
-    for core, begin in ((0, 20), (1, 30)):
-        hold(state, -1, *intervals(frozenset({core})), begin, b.NEVER, -1)
-    state.jobs[b.LIMIT, job], state.jobs[b.ELIGIBLE, job] = limit, 0
-    state.settings[b.SWITCH_WAIT] = 25
-    place, room = as_value(few_or_none, PLACE), np.zeros(8, np.int64)
-    state.functions = function_table([place])
-    assert slot(state, job, room, room.copy()) == found

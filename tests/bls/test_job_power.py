@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 from pathlib import Path
@@ -15,160 +13,19 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.energy import used_pj
-from reference.power import Case, Outcome, run
-from test_power import (
-    FALLBACKS,
-    Loops,
-    asking_for_more,
-    assert_as,
-    drawn,
-    moldable,
-    simulated,
-    widths_file,
-    with_downs,
-)
-from test_power_accounts import drawn as machine_drawn
 
 import bridge
-from bls import HostGroup, Platform, Rules, Surroundings, Workload
+from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
-from bls.power.host_accounts import HostIntervals
-from bls.power.job_power import JobPower, factored, power_classes
-from bls.power.options import PowerOptions, PowerPlan
+from bls.power.job_power import JobPower, power_classes
+from bls.power.options import PowerOptions
 from bls.power.table import power_table
-from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 
 S = 10**9
 BILLION = 10**9
-POWERS = (0, 0.25, 0.8, 0.999999999, 1, 1, 1.3, 2.5)
-SHARES = (0, 0, 0.3, 0.5, 0.999999999, 1)
 MACHINE = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
 THREE = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
-
-
-def said(case: Case, seed: int) -> Case:
-    """Something is said of what its jobs draw."""
-    chance = random.Random(~seed)
-    jobs = [
-        replace(one, power=Fraction(str(chance.choice(POWERS))), memory=Fraction(str(chance.choice(SHARES))))
-        for one in case.jobs
-    ]
-    return replace(case, jobs=tuple(jobs))
-
-
-def checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's state is counted again at each step."""
-    monkeypatch.setattr(BatchSimulator, "checks", 1)
-    monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-
-
-def predicted(case: Case, seed: int, estimates: str) -> Case:
-    """What its jobs draw, those of two users and of some who are not known, is predicted."""
-    chance, case = random.Random(f"{seed} users"), said(case, seed)
-    jobs = [replace(one, user=chance.choice((-1, 1, 1, 1, 2)), submit=3 * one.submit) for one in case.jobs]
-    return replace(case, jobs=tuple(jobs), estimates=estimates)
-
-
-@given(st.integers(0, 10**15), st.integers(0, 10**10))
-def test_watts_are_rounded_half_up(mw: int, factor: int) -> None:
-    assert factored(np.array([mw]), factor).tolist() == [floor(Fraction(mw * factor, BILLION) + Fraction(1, 2))]
-
-
-#: Kinds of cases: its fallbacks, and what is changed of a drawn case.
-KINDS: dict[str, tuple[tuple[str, ...], Callable[[int, str], Case]]] = {
-    "plain": (FALLBACKS, drawn),
-    "easy": (
-        ("hold", "submit", "dvfs"),
-        lambda seed, fallback: asking_for_more(drawn(seed, fallback, easy=True), seed),
-    ),
-    "notice": (
-        ("hold", "submit", "dvfs"),
-        lambda seed, fallback: replace(drawn(seed, fallback), reaction=0, notice=15 * S),
-    ),
-    "failures": (
-        ("hold", "stop:idle", "stop:off"),
-        lambda seed, fallback: with_downs(drawn(seed, fallback), seed),
-    ),
-}
-
-
-def compared(case: Case, folder: Path) -> tuple[Outcome, bridge.Result] | None:
-    """The outcome by the slow reference and by the project, which are equal; None where there is none."""
-    expected = run(case)
-    if expected is None:
-        return None
-    found = simulated(case, folder)
-    assert_as(expected, found)
-    jobs, total = used_pj(found)
-    assert found.power is not None
-    assert (found.power.accounts.jobs.pj_each(), found.power.series.energy_pj()) == (jobs, total)
-    return expected, found
-
-
-#: A kind of cases, its fallback, the estimates of power, and whether it matters which cores are free.
-COMPARED = [
-    *(("plain", fallback, "exact", by_cores) for fallback in FALLBACKS for by_cores in (False, True)),
-    *((kind, fallback, "exact", False) for kind in ("easy", "notice", "failures") for fallback in KINDS[kind][0]),
-    *(("plain", fallback, "last-two", True) for fallback in ("hold", "submit", "dvfs", "stop:idle")),
-    *(("plain", fallback, "last-two", False) for fallback in ("hold", "submit", "dvfs", "stop:idle")),
-    *(("plain", fallback, "platform", False) for fallback in ("hold", "submit", "dvfs", "stop:idle")),
-    *(("easy", fallback, "last-two", False) for fallback in ("hold", "submit", "dvfs")),
-    ("failures", "hold", "last-two", False),
-]
-
-
-@pytest.mark.parametrize(("kind", "fallback", "estimates", "by_cores"), COMPARED)
-def test_as_the_slow_reference(
-    kind: str, fallback: str, estimates: str, by_cores: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job that is tried again is predicted again; an attempt that was cut teaches nothing."""
-    checked(monkeypatch)
-    if by_cores:
-        monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
-    met = others = learned = 0
-    for seed in range(14):
-        case = KINDS[kind][1](seed, fallback)
-        case = said(case, seed) if estimates == "exact" else predicted(case, seed, estimates)
-        pair = compared(case, tmp_path)
-        if pair is None:
-            continue
-        met += 1
-        expected, found = pair
-        if estimates == "exact" or fallback == "stop:idle":
-            continue
-        exact = run(replace(case, estimates="exact"))
-        others += exact is None or exact.attempts != expected.attempts
-        thought = [float(expected.thought[k]) for k in range(len(case.jobs))]
-        learned += sum(one != 1 for one in thought)
-        last = found.jobs[found.jobs.state == "completed"].set_index("job_id").predicted_power
-        assert last.sort_index().tolist() == thought
-        if kind == "plain":
-            errors = [abs(expected.thought[k] - one.power) for k, one in enumerate(case.jobs)]
-            assert found.metrics["mean_power_error"] == pytest.approx(float(sum(errors) / len(errors)), rel=1e-12)
-    assert met >= 4
-    if estimates != "exact" and fallback != "stop:idle":
-        assert others > 0 or kind != "plain"
-        assert learned > 4 or estimates == "platform"
-
-
-@pytest.mark.parametrize("easy", [False, True])
-def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None:
-    """The width with which a job starts fits what is left by what it draws."""
-    met = 0
-    for seed in range(16):
-        case = said(moldable(drawn(seed, "hold", easy=easy), seed), seed)
-        loops = Loops(case, "static", 0, 0.0, 6, seed)
-        expected = run(replace(case, end_of=loops.end_of))
-        if expected is None or all(one.widths is None or one.widths[0] == one.widths[1] for one in case.jobs):
-            continue
-        around = Surroundings(malleable=widths_file(case, tmp_path))
-        options: dict[str, Any] = {"als": "static", "variation": 0.0, "tasks_per_core": 6, "seed": seed}
-        rules = Rules("easy" if easy else "none", resize="mold")
-        assert_as(expected, simulated(case, tmp_path, **options, rules=rules, surroundings=around))
-        met += 1
-    assert met > 3
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(0, BILLION)), min_size=1, max_size=6), st.randoms())
@@ -198,36 +55,6 @@ def test_classes_are_those_of_whole_numbers(jobs: list[tuple[int, int]], chance:
                 again = at > 0 and speed == table.speed[at - 1, group]
                 assert found.speed[kind, at, group] == (before if again else min(exact, before - 1))
                 before = int(found.speed[kind, at, group])
-
-
-@pytest.mark.parametrize("estimates", ["exact", "last-two"])
-def test_as_counted_core_by_core(estimates: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs, hosts and machine, to the pJ; of hosts of several kinds, with every depth of reservations and every fallback."""
-    checked(monkeypatch)
-    slowed = learned = 0
-    for seed in range(28):
-        workload, platform, options = machine_drawn(seed)
-        chance, power = random.Random(~seed), options.pop("power")
-        workload = replace(workload, user=workload.job_id % 2)
-        numbers = workload.job_id.tolist()
-        given = {
-            "job_id": numbers,
-            "power": [chance.choice(POWERS) for _ in numbers],
-            "memory_bound": [chance.choice(SHARES) for _ in numbers],
-        }
-        backfill = ("none", "easy", "2", "conservative")[seed % 4]
-        power = replace(power, job_power=given, estimates=estimates)
-        result = bridge.simulate(workload, platform, als="recorded", backfill=backfill, power=power, **options)
-        jobs, total = used_pj(result)
-        report, nodes = result.power, result.nodes
-        assert report is not None
-        assert (report.accounts.jobs.pj_each(), report.series.energy_pj()) == (jobs, total)
-        hosts = report.host_energies(HostIntervals(*(nodes[one].to_numpy() for one in ("host", "begin_ns", "end_ns"))))
-        assert (hosts.jobs.total_pj(), hosts.total.total_pj()) == (sum(jobs), total)
-        slowed += 0 if result.ledger.scales is None else len(result.scales)
-        learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0
-    assert slowed > 10
-    assert learned > 20 or estimates == "exact"
 
 
 def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> None:
@@ -320,18 +147,6 @@ def test_columns_that_cannot_be_used(given: Any, message: str, tmp_path: Path) -
     assert str(caught.value).startswith(f"job_power: {message}")
     with pytest.raises(InputError, match="a file of job_id, power and memory_bound"):
         bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=tmp_path))
-
-
-@pytest.mark.parametrize("fallback", FALLBACKS)
-def test_a_file_that_says_nothing_new_changes_nothing(fallback: str) -> None:
-    """The same tables, but for the columns that the file has."""
-    power = PowerOptions(limits=[(20 * S, 80 * S, 300)], fallback=fallback)
-    plain = bridge.simulate(THREE, MACHINE, als="recorded", power=power)
-    power = replace(power, job_power={"job_id": [3, 1], "power": [1, 1.0]})
-    found = bridge.simulate(THREE, MACHINE, als="recorded", power=power)
-    pd.testing.assert_frame_equal(found.jobs.drop(columns="power"), plain.jobs, check_exact=True)
-    pd.testing.assert_frame_equal(found.power_over_time, plain.power_over_time, check_exact=True)
-    assert found.jobs.power.tolist() == [1, 1, 1]
 
 
 def test_a_machine_that_could_draw_too_much() -> None:

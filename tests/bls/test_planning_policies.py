@@ -60,11 +60,10 @@ def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
     )
 
 
-@pytest.mark.parametrize("search", ["hinted", "paper", "lns", "list"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "search"), [*zip(MODELS, ["hinted", "paper", "lns", "list"], strict=True)])
 def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str, tmp_path: Path) -> None:
     """Every model has both choices of jobs, and so has every search."""
-    for which, seed in (("fits", 1), ("all", 2))[(MODELS.index(model) + len(search)) % 2 :][:1]:
+    for which, seed in (("fits", 1), ("all", 2)):
         result = simulated(f"{model}:search={search},which={which}", seed, tmp_path)
         check_ledger(result.ledger)
         jobs, asked = result.ledger.jobs, result.scenario.circumstances.requests
@@ -78,7 +77,7 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
             assert (left >= 0).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS[-1:])
 def test_the_same_again_is_the_same_byte_for_byte(model: str, tmp_path: Path) -> None:
     first, again = (simulated(f"{model}:which=all", 3, tmp_path) for _ in range(2))
     assert first.jobs.equals(again.jobs)
@@ -185,7 +184,7 @@ def test_hosts_that_are_down_have_nothing(tmp_path: Path) -> None:
     failures = tmp_path / "failures.csv"
     failures.write_text("host,down_s,up_s\n0,1,40\n2,5,60\n", encoding="utf-8")
     workload, asked = jobs_with_cards(6, tmp_path)
-    for model in MODELS:
+    for model in MODELS[:1]:
         around = Surroundings(requests=asked, failures=str(failures))
         result = bridge.simulate(workload, CARDS, bls=f"{model}:which=all", als="recorded", surroundings=around)
         check_ledger(result.ledger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.energy import used_pj
+from test_power import POWERS, SHARES
 
 import bridge
 from bls import HostGroup, Platform, Surroundings, Workload
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy
+from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
 from bls.power.table import MOST_MW, power_table
 from traces.base.errors import InputError
@@ -137,19 +140,32 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
 
 
 def test_as_counted_core_by_core() -> None:
-    """Jobs and machine, to the pJ; of hosts of several kinds."""
-    scaled = stopped = failed = 0
-    for seed in range(20):
+    """Jobs, hosts and machine, to the pJ; of hosts of several kinds, with every depth of reservations."""
+    scaled = stopped = failed = learned = 0
+    for seed in range(24):
         workload, platform, options = drawn(seed)
-        result = bridge.simulate(workload, platform, als="recorded", **options)
+        if seed % 2:
+            chance, numbers = random.Random(~seed), workload.job_id.tolist()
+            given = {
+                "job_id": numbers,
+                "power": [chance.choice(POWERS) for _ in numbers],
+                "memory_bound": [chance.choice(SHARES) for _ in numbers],
+            }
+            workload = replace(workload, user=workload.job_id % 2)
+            options["power"] = replace(
+                options["power"], job_power=given, estimates=("exact", "last-two")[seed // 2 % 2]
+            )
+        backfill = ("none", "easy", "2", "conservative")[seed // 2 % 4]
+        result = bridge.simulate(workload, platform, als="recorded", backfill=backfill, **options)
         jobs, total = used_pj(result)
-        assert result.power is not None
-        assert result.power.accounts.jobs.pj_each() == jobs
-        assert result.power.series.energy_pj() == total
+        power, nodes = result.power, result.nodes
+        assert power is not None
+        assert (power.accounts.jobs.pj_each(), power.series.energy_pj()) == (jobs, total)
         assert result.metrics["energy_j"] == total / PJ_PER_J
+        hosts = power.host_energies(HostIntervals(*(nodes[one].to_numpy() for one in ("host", "begin_ns", "end_ns"))))
+        assert (hosts.jobs.total_pj(), hosts.total.total_pj()) == (sum(jobs), total)
         scaled += 0 if result.ledger.scales is None else len(result.scales)
         stopped += 0 if result.notes.host_states is None else len(result.notes.host_states[0])
         failed += len(result.notes.downtime.host)
-    assert scaled > 5
-    assert stopped > 5
-    assert failed > 5
+        learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0
+    assert min(scaled, stopped, failed, learned) > 5

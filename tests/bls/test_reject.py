@@ -53,12 +53,10 @@ def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
     assert "rejected_core_hours" not in metrics  # it would always be 0
 
 
-@pytest.mark.parametrize(
-    "feature", ["cancel", "dependencies", "partitions", "limits", "outages", "cost", "maintenance", "estimates"]
-)
-def test_no_job_ever_runs_whatever_else_happens(feature: str) -> None:
+@pytest.mark.parametrize("features", [("cancel", "dependencies"), ("partitions", "limits"), ("outages", "cost")])
+def test_no_job_ever_runs_whatever_else_happens(features: tuple[str, ...]) -> None:
     seen = 0
-    for case in seeded_cases(4, 15, (feature, "units", "resources")):
+    for case in seeded_cases(4, 15, (*features, "units", "resources")):
         usual = as_users_say(case)
         if usual is None:
             continue
@@ -93,9 +91,8 @@ def engine_run(case: BatchCase, platform: Platform, workload: Workload, rules: R
     return simulator
 
 
-@pytest.mark.parametrize("coupling", ["inline", "process"])
-def test_couplings_have_nothing_to_do(coupling: str) -> None:
-    result = rejected(THREE, als="gss", coupling=coupling)
+def test_an_application_level_has_nothing_to_do() -> None:
+    result = rejected(THREE, als="gss")
     assert result.jobs.state.tolist() == ["rejected"] * 3
     assert result.jobs.tasks.tolist() == [0] * 3
 
@@ -124,10 +121,3 @@ def test_an_instant_with_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(Path("r").rglob("*.otf2")), "a trace without a job"
     end = twolevel("run", "log.swf", "--bls", "reject", "--backfill", "easy", "--out", "s")
     assert (end.code, end.err.count("\n")) == (2, 1)
-
-
-def test_in_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("log.swf").write_text("".join(f"{k} {k} 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for k in range(1, 9)))
-    end = twolevel("grid", "log.swf", "--bls", "fcfs,reject", "--als", "recorded", "--workers", 1, "--out", "g")
-    assert end.code == 0, end.err
