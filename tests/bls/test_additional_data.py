@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from command_line import twolevel
 
 import bridge
-from bls import AdditionalData, BatchSimulator, Observer, Platform, SeenJob, View, allocator
+from bls import AdditionalData, Observer, Platform, SeenJob, View
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
@@ -204,38 +201,3 @@ def test_mistakes(order: Any, observers: list[Any], message: str) -> None:
 def test_an_observer_that_is_neither() -> None:
     with pytest.raises(InputError, match=r"^observe: 5; allowed: a name, an Observer or AdditionalData"):
         starts("fcfs", 5)  # type: ignore[arg-type]
-
-
-def test_without_a_reader_nothing_is_logged() -> None:
-    power = Power()
-    simulator = BatchSimulator(JOBS, MACHINE, bridge.simulate(JOBS, MACHINE, als="recorded").scenario.policy,
-                               allocator("first-fit"), recorded=True, observers=[power])  # fmt: skip
-    while simulator.advance(10**6):
-        pass
-    assert not simulator.is_seen
-    assert simulator.state.log.size == 0
-    assert power.at == []
-
-
-def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "class Power:\n    name = 'power'\n    def value(self, view):\n        return float(view.n_cores - view.free_cores)\n"
-        "class Note:\n    name = 'note'\n    every_ns = 3600 * 10**9\n"
-        "    def look(self, view):\n        return {'busy': view.data['power']}\n"
-        "class Capped:\n    name = 'capped'\n    def decide(self, view):\n"
-        "        job = next(iter(view.waiting), None)\n"
-        "        if job and (view.data['power'] == 0 or view.data['power'] + job.cores <= 128):\n"
-        "            if job.cores <= view.free_cores:\n                view.wake_after(10**9)\n                yield job\n"
-    )
-    words = ("run", "sample", "--als", "recorded", "--no-trace", "--bls", "mine.py:Capped")
-    both = twolevel(*words, "--observe", "mine.py:Power", "--observe", "mine.py:Note", "--out", "b")
-    assert both.code == 0, both.err
-    noted = pd.read_parquet("b/observations.parquet")
-    assert noted.observer.unique().tolist() == ["note"]
-    assert 0 < noted.busy.max() <= 256
-    none = twolevel(*words, "--out", "c")
-    assert (none.code, none.err.count("\n")) == (1, 1)
-    assert (
-        "batch policy capped, at 323000000000 ns: view.data: unknown additional data 'power'; known: none" in none.err
-    )

@@ -43,13 +43,6 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
     return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
 
 
-def test_given_waits_for_the_very_cores() -> None:
-    """Core 1 is free all the time; job 3 wants 2 and 3, which end at 10 s. Cores may be in any order and in pieces."""
-    answer = [(0, [(0, 1), (2, 3)]), (0, [(3, 6)]), (10, [(2, 4)])]
-    assert placed(ALLOCATORS["given"], REQUESTED) == answer
-    assert placed(ALLOCATORS["given"], {1: "2,0", 2: "5 3 4", 3: "3 2"}) == answer
-
-
 @pytest.mark.parametrize(
     ("requested", "message"),
     [

@@ -188,31 +188,6 @@ def ready(workload: Workload, platform: Platform | None = None, policy: Any = No
     return BatchSimulator(workload, platform or machine(), policy or POLICIES["fcfs"], allocator, **options)
 
 
-def test_the_engine_runs_on_to_the_earliest_promise_only() -> None:
-    """Two jobs of 2 cores run on 4; nothing is asked of the first before its promise, though the third waits for it."""
-    simulator = ready(jobs((1, 0, 9, 2, 9), (2, 0, 9, 2, 9), (3, 4, 1, 2, 1)))
-
-    def advance() -> tuple[BatchStatus, int]:
-        return simulator.advance(100), simulator.now_ns // NS_PER_S
-
-    assert advance() == (BatchStatus.STARTED, 0)
-    assert simulator.started() == [0, 1]
-    assert simulator.promise(0, 7 * NS_PER_S)
-    assert simulator.started() == [1]
-    assert simulator.outcome(1, 6 * NS_PER_S)
-    assert advance() == (BatchStatus.STARTED, 6)  # the third, on the second's cores
-    assert simulator.started() == [2]
-    assert simulator.outcome(2, 20 * NS_PER_S)
-    assert [advance(), advance()] == [(BatchStatus.DUE, 7)] * 2  # it stays so until there is an answer
-    assert simulator.due == 0
-    assert simulator.promise(0, 8 * NS_PER_S)
-    assert advance() == (BatchStatus.DUE, 8)
-    assert simulator.outcome(0, 8 * NS_PER_S)
-    assert simulator.advance(100) == BatchStatus.DONE
-    spans = [(start // NS_PER_S, end // NS_PER_S, cores) for start, end, cores in schedule(simulator)]
-    assert spans == [(0, 8, (0, 1)), (0, 6, (2, 3)), (6, 20, (2, 3))]
-
-
 def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
     simulator = ready(jobs((1, 5, 9, 4, 9), (2, 6, 9, 4, 9)))
     assert simulator.advance(100) == BatchStatus.STARTED

@@ -14,17 +14,14 @@ from small_schedules import Row, Small, column, small_schedules
 
 from bls.metrics.batch import (
     batch_metrics,
-    bounded_slowdown,
-    per_processor_slowdown,
     schedule_metrics,
-    slowdown,
     started_and_finished,
     unfairness,
     utilisation_within,
 )
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.metrics.jobs import specific_response_sums
-from bls.metrics.schedule import STATES, WHY, Allocations, Schedule
+from bls.metrics.schedule import STATES, WHY, Schedule
 from bls.workloads.distinct import distinct
 
 S = 10**9
@@ -84,16 +81,6 @@ def test_quantiles_and_unfairness_by_hand() -> None:
     assert {name: figures[name] for name in expected} == expected
 
 
-def test_slowdowns_by_hand() -> None:
-    """Four cores. Job A at once for 10 s on 3, B waits 9 s for all 4 for 5 s, C waits 13 s and runs for 1 s on 1."""
-    times = column(0, 1, 2) * S, column(0, 10, 15) * S, column(10, 15, 16) * S
-    assert slowdown(*times).tolist() == [1.0, 14 / 5, 14.0]
-    # With τ = 10 s: A 10/10, B 14/10, C 14/10.
-    assert bounded_slowdown(*times).tolist() == [1.0, 1.4, 1.4]
-    # Per processor: A 10/30, B 14/40, C 14/10.
-    assert per_processor_slowdown(*times, column(3, 4, 1)).tolist() == [1.0, 1.0, 1.4]
-
-
 def test_the_reported_metrics_are_among_all() -> None:
     three = {"submit_ns": column(0, 3, 4), "start_ns": column(1, 8, -1), "end_ns": column(8, 9, -1)}
     few = batch_metrics(**three, cores=column(1, 2, 1), n_cores=2)
@@ -113,54 +100,6 @@ def test_a_window_of_your_own() -> None:
     assert [started_and_finished(schedule, *window) for window in ((0, 40), (0, 26), (1, 25))] == [3, 2, 0]
     with pytest.raises(ValueError, match="host_first"):
         schedule_metrics(SMALL.schedule(), allocations=SMALL.allocations(), downtime=SMALL.downtime())
-
-
-def test_a_jobs_span_begins_with_its_submit_and_rm_replays_with_a_start() -> None:
-    schedule = Schedule.of(
-        submit_ns=column(5, 0, 2), start_ns=column(9, -1, 7), end_ns=column(12, -1, 8), cores=column(1, 1, 1), n_cores=1
-    )
-    figures = schedule_metrics(schedule)
-    assert figures["utilisation_span_ns"] == [2, 12]  # the job of 0 never started
-    assert (figures["makespan_ns"], figures["makespan_batsim_ns"], figures["makespan_rm_replay_ns"]) == (10, 10, 5)
-    assert (figures["mean_fragmentation"], figures["unfair_share"]) == (None, None)
-
-
-def test_nothing_ran() -> None:
-    never = Schedule.of(submit_ns=column(4), start_ns=column(-1), end_ns=column(-1), cores=column(1), n_cores=2)
-    figures = schedule_metrics(never, allocations=Allocations(column(0, 0), column(), column()))
-    none = {name for name, value in figures.items() if value is None}
-    assert {"mean_wait_ns", "max_wait_ns", "p95_bounded_slowdown", "awrt_ns", "psf_ns", "mean_fragmentation"} < none
-    assert (figures["jobs"], figures["makespan_ns"], figures["utilisation"]) == (0, 0, 0.0)
-    assert (figures["why_never"], figures["state_cancelled"], figures["state_completed"]) == (1, 1, 0)
-    assert (figures["loss_of_capacity"], figures["mean_queue_length"], figures["max_queue_length"]) == (0.0, 0.0, 0)
-
-
-def test_a_span_of_no_time() -> None:
-    one = Schedule.of(submit_ns=column(3), start_ns=column(3), end_ns=column(3), cores=column(1), n_cores=1)
-    figures = schedule_metrics(one, allocations=Allocations(column(0, 1), column(0), column(1)))
-    assert (figures["jobs"], figures["mean_wait_ns"], figures["mean_slowdown"]) == (1, 0.0, None)
-    assert (figures["mean_bounded_slowdown"], figures["mean_per_processor_slowdown"]) == (1.0, 1.0)
-    assert (figures["awrt_ns"], figures["psf_ns"], figures["mean_fragmentation"]) == (None, None, None)
-    assert (figures["utilisation_of_up_capacity"], figures["mean_queued_cores"]) == (0.0, 0.0)
-
-
-def test_an_exact_fit_is_a_loss_of_capacity_but_not_cobalts() -> None:
-    """On four cores three are held during [0, 10) and one during [10, 20); from 5 a job waits that asks for one."""
-    held = {"submit_ns": column(0, 0, 5), "start_ns": column(0, 10, 20), "end_ns": column(10, 20, 21)}
-    figures = schedule_metrics(Schedule.of(**held, cores=column(3, 1, 1), n_cores=4))
-    # During [0, 10) the second waits, too: one fits exactly. [10, 20): three are idle, and one is asked for.
-    assert figures["loss_of_capacity"] == (10 * 1 + 10 * 3) / (4 * 21)
-    assert figures["loss_of_capacity_cobalt"] == (10 * 3) / (4 * 21)
-
-
-def test_fragmentation_is_over_the_time_in_which_a_core_is_free() -> None:
-    """Four cores: the middle two held during [0, 3), all of them during [3, 5), the first during [5, 6)."""
-    schedule = Schedule.of(
-        submit_ns=column(0, 0, 0), start_ns=column(0, 3, 5), end_ns=column(3, 5, 6), cores=column(2, 4, 1), n_cores=4
-    )
-    allocations = Allocations(column(0, 1, 2, 3), column(1, 0, 0), column(3, 4, 1))
-    # 1 - (1 + 1)/4 for 3, nothing free for 2, 1 - 9/9 for 1.
-    assert schedule_metrics(schedule, allocations=allocations)["mean_fragmentation"] == 1.5 / 4
 
 
 def test_columns_of_different_lengths() -> None:

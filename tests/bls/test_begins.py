@@ -144,6 +144,3 @@ def test_a_result_says_since_when_jobs_have_waited(tmp_path: Path) -> None:
     again = result_as_workload({name: found.jobs[name].to_numpy() for name in found.jobs}, jobs())
     assert (again.begin_ns // S).tolist() == [-1, 7210]
     assert "begin_ns" not in bridge.simulate("sample", als="recorded", select="first:3").jobs
-    for coupling in ("pool", "process"):
-        other = bridge.simulate(jobs(), platform=EIGHT, als="gss", tasks_per_core=2, coupling=coupling, workers=1)
-        assert (other.jobs["start_ns"] // S).tolist() == [0, 7210]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bls.workloads.calendar import Calendar, _offsets
+from bls.workloads.calendar import Calendar
 from bls.workloads.workload import Workload
 
 S, H, D = 10**9, 3600 * 10**9, 86_400 * 10**9
@@ -25,24 +25,6 @@ def at(calendar: Calendar, *ns: int) -> tuple[list[int], list[int], list[int], l
     instants = np.array(ns)
     found = (calendar.hour, calendar.half_hour, calendar.weekday, calendar.month)
     return tuple(read(instants).tolist() for read in found)
-
-
-def test_hours_that_daylight_saving_takes_and_repeats() -> None:
-    # Sunday, 30 March 2003, 00:30 UTC: clocks in Stockholm show 01:30, and at 01:00 UTC go from 02:00 to 03:00.
-    calendar = Calendar.of(log("; UnixStartTime: 1048984200", "; TimeZoneString: Europe/Stockholm"))
-    assert calendar.start is not None
-    assert calendar.start.isoformat() == "2003-03-30T01:30:00+01:00"
-    assert str(calendar.zone) == "Europe/Stockholm"
-    assert calendar.of_day_ns == 90 * 60 * S
-    hours, halves, weekdays, months = at(calendar, 0, 30 * 60 * S - 1, 30 * 60 * S, 22 * H, 2 * D)
-    assert hours == [1, 1, 3, 0, 2]
-    assert halves == [3, 3, 6, 1, 5]
-    assert weekdays == [6, 6, 6, 0, 1]
-    assert months == [3, 3, 3, 3, 4]
-    # Sunday, 26 October, 00:30 UTC is 02:30; an hour later it is 02:30 again.
-    autumn = 210 * D
-    assert at(calendar, autumn, autumn + H, autumn + 2 * H)[0] == [2, 2, 3]
-    assert calendar.date(autumn + H).isoformat() == "2003-10-26T02:30:00+01:00"
 
 
 def test_a_log_that_does_not_say_when_it_began_begins_on_a_monday() -> None:
@@ -129,14 +111,3 @@ def test_equal_to_dates_of_python(zone: str, start_s: int, days: int, data: st.D
     assert calendar.month_number(instants).tolist() == [12 * (date.year - 1970) + date.month - 1 for date in dates]
     assert [calendar.date(one) for one in ns] == dates
     assert [calendar.date(one).utcoffset() for one in ns] == [date.utcoffset() for date in dates]
-
-
-@pytest.mark.parametrize("name", ZONES)
-def test_an_offset_begins_with_the_second_of_its_change(name: str) -> None:
-    zone = ZoneInfo(name)
-    starts_s, offsets_s = _offsets(zone, 7300, 18_250)  # 1990 to 2019
-    assert starts_s[0] == 7300 * 86_400
-    assert (len(starts_s) > 30) == (name not in ("Asia/Kolkata", "Pacific/Apia"))
-    for second, before, offset in zip(starts_s[1:].tolist(), offsets_s.tolist(), offsets_s[1:].tolist(), strict=False):
-        read = [datetime.fromtimestamp(at, zone).utcoffset() for at in (second - 1, second)]
-        assert read == [timedelta(seconds=before), timedelta(seconds=offset)]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from command_line import twolevel
 
 import bridge
-from bls import Platform, Surroundings, View, read_workload
-from bls.estimates import ESTIMATORS, HistoryEstimator
+from bls import Platform, Surroundings, View
 from bls.estimates.contract import alike_in, name_prefix
 from bls.machine.platform import HostGroup
 from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
-from bls.workloads.writers.swf import write_swf
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 
@@ -86,11 +81,6 @@ def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
         assert tuple(k for k, number in enumerate(numbers) if number == numbers[0]) == same
 
 
-def test_a_level_by_names_of_ones_own_needs_no_names() -> None:
-    mine = HistoryEstimator("mine", (("name",), ("user",)))
-    assert planned_s(log({"submit_s": 0, "run_s": 5, "cores": 1, "estimate_s": 9, "user": 1}), mine) == [9]
-
-
 # ---- names ----
 
 
@@ -136,43 +126,3 @@ def test_a_policy_and_the_table_of_jobs_have_the_name() -> None:
     assert bridge.simulate(log(*rows), WIDE, bls=Looks(), als="recorded").jobs.name.tolist() == ["x", ""]
     assert seen == ["x", None]
     assert "name" not in bridge.simulate(log({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE, als="recorded").jobs
-
-
-def test_from_a_dump_to_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    lines = ["JobID|User|Partition|JobName|Submit|ElapsedRaw|AllocCPUS|TimelimitRaw|State"]
-    for number, (submit, run, name) in enumerate(
-        [(0, 60, "sim_1"), (100, 90, "sim_2"), (300, 5, "sim_3"), (300, 5, "x")]
-    ):
-        lines.append(f"{number + 1}|ann|fat|{name}|{1700000000 + submit}|{run}|4|10|COMPLETED")
-    Path("log.sacct").write_text("\n".join(lines) + "\n")
-    workload = read_workload("log.sacct")
-    assert workload.names == {1: "sim_1", 2: "sim_2", 3: "sim_3", 4: "x"}
-    words = ("run", "log.sacct", "--als", "recorded", "--no-trace", "--backfill", "easy", "--estimates", "data-driven")
-    assert (ran := twolevel(*words, "--out", "r")).code == 0, ran.err
-    table = pd.read_parquet("r/jobs.parquet")
-    assert table.name.tolist() == ["sim_1", "sim_2", "sim_3", "x"]
-    assert (table.planned_ns // NS_PER_S).tolist() == [600, 60, 90, 600]
-    assert (ran := twolevel("run", "sample", *words[2:], "--out", "s")).code == 2
-    assert "--estimates data-driven: " in ran.err
-    assert "sample.swf records no name of its jobs; allowed: last-two, profile, requested, exact" in ran.err
-
-
-def test_its_levels_are_those_of_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference/batch-estimates.md").read_text()
-    row = next(line for line in page.splitlines() if line.startswith("| `data-driven` |"))
-    levels = row.split("of which one has: ")[1].removesuffix(" |").split("; ")
-    words = {
-        "user": "user", "queues": "queues", "name": "name", "name_prefix": "prefix", "resources": "resources",
-        "estimate_ns": "request",
-    }  # fmt: skip
-    found = ESTIMATORS["data-driven"]
-    assert isinstance(found, HistoryEstimator)
-    told = [re.split(r", | and ", level.replace("the same ", "")) for level in levels]
-    assert [[words[column] for column in level] for level in found.levels] == told
-
-
-def test_swf_has_no_place_for_names(tmp_path: Path) -> None:
-    workload = log({"submit_s": 0, "run_s": 5, "cores": 1, "name": "x"})
-    assert write_swf(workload, tmp_path / "w.swf") == ("names",)
-    assert read_workload(tmp_path / "w.swf").application.tolist() == [1]

@@ -41,7 +41,7 @@ WITHDRAWN = {
 
 
 @pytest.mark.parametrize("job", WITHDRAWN.values(), ids=WITHDRAWN.keys())
-@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+@pytest.mark.parametrize("backfill", ["conservative"])
 def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int], backfill: str) -> None:
     """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; nobody else ever is in the queue."""
     plain = {"run_s": 100, "cores": 1, "estimate_s": 100}

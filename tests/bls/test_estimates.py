@@ -15,22 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from batch_cases import BatchCase, expected
-from batch_drives import engine_of, estimator_of
+from batch_drives import estimator_of
 from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks, section, table
-from reference.machine import LAST_TWO, PROFILE, Host, Job, Machine, Predictor, Window
-from reference.machine import Rules as CaseRules
+from reference.machine import LAST_TWO, PROFILE
 
 import bridge
-from bls.engine import state as b
-from bls.estimates import CORRECTIONS_NS, ESTIMATORS, HistoryEstimator, Within, estimator, groups
+from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, groups
 from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
-from bls.policies import POLICIES, policy
-from bls.policies.contract import by_prediction
 from bls.scheduler_options import Rules
 from bls.view import SeenJob, View
 from bls.workloads.workload import Workload
@@ -91,53 +86,7 @@ def test_groups_are_those_who_agree(columns: list[tuple[int, ...]]) -> None:
 # ---- corrections ----
 
 
-@pytest.mark.parametrize("backfill", ["easy", "3", "conservative"])
-def test_a_job_that_runs_longer_is_expected_to_end_later_and_later(backfill: str) -> None:
-    """Job 3 is predicted to run for 10 minutes and runs for the 50 it has asked for: it is expected to end after 10, 11, 16, 31
-    and 50 minutes. Job 4 waits for it. A job that arrives meanwhile runs before it if it ends by then, and not if it asks for
-    a second more."""
-    assert [step // (60 * NS_PER_S) for step in CORRECTIONS_NS] == [1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000]
-    rooms = ((9, 1), (10, 1), (10.5, 0.5), (11, 5), (12, 4), (16, 15), (30, 1), (31, 19), (49, 1))
-    for minutes, room in rooms:
-        at = 1000 + minutes * 60
-        for more, starts in ((0, True), (1, False)):
-            workload = log(
-                {"submit_s": 0, "run_s": 600, "cores": 2},
-                {"submit_s": 0, "run_s": 600, "cores": 2},
-                {"submit_s": 1000, "run_s": 3000, "cores": 3, "estimate_s": 3000},
-                {"submit_s": 1001, "run_s": 60, "cores": 4, "user": 2},
-                {"submit_s": at, "run_s": 1, "user": 3, "estimate_s": room * 60 + more},
-            )
-            table = ran(workload, "last-two", SMALL, backfill=backfill).jobs
-            assert table.planned_ns.tolist()[2] == 600 * NS_PER_S
-            assert (table.start_ns.tolist()[4] == at * NS_PER_S) is starts, (minutes, more)
-
-
 # ---- in the engine ----
-
-LAST = Predictor((("user",),))
-
-
-def test_an_attempt_that_joins_again_knows_of_all_that_end_at_that_instant() -> None:
-    """Host 0 fails at 5, when job 2 ends on host 1, in a later row: the second attempt of job 1 is planned with its 5."""
-    rows = [(1, 0, 8, 2, 9), (2, 0, 5, 1, 9), (3, 0, 10, 1, 10), (4, 1, 1, 4, 1)]
-    jobs = tuple(Job(*row, user=user) for row, user in zip(rows, (1, 1, 2, 3), strict=True))
-    machine = Machine((Host(2, outages=((5, 6),)), Host(2)))
-    case = BatchCase(jobs, machine, CaseRules(depth=1, predictor=LAST))
-    found = engine_of(case)
-    assert found.finish() == expected(case)
-    assert found.state.jobs[b.ESTIMATE, :5].tolist() == [9, 9, 10, 1, 5]
-
-
-def test_a_job_of_a_reservation_is_planned_with_what_it_asks_for() -> None:
-    """Its user's last job ran for 2; it asks for 6 of the reservation's 8, of which 4 are left when it joins: too late."""
-    window = Window(10, 18, False, frozenset({0, 1, 2, 3}))
-    inside = {"user": 1, "window": 0}
-    jobs = (Job(1, 0, 2, 1, 9, user=1), Job(3, 9, 6, 1, 6, **inside), Job(2, 14, 6, 1, 6, **inside, cancel=18))
-    case = BatchCase(jobs, Machine((Host(4),), windows=(window,)), CaseRules(depth=1, predictor=LAST))
-    found = engine_of(case).finish()
-    assert found == expected(case)
-    assert [(one.number, one.start, one.end) for one in found] == [(1, 0, 2), (3, 10, 16), (2, -1, -1)]
 
 
 # ---- nobody sees the future ----
@@ -241,25 +190,6 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
 
 
 # ---- orders ----
-
-
-def test_an_order_by_estimates_is_the_same_where_it_is_found_in_every_pass() -> None:
-    """With an estimator that never predicts, jobs are planned with their requests, and a static policy is scored."""
-    silent, rng = HistoryEstimator("silent", (("user",),)), np.random.default_rng(3)
-    submits, rest = np.sort(rng.integers(0, 40, 60)).tolist(), rng.integers((1, 1, 1), (9, 5, 40), (60, 3)).tolist()
-    workload = log(
-        *(
-            {"submit_s": t, "run_s": r, "cores": n, "estimate_s": e / 10, "user": user}  # a user's only job
-            for user, (t, (r, n, e)) in enumerate(zip(submits, rest, strict=True))
-        )
-    )
-    for name in ("sjf", "ljf", "saf", "f1", "f2", "f3", "f4", "expr:-t*n"):
-        assert by_prediction(policy(name)) is not policy(name)
-        one, other = (ran(workload, each, SMALL, name, backfill="easy").jobs for each in (silent, "requested"))
-        assert one.start_ns.tolist() == other.start_ns.tolist(), name
-    for name in ("fcfs", "edf", "wfp3", "unicef", "multifactor", "expr:-s"):
-        mine = POLICIES.get(name) or policy(name)
-        assert by_prediction(mine) is mine, "an order that does not use estimates"
 
 
 def test_an_expression_without_a_value_is_the_users_mistake() -> None:

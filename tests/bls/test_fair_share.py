@@ -123,45 +123,6 @@ def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, f
 TWO = AccountTree(users=(User(1), User(2)))
 
 
-@pytest.mark.parametrize(
-    ("settings", "charges", "usage"),
-    [
-        # By half in a half-life.
-        (
-            {"period_ns": 300 * NS_PER_S, "half_life_ns": 604800 * NS_PER_S},
-            [(0, 4), (300, -4)],
-            {300: 1200, 300 + 604800: 600, 300 + 5 * 604800: 37.5},
-        ),
-        # Half-life one period: periods' charges 10, 20, 0 at the multiples 1, 2, 3 decay from the period's end on.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 10 * NS_PER_S},
-            [(0, 1), (10, 1), (20, -2)],
-            {20: 10 / 2 + 20, 30: (10 / 2 + 20) / 2},
-        ),
-        # A running job is charged before it ends, up to the newest multiple.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0},
-            [(4, 3), (25, -3)],
-            {9.999: 0, 10: 18, 19: 18, 29: 48, 1000: 63},
-        ),
-        # A reset forgets what was charged before.
-        (
-            {"period_ns": 10 * NS_PER_S, "half_life_ns": 0, "reset_periods": 3},
-            [(5, 2)],
-            {20: 30, 30: 0, 40: 20, 95: 0, 110: 40},
-        ),
-    ],
-)
-def test_usage_by_hand(settings: dict[str, Any], charges: list[tuple[float, int]], usage: dict[float, float]) -> None:
-    shares = Shares(TWO, **settings)
-    events = sorted([(at, 0, cores) for at, cores in charges] + [(at, 1, 0) for at in usage])
-    for at, kind, cores in events:
-        if kind == 0:
-            shares.charge(1, at, cores)
-        else:
-            assert shares.usage(at) == {1: pytest.approx(usage[at], rel=1e-12), 2: 0.0}
-
-
 def test_late_instants_are_exact() -> None:
     shares = Shares(TWO, period_ns=300 * NS_PER_S, half_life_ns=0)
     start = 2**62 // (300 * NS_PER_S) * (300 * NS_PER_S)

@@ -121,10 +121,6 @@ def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
 # ---- small ones ----
 
 
-SJF = replace(FCFS, order="sjf")
-FULL = (0, 4, 9, 9)  # all four cores until 9
-
-
 def changed(rows: tuple[tuple[int, ...], ...], **changes: dict[int, Any]) -> tuple[Job, ...]:
     """Jobs of which some, by number, have other values of some fields."""
     jobs = jobs_of(*rows)
@@ -132,56 +128,6 @@ def changed(rows: tuple[tuple[int, ...], ...], **changes: dict[int, Any]) -> tup
         replace(job, **{name: values[job.number] for name, values in changes.items() if job.number in values})
         for job in jobs
     )
-
-
-FIELD = jobs_of((1, 3, 5, 5), (1, 2, 3, 3), (2, 3, 1, 1), (2, 2, 1, 1), (3, 1, 5, 5))
-BY_HAND = {
-    # The long job would start at 10; the short one that comes at 5 is put before it.
-    "a short job that comes later delays under sjf": (
-        *(4, SJF, jobs_of((0, 4, 10, 10), (1, 4, 20, 20), (5, 4, 2, 2))),
-        *([0, 10, 10], [0, 12, 10]),
-    ),
-    # The field's example: job 4 could start at 6 if only those before it were there; job 5, filled in before, prevents that.
-    "easy delays a job that is not the head": (4, EASY, FIELD, [1, 6, 9, 6, 3], [1, 6, 9, 8, 3]),
-    # The job of 2 that comes at 2 goes before that of 3, which is withdrawn meanwhile.
-    "a job that was withdrawn may have one": (
-        *(4, SJF, changed(((0, 4, 4, 4), (1, 4, 3, 3), (2, 4, 2, 2)), cancel={2: 5})),
-        *([0, 4, 4], [0, -1, 4]),
-    ),
-    # The third is withdrawn at its submit, 3, so that the second joins then; the short one of 4 goes before it.
-    "a job that waited for one that was withdrawn before it could join": (
-        *(4, SJF, changed((FULL, (1, 4, 5, 5), (3, 4, 1, 1), (4, 4, 2, 2)), after={2: 2}, cancel={3: 3})),
-        *([0, 9, -1, 9], [0, 11, -1, 9]),
-    ),
-    # Jobs 5 and 7 join at 5, when 1 and 3 of them have ended and they have thought; 6 joins at 12, 8 at 13; all can start at
-    # 20 only, the shortest first.
-    "jobs that are still to come come in the run when a fork is over": (
-        8,
-        SJF,
-        changed(
-            (
-                *((0, 4, 20, 20), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 3, 3)),
-                *((0, 5, 3, 3), (0, 5, 1, 1), (0, 5, 2, 2), (13, 5, 4, 4)),
-            ),
-            after={5: 1, 6: 2, 7: 3},
-            think={5: 4, 6: 10, 7: 2},
-        ),
-        *([0, 0, 0, 0, 20, 20, 20, 26], [0, 0, 0, 0, 23, 20, 21, 26]),
-    ),
-}
-
-
-@pytest.mark.parametrize(("cores", "rules", "jobs", "found", "starts"), BY_HAND.values(), ids=BY_HAND.keys())
-def test_by_hand(cores: int, rules: Rules, jobs: tuple[Job, ...], found: list[int], starts: list[int]) -> None:
-    assert fair(BatchCase(jobs, Machine((Host(cores),)), rules))[:2] == (found, starts)
-
-
-def test_an_attempt_has_a_fair_start_of_its_own() -> None:
-    """The host fails in [4, 6). The job that was cut goes on at 6 in either case by fcfs; by sjf a job that came at 5 goes
-    before it."""
-    jobs, machine = jobs_of(FULL, (5, 4, 1, 1)), Machine((Host(4, outages=((4, 6),)),))
-    for rules, found, starts in ((FCFS, [0, 15, 6], [0, 15, 6]), (SJF, [0, 6, 6], [0, 6, 7])):
-        assert fair(BatchCase(jobs, machine, rules))[:2] == (found, starts)
 
 
 # ---- any ----

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,25 +96,3 @@ def test_questions(case: tuple[int, list[tuple[bool, int, int]]], data: st.DataO
         cores = [core for k in range(n_out) for core in range(out[0, k], out[1, k])]
         assert cores == inside[:wanted].tolist()
         assert all(out[1, k] < out[0, k + 1] for k in range(n_out - 1)), "neighbours are joined"
-
-
-def test_a_run_goes_on_from_the_interval_before() -> None:
-    """Cores 0 to 7 on two hosts of 4; 5 is busy. The first host gives 2 and 3; what the second gives is joined."""
-    words, starts = new_free(8)
-    free_take(words, starts, 5, 6)
-    out = np.zeros((2, 4), np.int64)
-    n_out, missing = free_lowest(words, starts, 2, 4, 4, 0, *out)
-    assert (n_out, missing, out[:, 0].tolist()) == (1, 2, [2, 4])
-    n_out, missing = free_lowest(words, starts, 4, 8, missing, n_out, *out)
-    assert (n_out, missing) == (2, 0)
-    assert out[:, :2].T.tolist() == [[2, 5], [6, 7]]
-
-
-@pytest.mark.parametrize("n_cores", [1, 1024, 32_769, 2**20 + 1])
-def test_a_machine_that_is_free_is_one_run(n_cores: int) -> None:
-    words, starts = new_free(n_cores)
-    assert (free_next(words, starts, 0), free_next(words, starts, n_cores)) == (0, -1)
-    assert (free_stop(words, 0, n_cores), free_count(words, 0, n_cores)) == (n_cores, n_cores)
-    assert (free_run(words, starts, 0, n_cores), free_run(words, starts, 0, n_cores + 1)) == (0, -1)
-    free_take(words, starts, 0, n_cores - 1)
-    assert free_next(words, starts, 0) == n_cores - 1

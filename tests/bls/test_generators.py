@@ -181,15 +181,6 @@ def test_the_papers_form_against_a_slow_one(seed: int, n_source: int, n: int) ->
     np.testing.assert_allclose(made / S, expected, atol=1.1)
 
 
-def test_progress_shortens_the_times_between_jobs() -> None:
-    source = busy(1000)
-    last = [
-        accasim_arrivals(source, 1000, Calendar.of(source), np.random.default_rng(1), dynamic=dynamic)[-1]
-        for dynamic in (True, False)
-    ]
-    assert last[0] < last[1]
-
-
 # Requests and run times
 
 
@@ -255,13 +246,6 @@ def test_requests_stay_within_the_limits(method: str) -> None:
     assert len(set(made.memory_kb.tolist())) > 100
 
 
-def test_limits_are_uniform() -> None:
-    source = log(np.arange(0, 400_000, 1000), cores=64)
-    made = generate_like(source, 8000, seed=7, platform=SETH, limits={"cores": (1, 4)})
-    counts = np.bincount(made.cores // 16, minlength=5)[1:]  # 16 nodes each
-    np.testing.assert_allclose(counts / 8000, 0.25, atol=0.02)
-
-
 def test_the_run_time_is_work_over_the_speed_of_all_that_is_asked_for() -> None:
     # One kind of job: 8 cores of 10 GFLOP/s for 1000 s, which is 80,000 GFLOP.
     source = log(np.arange(0, 400_000, 1000), cores=8, run_s=1000)
@@ -287,17 +271,6 @@ def test_the_papers_types_and_nodes() -> None:
     # The widest job of 64 cores has 16 nodes; a few get more, so as not to run for longer.
     assert 0 < np.mean(made.cores > 64) < 0.01
     assert np.mean(made.cores > 1) > 0.5
-
-
-def test_a_job_of_more_work_than_any_serial_one_is_parallel_in_the_papers_method() -> None:
-    # Serial jobs of 10 core-seconds, parallel ones of 200 and one of 4000, so that 200 on a single core is not too long.
-    cores = np.array([1, 2] * 200 + [4])
-    run_s = np.array([10, 100] * 200 + [1000])
-    source = log(np.arange(0, 401_000, 1000), cores=cores, run_s=run_s)
-    made = generate_like(source, 4000, seed=3, platform=SETH, method="accasim")
-    work = (source.run_ns * source.cores)[stream(3, "jobs").integers(0, 401, 4000)] // S
-    assert np.all(made.cores[work > 10] > 1)
-    assert np.mean(made.cores[work == 10] == 1) == pytest.approx(0.5, abs=0.05)
 
 
 def test_sizes_of_nodes_by_hand() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bls.workloads import read_workload
 from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
 
 NS = 10**9
 Read = Callable[..., Workload]
@@ -87,25 +84,6 @@ def test_seconds_since_1970_are_told_by_the_earliest_submit(read: Read) -> None:
     assert early.submit_ns.tolist() == [0, 1075803421 * NS]
 
 
-def test_each_reject_is_counted_under_the_first_reason_that_applies(read: Read) -> None:
-    found = read(
-        line(),
-        line().rpartition("\t")[0],
-        line() + "\tx",
-        line(f1="x", f4="0"),
-        line(f1="-2"),
-        line(f2="-1"),
-        line(f5="1.5"),
-        line(f8="many"),
-        line(f9="9" * 30),
-        line(f1="2", f4="-1", f5="0", f8="0"),
-        line(f1="1", f5="0", f8="-1"),
-        line(f1="1"),
-    )
-    assert rejects(found) == {"malformed": 8, "no run time": 1, "no processors": 1, "duplicate job number": 1}
-    assert found.n_lines == 12 == len(found) + sum(found.rejects.values())
-
-
 def test_cancelled_jobs_are_swf_s(read: Read) -> None:
     lines = [line(f2="0"), *(line(f1="2", f4="-1", f11=status, f3=wait, f9=asked)
              for status in ("0", "1", "5", "x") for wait in ("-1", "7") for asked in ("-1", "9"))]  # fmt: skip
@@ -115,16 +93,6 @@ def test_cancelled_jobs_are_swf_s(read: Read) -> None:
     assert found.run_unknown.tolist() == [False, True, True]
     assert sorted(found.cancel_ns.tolist()) == [-1, 107 * NS, 107 * NS]
     assert rejects(found) == {"no run time": 14}
-
-
-def test_it_is_told_by_its_ending_or_first_lines(tmp_path: Path) -> None:
-    texts = {"a.gwf": line(), "a.gwf.gz": line(), "a.txt": "# grid\n" + line(), "b.txt": line(" ")}
-    for name, text in (texts | {"c.txt": "JobID\tSubmitTime\n" + line()}).items():
-        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-        assert read_workload(tmp_path / name).cores.tolist() == [8]
-    (tmp_path / "a.txt").write_text("# x\n# y\n")
-    with pytest.raises(InputError, match=r"a\.txt: no valid job in 0 lines: no rejects"):
-        read_workload(tmp_path / "a.txt")
 
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
@@ -150,11 +118,3 @@ def test_what_swf_has_too_is_read_as_swf_s(fuzzed: Path, changes: list[dict[int,
         assert getattr(found, name).tolist() == getattr(other, name).tolist()
     assert dict(found.rejects) == dict(other.rejects)
     assert found.n_lines == other.n_lines
-
-
-@settings(max_examples=200)
-@given(st.lists(st.text(max_size=80), max_size=8))
-def test_fuzzed_lines_are_jobs_or_counted_and_never_raise(fuzzed: Path, lines: list[str]) -> None:
-    fuzzed.write_bytes("\n".join([line(), *lines]).encode("utf-8", "surrogatepass"))
-    found = read_gwf(fuzzed)
-    assert len(found) + sum(found.rejects.values()) == found.n_lines

@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import random
-from fractions import Fraction
-from math import floor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
-from bls.power.job_power import JobPower, power_classes
 from bls.power.options import PowerOptions
-from bls.power.table import power_table
 from traces.base.errors import InputError
 
 S = 10**9
-BILLION = 10**9
 MACHINE = Platform((HostGroup(2, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
 THREE = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 10, 40, 2, 40)])
-
-
-@given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(0, BILLION)), min_size=1, max_size=6), st.randoms())
-def test_classes_are_those_of_whole_numbers(jobs: list[tuple[int, int]], chance: random.Random) -> None:
-    speeds = sorted({1.0, *(chance.randint(1, 1000) / 1000 for _ in range(4))}, reverse=True)
-    states = [(speed, 50 + 10 * (len(speeds) - k)) for k, speed in enumerate(speeds)]
-    machine = Platform(
-        (HostGroup(2, 2, 2.0, power=HostPower(20, states)), HostGroup(1, 1, 1.0, power=HostPower(3, [(1, 9)])))
-    )
-    table = power_table(machine, "")
-    power, memory = np.array(jobs, np.int64).T
-    found = power_classes(table, JobPower(power, memory, ("power", "memory_bound")), np.arange(len(jobs)))
-    assert (found.speed[0] == table.speed).all()
-    assert (found.active_mw[0] == table.active_mw).all()
-    assert len(found.speed) == len({*jobs, (BILLION, 0)})
-    for row, (factor, share) in enumerate(jobs):
-        kind = found.kind[row]
-        for group, idle in enumerate((20_000, 3000)):
-            before = BILLION + 1
-            for at in range(table.n_states):
-                mw, speed = int(table.active_mw[at, group]), int(table.speed[at, group])
-                assert found.active_mw[kind, at, group] == floor(
-                    idle + (mw - idle) * Fraction(factor, BILLION) + Fraction(1, 2)
-                )
-                m, f = Fraction(share, BILLION), Fraction(speed, BILLION)
-                exact = floor(BILLION / ((1 - m) / f + m) + Fraction(1, 2))
-                again = at > 0 and speed == table.speed[at - 1, group]
-                assert found.speed[kind, at, group] == (before if again else min(exact, before - 1))
-                before = int(found.speed[kind, at, group])
 
 
 def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> None:
@@ -74,57 +36,6 @@ def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> 
         found = bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=given_one))
         assert found.jobs.power.tolist() == [0.123456789, 1, 1]
         assert found.jobs.memory_bound.tolist() == [0, 0.5, 0]
-
-
-def test_by_hand(tmp_path: Path) -> None:
-    """Two hosts of two cores, idle 50 W, at full speed 100 W, at half of it 70 W; from 20 to 80 s 300 W, or two cores at 100 W.
-
-    Job 1 draws a tenth of the 50 W beyond idle ones, 5 W a core, job 2 twice as much, 100 W. With hold nobody is slowed, and
-    at 60 s jobs 1 and 3 would draw 200 + 10 + 100 W. With dvfs jobs 1 and 2 draw 200 + 10 + 200 W at 20 s, or slowed
-    200 + 4 + 80 W: so they are, job 2 at 1 / (0.5 / 0.5 + 0.5) of full speed, rounded to 666,666,667 parts per billion: its
-    last 40 s take 30 ns less than 60 s. Then job 3 starts, and is slowed with job 1 for these 30 ns.
-    """
-    path = tmp_path / "power.csv"
-    path.write_text("job_id,power,memory_bound\n1,0.1,\n2,2,0.5\n")
-    ends, energies, above = {}, {}, {}
-    for fallback in ("hold", "dvfs"):
-        power = PowerOptions(limits=[(20 * S, 80 * S, 300)], fallback=fallback, job_power=path)
-        found = bridge.simulate(THREE, MACHINE, als="recorded", power=power)
-        assert found.power is not None
-        ends[fallback], energies[fallback] = found.jobs.end_ns.tolist(), found.jobs.energy_j.tolist()
-        above[fallback] = [(one.begin_ns // S, one.above_mw, one.reason) for one in found.power.excesses]
-        assert found.jobs.power.tolist() == [0.1, 2, 1]
-        assert found.jobs.memory_bound.tolist() == [0, 0.5, 0]
-    assert ends["hold"] == [100 * S, 60 * S, 120 * S]
-    assert energies["hold"] == [2 * 55 * 100, 2 * 150 * 60, 2 * 100 * 40]
-    assert above["hold"] == [(20, 110_000, "running")]
-    assert ends["dvfs"] == [130 * S, 80 * S - 30, 120 * S - 15]
-    assert energies["dvfs"][1] == 2 * (150 * 20 * S + 90 * (60 * S - 30)) / S
-    assert above["dvfs"] == []
-
-
-def test_a_policy_that_scales_by_hand() -> None:
-    """Of a job three quarters of which no speed changes, at 0.9 of full speed: half of a core's own speed is 0.8 of it by 1 /
-    (0.25 / 0.5 + 0.75), which is too slow; at 0.8 it is enough, and draws 50 + 20 W."""
-
-    class Scales:
-        name = "scales"
-        directs = "speeds"
-
-        def __init__(self, factor: float) -> None:
-            self.factor = factor
-
-        def decide(self, view: Any) -> Any:
-            for job in view.waiting:
-                view.scale(job, self.factor)
-                yield job
-
-    job = Workload.from_jobs([(1, 0, 28, 2, 28)])
-    for factor, watts in ((0.9, 100), (0.8, 70)):
-        power = PowerOptions(job_power={"job_id": [1], "memory_bound": [0.75]})
-        found = bridge.simulate(job, MACHINE, bls=Scales(factor), als="recorded", power=power)
-        assert found.jobs.end_ns.tolist() == [round(28 / factor * S)]
-        assert found.jobs.energy_j[0] == pytest.approx(2 * watts * 28 / factor, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -174,52 +85,6 @@ def test_more_than_full_power_where_nothing_is_limited(backfill: str) -> None:
     found = bridge.simulate(jobs, MACHINE, als="recorded", backfill=backfill, power=power)
     assert found.jobs.start_ns.tolist() == [0, 0, 10 * S]
     assert found.metrics["peak_power_w"] == 200 + 4 * 250
-
-
-@pytest.mark.parametrize(
-    ("power", "fallback", "estimates", "starts_s", "thought", "above"),
-    [
-        # Jobs 3 and 4 draw 60 W beyond idle cores, and are thought to draw 50 W, or 90 W, as jobs 1 and 2 drew 1.8 times 50 W.
-        ([2, 1.6, 1.2, 1.2, 0.4], "hold", "exact", [100, 150, 150], None, []),
-        *(
-            ([2, 1.6, 1.2, 1.2, 0.4], "hold", estimates, starts_s, thought, above)
-            for estimates, starts_s, thought, above in (
-                ("platform", [100, 100, 150], [1, 1, 1, 1, 1], [(100, 150, 20_000, "prediction")]),
-                ("last-two", [100, 150, 150], [1, 1, 1.8, 1, 1], []),
-            )
-        ),
-        # Two jobs are thought to draw 100 W beyond idle cores, which fits, and draw 120 W: they are slowed.
-        ([2, 1.6, 1.2, 1.2], "dvfs", "platform", [100, 100], [1, 1, 1, 1], []),
-    ],
-)
-def test_predictions_by_hand(
-    power: list[float],
-    fallback: str,
-    estimates: str,
-    starts_s: list[int],
-    thought: list[float] | None,
-    above: list[Any],
-) -> None:
-    """Jobs of a core, idle 50 W and 100 W at work: two of user 1, and from 100 s on, with 300 W, which are 100 W beyond idle
-    cores, one of each of three users."""
-    plain = {"run_s": 50, "cores": 1, "estimate_s": 50}
-    rows = [(1, 0, 1), (2, 0, 1), (3, 100, 1), (4, 100, 2), (5, 100, 3)][: len(power)]
-    jobs = Workload.from_jobs([{"job_id": k, "submit_s": at, "user": user, **plain} for k, at, user in rows])
-    given = {"job_id": jobs.job_id, "power": power}
-    options = PowerOptions(limits=[(90 * S, 1000 * S, 300)], fallback=fallback, job_power=given, estimates=estimates)
-    found = bridge.simulate(jobs, MACHINE, als="recorded", power=options)
-    assert found.jobs.start_ns.tolist() == [0, 0, *(at * S for at in starts_s)]
-    assert found.power is not None
-    excesses = [(one.begin_ns // S, one.end_ns // S, one.above_mw, one.reason) for one in found.power.excesses]
-    assert excesses == above
-    assert ("predicted_power" in found.jobs, "mean_power_error" in found.metrics) == (thought is not None,) * 2
-    if thought is not None:
-        assert found.jobs.predicted_power.tolist() == thought
-        errors = sum(abs(one - other) for one, other in zip(power, thought, strict=True)) / len(power)
-        assert found.metrics["mean_power_error"] == pytest.approx(errors)
-    if fallback == "dvfs":
-        assert found.jobs.end_ns.tolist() == [50 * S, 50 * S, 200 * S, 200 * S]
-        assert found.metrics["above_limit_ns"] == 0
 
 
 @pytest.mark.parametrize(

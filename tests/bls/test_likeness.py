@@ -25,7 +25,6 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.figures.workload.likeness import PANELS
 
-S = 10**9
 DAY_S = 86_400
 MONDAY = 1_704_067_200  # 1 January 2024, 00:00 UTC
 
@@ -74,26 +73,6 @@ def test_samples_on_a_line(first: list[int], second: list[int]) -> None:
     # Quantile by quantile, of samples repeated until they are of one length.
     moved = np.abs(np.repeat(a, len(b)) - np.repeat(b, len(a))).mean()
     assert wasserstein == pytest.approx(moved, abs=1e-12)
-
-
-def test_distances_by_hand() -> None:
-    # Monday 00:30, Monday 12:00, Tuesday 00:30; against Monday 00:30 twice and Monday 12:00.
-    source = log([(1800, 1, 10), (43_200, 2, 10), (DAY_S + 1800, 4, 10)])
-    made = log([(1800, 1, 10), (1800, 1, 40), (43_200, 4, 10)])
-    found = likeness(source, made)
-    assert [one["quantity"] for one in found] == list(QUANTITIES)
-    assert [one["unit"] for one in found] == list(QUANTITIES.values())
-    assert row(found, "hour")["ks"] == 0.0
-    assert row(found, "weekday")["ks"] == pytest.approx(1 / 3)
-    assert row(found, "weekday")["wasserstein"] == pytest.approx(1 / 3)
-    assert row(found, "month")["kuiper"] == 0.0
-    # 41,400 and 45,000 s against 0 and 41,400.
-    assert row(found, "interarrival")["ks"] == pytest.approx(0.5)
-    assert row(found, "interarrival")["wasserstein"] == pytest.approx(45_000 / 2)
-    assert row(found, "cores")["wasserstein"] == pytest.approx(1 / 3)
-    assert row(found, "run time")["wasserstein"] == pytest.approx(10.0)
-    # 10, 20, 40 against 10, 40, 40.
-    assert row(found, "work")["wasserstein"] == pytest.approx(20 / 3)
 
 
 def test_halves_are_alternate_weeks() -> None:

@@ -209,16 +209,3 @@ def test_users() -> None:
     assert found.curve == ((1, 0.5, 4000 / total), (2, 5 / 6, 4200 / total), (3, 1.0, 1.0))
     nobody = log((0, 1, 1))
     assert users(nobody, work_core_s(nobody)) is None
-
-
-def test_half_of_the_jobs_is_half_or_more() -> None:
-    def half(*numbers: int) -> int:
-        workload = Workload.from_jobs(
-            [{"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "user": user} for k, user in enumerate(numbers)]
-        )
-        found = users(workload, work_core_s(workload))
-        assert found is not None
-        assert found.curve[-1][0] == found.users == len(set(numbers))
-        return found.half
-
-    assert (half(1), half(1, 2), half(1, 2, 3), half(1, 1, 2, 3, 4), half(*range(200))) == (1, 1, 2, 2, 100)

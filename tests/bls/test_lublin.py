@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bls.workloads.calendar import Calendar, header_facts
-from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, Sizes, generate_lublin, lublin
+from bls.workloads.generators import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, generate_lublin, lublin
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
 from bls.workloads.generators.streams import stream
 from traces.base.errors import InputError
@@ -26,31 +26,6 @@ TYPES = (BATCH, INTERACTIVE, TYPELESS)
 def test_the_gamma_distribution_of_a_whole_shape(shape: int, x: float) -> None:
     erlang = 1.0 - math.exp(-x) * sum(x**k / math.factorial(k) for k in range(shape))
     assert gamma_cdf(x, float(shape)) == pytest.approx(erlang, abs=1e-12)
-
-
-@given(st.floats(0.01, 30.0))
-def test_the_gamma_distribution_of_half_a_shape(x: float) -> None:
-    assert gamma_cdf(x, 0.5) == pytest.approx(math.erf(math.sqrt(x)), abs=1e-12)
-
-
-@pytest.mark.parametrize(("jobs", "busiest"), [(BATCH, 27.04), (INTERACTIVE, 29.05), (TYPELESS, 28.43)])
-def test_the_day_peaks_where_the_gamma_does(jobs: LublinJobs, busiest: float) -> None:
-    weights = jobs.day_weights()
-    assert weights.mean() == pytest.approx(1.0)
-    # The mode (a - 1) b is counted from 1, as the half-hours of the program are.
-    assert (jobs.a_number - 1) * jobs.b_number == pytest.approx(busiest, abs=0.01)
-    assert int(np.argmax(weights)) + 1 == round(busiest)
-    # The day begins at five: from there on weights rise to the peak, then fall, past midnight too.
-    from_five = np.roll(weights, -10)
-    rises = np.diff(from_five) > 0
-    peak = int(np.argmax(from_five))
-    assert np.all(rises[:peak])
-    assert not np.any(rises[peak:])
-    shares = [
-        gamma_cdf((i + 0.5) / jobs.b_number, jobs.a_number) - gamma_cdf((i - 0.5) / jobs.b_number, jobs.a_number)
-        for i in (11, 58)
-    ]
-    assert from_five[0] / from_five[-1] == pytest.approx(shares[0] / shares[1])
 
 
 class Given:
@@ -117,16 +92,6 @@ def test_sizes_are_two_stage_uniform(jobs: LublinJobs) -> None:
         rounded = below(math.floor(math.log2(size)) + 0.5)  # to a power of two
         expected = sizes.serial + sizes.power_of_two * rounded + rest * below(math.log2(size + 0.5))
         assert np.mean(drawn <= size) == pytest.approx(expected, abs=0.006)
-
-
-def test_sizes_by_hand() -> None:
-    powers = Sizes(serial=0.0, power_of_two=1.0, low=1.0, middle=1.0, high=3.0, first=0.0)
-    counts = np.bincount(powers.drawn(40_000, 128, np.random.default_rng(2)), minlength=9)
-    # Uniform from 1 to 3, rounded: a quarter 1, a half 2, a quarter 3.
-    np.testing.assert_allclose(counts[[2, 4, 8]] / 40_000, [0.25, 0.5, 0.25], atol=0.01)
-    assert set(powers.drawn(1000, 6, np.random.default_rng(2)).tolist()) == {2, 4}
-    plain = replace(powers, power_of_two=0.0)
-    assert set(plain.drawn(1000, 5, np.random.default_rng(2)).tolist()) == {2, 3, 4, 5}
 
 
 @given(st.integers(1, 2**24), st.sampled_from(TYPES))

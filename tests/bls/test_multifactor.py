@@ -79,49 +79,6 @@ def priorities(settings: Multifactor, now_s: float = 0, **columns: Any) -> list[
 # --- each factor ---
 
 
-WIDE = {"cores": [65, 128]}
-PARTITIONS = (Partition(1, 50), Partition(2, 200))
-LEVELS = (Qos(0, 3), Qos(7, 4), Qos(-1, 1))
-SIZES = {"cores": [1, 8, 9, 64], "estimate_s": [60, 61, 240, 1]}
-ASSOCIATED = AccountTree(
-    (Account("a", priority=8),),
-    (User(1, "a"), User(2, "a", priority=2, nice=30), User(3, site=5), User(4, priority=10)),
-)
-
-
-@pytest.mark.parametrize(
-    ("settings", "jobs", "found"),
-    [
-        ({}, {"cores": [1, 64], "user": [1, 2]}, [0.0, 0.0]),
-        # 64 cores, 8 nodes of 8; jobs of 1, 8, 9 and 64 cores on 1, 1, 2 and 8 nodes.
-        (
-            {"size": 1.0, "cores_per_node": 8},
-            SIZES,
-            [(1 / 8 + 1 / 64) / 2, (1 / 8 + 8 / 64) / 2, (2 / 8 + 9 / 64) / 2, 1.0],
-        ),
-        # 20 cores are 3 nodes of 8: a job of 1 core has a third of them.
-        ({"size": 1.0, "cores_per_node": 8}, {"cores": [1], "n_cores": 20}, [(1 / 3 + 1 / 20) / 2]),
-        # A job that is wider than the machine is as large as it.
-        ({"size": 1.0}, WIDE, [1.0, 1.0]),
-        ({"size": 1.0, "favor_small": True}, WIDE, [0.0, 0.0]),
-        # Partition and QOS are relative to the highest priority, which may be 0.
-        (
-            {"partition": 100, "qos": 1000, "partitions": PARTITIONS, "qos_levels": LEVELS},
-            {"cores": [1] * 4, "partition": [1, 2, 3, -1], "qos": [0, 7, 8, -1]},
-            [25.0 + 750.0, 100.0 + 1000.0, 0.0, 250.0],
-        ),
-        ({"qos": 10, "qos_levels": (Qos(1, 0),)}, {"cores": [1], "qos": [1]}, [0.0]),
-        (
-            {"assoc": 100, "tree": ASSOCIATED},
-            {"cores": [1] * 4, "user": [1, 2, 3, 4]},
-            [80.0, 20.0 - 30.0, 5.0, 100.0],
-        ),
-    ],
-)
-def test_factors_of_jobs(settings: dict[str, Any], jobs: dict[str, Any], found: list[float]) -> None:
-    assert priorities(Multifactor(**settings), **jobs) == found
-
-
 def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     settings, submits = Multifactor(age=1000), [0, 3.5 * DAY_S, 7 * DAY_S]
     assert priorities(settings, 7 * DAY_S, cores=[1] * 3, submit_s=submits) == [1000.0, 500.0, 0.0]

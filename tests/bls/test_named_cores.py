@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
-import bridge
 from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
 from bls.constraints.options import surround
 from bls.engine import state as b
@@ -23,7 +21,6 @@ from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
-from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
 
 S = 10**9
@@ -98,19 +95,9 @@ rows_of_jobs = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=100)
-@given(rows=rows_of_jobs, hosts=st.lists(st.integers(1, 5), min_size=3, max_size=5))
-@pytest.mark.parametrize("rule", RULES)
-def test_it_is_the_engines_own_rule(rule: str, rows: list[tuple[int, int, int, int]], hosts: list[int]) -> None:
-    platform = machine(*hosts)
-    jobs = Workload.from_jobs([(k, q, p, min(n, sum(hosts)), r) for k, (q, p, n, r) in enumerate(rows)])
-    by_hand = simulated(jobs, platform, RULES[rule], "random")
-    assert by_hand == simulated(jobs, platform, policy("fcfs"), rule)
-
-
 @settings(max_examples=30)
 @given(rows=rows_of_jobs, units=st.data())
-@pytest.mark.parametrize("rule", ["first-fit", "best-fit"])
+@pytest.mark.parametrize("rule", RULES)
 def test_so_it_is_with_units_and_hosts_that_fail(
     rule: str, rows: list[tuple[int, int, int, int]], units: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -125,19 +112,6 @@ def test_so_it_is_with_units_and_hosts_that_fail(
     said = Surroundings(requests=str(requests), failures=str(failures))
     by_hand = simulated(jobs, platform, RULES[rule], "lowest", said)
     assert by_hand == simulated(jobs, platform, policy("fcfs"), rule, said)
-
-
-def test_many_jobs_with_an_application_level() -> None:
-    draw = np.random.default_rng(3)
-    submit, run, cores = np.sort(draw.integers(0, 3000, 300)), draw.integers(1, 40, 300), draw.integers(1, 13, 300)
-    columns = zip(range(300), submit.tolist(), run.tolist(), cores.tolist(), (run + 5).tolist(), strict=True)
-    jobs, platform = Workload.from_jobs(columns), machine(8, 4, 4)
-    options: dict[str, Any] = {"als": "gss", "variation": 0.25, "tasks_per_core": 2, "seed": 4}
-    by_hand = bridge.simulate(jobs, platform, bls=BestFit(), allocator="worst-fit", **options)
-    own = bridge.simulate(jobs, platform, allocator="best-fit", **options)
-    check_ledger(by_hand.ledger)
-    assert by_hand.jobs.equals(own.jobs)
-    assert by_hand.tasks.equals(own.tasks)
 
 
 def always(answer: Callable[[View], Any]) -> AnyPolicy:
@@ -284,24 +258,3 @@ def test_a_job_that_waits_for_another_cannot_be_placed(tmp_path: Path) -> None:
 
     with pytest.raises(PluginError, match=r"at 0 ns: decide\(\) gave job 2, which waits for job 1$"):
         simulated(jobs, machine(4), always(answer), "first-fit", Surroundings(dependencies=True))
-
-
-def test_a_refusal_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "class Once:\n    name = 'once'\n    def decide(self, view):\n"
-        "        for job in view.waiting:\n            yield job, range(job.cores)\n"
-    )
-    good = twolevel("run", "sample", "--select", "first:1", "--bls", "mine.py:Once", "--no-trace", "--out", "r")
-    assert good.code == 0, good.err
-    before = {path: path.read_bytes() for path in Path("r").iterdir()}
-    bad = twolevel("run", "sample", "--bls", "mine.py:Once", "--no-trace", "--out", "r", "--force")
-    assert bad.code == 1
-    line = r"batch policy once, at \d+ ns: decide\(\) placed job \d+ on cores? [\d -]+: core \d+ is held by job \d+"
-    assert re.search(line, bad.err.strip().splitlines()[-1]), bad.err
-    assert {path: path.read_bytes() for path in Path("r").iterdir()} == before
-
-
-def test_what_is_not_placed_at_all_is_stuck() -> None:
-    with pytest.raises(PluginError, match="batch policy mine does not start it"):
-        simulated(Workload.from_jobs(JOBS), machine(4, 2), always(lambda view: []), "first-fit")

@@ -12,7 +12,7 @@ from bls import Rules, SeenJob, View
 from bls.allocators import ALLOCATORS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
-from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted, JobSubmitted
+from bls.seen.news import AnyNews, HostChanged, JobEnded, JobExpected, JobStarted
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.protocol.scheduler_messages import Expected
@@ -82,19 +82,6 @@ def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
         (15, ["started 8 0-3", "ended 8 15 s completed"]),
     ]
     assert policy.calls == ["enter", "finish", "exit"]
-
-
-def test_who_does_not_ask_is_told_all_of_it_in_the_end() -> None:
-    class Late(Keeps):
-        def decide(self, view: View) -> list[SeenJob]:
-            return [job for job in list(view.waiting)[:1] if job.cores <= view.free_cores]
-
-    policy = Late()
-    simulated(policy)
-    ((at, news),) = policy.told
-    assert at == max(one.end_ns for one in news if isinstance(one, JobEnded)) // S
-    assert len(news) == 9
-    assert sum(isinstance(one, JobSubmitted) for one in news) == 3
 
 
 def test_it_is_told_how_jobs_end() -> None:

@@ -139,27 +139,6 @@ def test_without_observers_nothing_is_logged() -> None:
     assert simulator.state.clock[b.OBSERVE] == b.NEVER
 
 
-def test_beside_a_python_policy(tmp_path: Path) -> None:
-    class Fcfs:
-        name = "by-hand"
-
-        def decide(self, view: View) -> list[Any]:
-            free, chosen = view.free_cores, []
-            for job in sorted(view.waiting, key=lambda job: job.job_id):
-                if job.cores > free:
-                    break
-                free -= job.cores
-                chosen.append(job)
-            return chosen
-
-    looked, again = Look(), Look()
-    by_hand = simulated(tmp_path, looked, bls=Fcfs(), rules=Rules())
-    compiled = simulated(tmp_path, again, rules=Rules())
-    assert by_hand.ledger.jobs.start_ns.tolist() == compiled.ledger.jobs.start_ns.tolist()
-    assert by_hand.observations.equals(compiled.observations)
-    as_the_ledger_has_it(by_hand, by_hand.observations.now_ns.tolist(), looked)
-
-
 def test_while_deciding_takes_time(tmp_path: Path) -> None:
     # The cores of a job that was chosen are held from the decision on, though it starts only when that has been made.
     looked = Look(S)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_schedules import Row, Small, column, small_schedules
+from small_schedules import Small, column, small_schedules
 
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
@@ -22,35 +22,11 @@ def test_how_long_rows_hold_within_a_span() -> None:
     assert lasting_ns(column(0, 1, 2, 3, 10, 15), 2, 12).tolist() == [0, 0, 1, 7, 2, 0]
 
 
-def test_who_was_withdrawn_before_it_was_eligible_never_waits() -> None:
-    """One job runs during [0, 100); the others leave at 50 and at 60, and never were eligible."""
-    steps = occupancy(
-        Schedule.of(
-            submit_ns=column(0, 50, 10),
-            start_ns=column(0, -1, -1),
-            end_ns=column(100, -1, -1),
-            cores=column(1, 2, 2),
-            n_cores=2,
-            eligible_ns=column(0, -1, -1),
-            left_ns=column(-1, 50, 60),
-        )
-    )
-    assert steps.instant_ns.tolist() == [0, 100]
-    assert steps.queue_length.tolist() == steps.smallest_waiting.tolist() == [0, 0]
-
-
 def test_nobody_at_all() -> None:
     nobody = Schedule.of(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
-
-
-def test_nothing_free_has_no_fragmentation() -> None:
-    schedule = Schedule.of(submit_ns=column(0), start_ns=column(0), end_ns=column(4), cores=column(2), n_cores=2)
-    blocks = free_blocks(schedule, Allocations(column(0, 1), column(0), column(2)), column(0, 2))
-    assert blocks.cores.tolist() == [0, 2]
-    assert np.isnan(blocks.fragmentation).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -113,16 +89,6 @@ def test_as_it_is_at_every_instant(small: Small, unit: int) -> None:
             assert at(blocks.instant_ns, values, t * unit) == expected
 
 
-def test_blocks_do_not_depend_on_how_an_allocation_is_cut() -> None:
-    """The same cores as one interval and core by core."""
-    small = Small((4, 4), (Row(0, 0, 0, 3, 3, (2, 3, 4)), Row(0, 0, 1, 5, 2, (5, 7)), Row(0, 0, 3, 4, 2, (3, 4))))
-    whole = Allocations(column(0, 1, 3, 4), column(2, 5, 7, 3), column(5, 6, 8, 5))
-    one = free_blocks(small.schedule(), whole, small.host_first)
-    other = free_blocks(small.schedule(), small.allocations(), small.host_first)
-    for name in ("instant_ns", "cores", "blocks", "squares"):
-        assert getattr(one, name).tolist() == getattr(other, name).tolist()
-
-
 def rows(states: HostStates) -> list[tuple[int, int, int, str]]:
     return [
         (host, begin, end, HOST_STATES[state])
@@ -130,62 +96,6 @@ def rows(states: HostStates) -> list[tuple[int, int, int, str]]:
             *(values.tolist() for values in (states.host, states.begin_ns, states.end_ns, states.state)), strict=True
         )
     ]
-
-
-FIRST = column(0, 2, 4, 6)  # three hosts of two cores
-
-
-def test_states_of_hosts_by_hand() -> None:
-    """Job A holds cores 1 to 3 during [2, 6), job B cores 0 and 1 during [6, 8); job C never started.
-
-    Host 1 is down during [6, 9), host 2 in maintenance during [1, 4) and down for good from 3 on; core 0 is reserved
-    during [5, 20).
-    """
-    states = host_states(
-        host_first=FIRST,
-        start_ns=column(2, 6, -1),
-        end_ns=column(6, 8, -1),
-        allocations=Allocations(column(0, 1, 2, 2), column(1, 0), column(4, 2)),
-        begin_ns=0,
-        until_ns=10,
-        outages=host_windows(FIRST, column(1, 2), column(6, 3), column(9, -1)),
-        maintenance=host_windows(FIRST, column(2), column(1), column(4)),
-        reservations=core_windows(column(0), column(1), column(5), column(20)),
-    )
-    assert rows(states) == [
-        (0, 0, 2, "idle"),
-        (0, 2, 6, "mixed"),  # A has one of its two cores; a reservation is not seen beside it
-        (0, 6, 8, "allocated"),
-        (0, 8, 10, "reserved"),
-        (1, 0, 2, "idle"),
-        (1, 2, 6, "allocated"),
-        (1, 6, 9, "down"),
-        (1, 9, 10, "idle"),
-        (2, 0, 1, "idle"),
-        (2, 1, 3, "maintenance"),
-        (2, 3, 10, "down"),
-    ]
-    used = {"idle": 2 + 2 + 1 + 1, "mixed": 4, "allocated": 2 + 4, "down": 3 + 7, "maintenance": 2, "reserved": 2}
-    assert states.host_ns() == used
-
-
-def test_a_change_that_is_undone_at_once_is_none() -> None:
-    """One job hands host 0 over to another; a third takes no time."""
-    states = host_states(
-        host_first=FIRST,
-        start_ns=column(0, 5, 7),
-        end_ns=column(5, 9, 7),
-        allocations=Allocations(column(0, 1, 2, 3), column(0, 0, 4), column(2, 2, 5)),
-        begin_ns=0,
-        until_ns=9,
-    )
-    assert rows(states) == [(0, 0, 9, "allocated"), (1, 0, 9, "idle"), (2, 0, 9, "idle")]
-
-
-def test_an_empty_span_has_no_states() -> None:
-    none = Allocations(column(0), column(), column())
-    empty = host_states(host_first=FIRST, start_ns=column(), end_ns=column(), allocations=none, begin_ns=4, until_ns=4)
-    assert (len(empty), set(empty.host_ns().values())) == (0, {0})
 
 
 def literally(small: Small, windows: list[tuple[str, int, int, int, int]], host: int, t: int) -> str:

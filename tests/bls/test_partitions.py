@@ -57,55 +57,6 @@ def test_without_partitions_there_is_one_of_everything() -> None:
     assert column.tolist() == [0, 0]
 
 
-def test_the_first_partition_that_has_a_job_s_numbers_gets_it() -> None:
-    machine = platform(
-        Partition("both", swf_partitions=(1,), swf_queues=(7,)),
-        Partition("rest", default=True),
-        Partition("queue", swf_queues=(7, 8)),
-        Partition("late", swf_queues=(8,)),
-    )
-    made = workload({"partition": 1, "queue": 7}, {"partition": 2, "queue": 7}, {"queue": 8}, {"queue": 9}, {})
-    assert assign(made, machine)[1].tolist() == [0, 2, 2, 1, 1]
-
-
-def test_rejects_are_counted_under_the_first_reason() -> None:
-    machine = platform(
-        Partition("a", hosts="0", swf_queues=(1,), max_time_ns=60 * NS, min_cores=2),
-        Partition("b", hosts="1-2", swf_queues=(2,), max_cores=6, max_running_cores=5),
-        Partition("c", hosts="3", swf_queues=(3,), max_cores_per_user=1),
-    )
-    made = workload(
-        {"cores": 9},  # wider than any partition, before it is asked whose it is
-        {"cores": 8},  # nobody's
-        {"queue": 1, "cores": 5},  # wider than its partition
-        {"queue": 1, "cores": 2, "estimate_s": 61},
-        {"queue": 1, "cores": 1},
-        {"queue": 1, "cores": 4, "estimate_s": 60},
-        {"queue": 2, "cores": 6},  # could never run at once
-        {"queue": 2, "cores": 5},
-        {"queue": 3, "cores": 2},
-        {"queue": 3, "cores": 1},
-    )
-    found, column = assign(made, machine)
-    assert found.job_id.tolist() == [5, 7, 9]
-    assert column.tolist() == [0, 1, 2]
-    assert {reason: count for reason, count in found.rejects.items() if count} == {
-        TOO_WIDE: 1,
-        NO_PARTITION: 1,
-        BEYOND_LIMITS: 5,
-    }
-    again, same = assign(found, machine)
-    assert again is found
-    assert same.tolist() == column.tolist()
-
-
-def test_no_job_left() -> None:
-    with pytest.raises(
-        InputError, match="none of 2 jobs fits its partition: wider than the platform 1, no partition 1"
-    ):
-        assign(workload({"cores": 99}, {}), platform(Partition("a", swf_queues=(1,))))
-
-
 JOB = st.fixed_dictionaries(
     {"cores": st.integers(1, 15), "estimate_s": st.integers(1, 4), "queue": st.integers(-1, 3), "partition": st.integers(-1, 2)}
 )  # fmt: skip
@@ -117,6 +68,7 @@ def partitions(draw: st.DrawFn) -> list[Partition]:
     found = []
     for k in range(draw(st.integers(1, 3))):
         limits: dict[str, Any] = {key: draw(LIMIT) for key in ("max_cores", "max_running_cores", "max_cores_per_user")}
+        limits["min_cores"] = draw(st.none() | st.integers(1, limits["max_cores"] or 3))
         numbers = {key: draw(st.lists(st.integers(0, 3), max_size=2)) for key in ("swf_queues", "swf_partitions")}
         hosts = draw(st.sampled_from(["", "0", "1-3", "0 3"]))
         time = draw(st.none() | st.integers(1, 4))
@@ -145,9 +97,9 @@ def test_agrees_with_a_slow_assignment(jobs: list[dict[str, int]], tables: list[
         else:
             p = tables[homes[0]]
             limits = [width[p.hosts], p.max_cores, p.max_running_cores, p.max_cores_per_user]
-            if any(limit and job["cores"] > limit for limit in limits) or job["estimate_s"] * NS > (
-                p.max_time_ns or 2**62
-            ):
+            too_long = job["estimate_s"] * NS > (p.max_time_ns or 2**62)
+            too_wide = any(limit and job["cores"] > limit for limit in limits)
+            if too_wide or too_long or job["cores"] < (p.min_cores or 1):
                 counts[BEYOND_LIMITS] += 1
             else:
                 expected[number] = homes[0]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import twolevel
 from tables import table_rows
 
 import bridge
@@ -118,11 +117,6 @@ def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch, found: An
         assert result.jobs.started_because.tolist()[0] == because
 
 
-def test_an_object_with_for_run_makes_them_too() -> None:
-    mine = Maker()
-    assert simulated(mine).jobs.equals(simulated(mine).jobs)
-
-
 def test_for_run_gives_a_policy_that_decides() -> None:
     class Wrong(Maker):
         def for_run(self) -> Any:
@@ -132,24 +126,6 @@ def test_for_run_gives_a_policy_that_decides() -> None:
         simulated(Wrong())
     with pytest.raises(PluginError, match=r"^batch policy Needs\(\) cannot be made: TypeError"):
         for_one_run(type("Needs", (Counts,), {"__init__": lambda self, more: None}))
-
-
-def test_cells_of_a_study_in_one_process_share_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("one.py").write_text(
-        "class Narrow:\n    name = 'narrow'\n    def __init__(self):\n        self.seen = 0\n"
-        "    def decide(self, view):\n        self.seen += 1\n        free = view.free_cores\n"
-        "        for job in view.waiting:\n            if job.cores <= free and self.seen < 150:\n"
-        "                free -= job.cores\n                yield job\n            elif self.seen >= 150:\n"
-        "                view.reject(job, 'too much seen')\n"
-    )
-    # Some 120 decisions a run.
-    words = ("grid", "sample", "--select", "first:60", "--bls", "one.py:Narrow", "--seeds", "3", "--als", "recorded")
-    ran = twolevel(*words, "--workers", "1", "--out", "s")
-    assert ran.code == 0, ran.err
-    table = pd.read_parquet("s/results.parquet")
-    assert len(table) == 3
-    assert table.state_rejected.tolist() == [0, 0, 0]
 
 
 # ---- reasons ----
@@ -242,20 +218,6 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
     assert written.modelled.tolist()[:2] == [2, 2**62]
     assert written.z_exact.tolist()[:2] == ["1/3", "2"]
-
-
-def test_the_largest_fractions() -> None:
-    sums = sum((Fraction(1, prime) for prime in (2**43 - 57, 2**43 - 63, 2**43 - 67)), Fraction(0))
-    values = {0: Fraction(2**13_999, 3), 1 * S: -(Fraction(10) ** 400), 2 * S: sums}
-
-    class Large(Notes):
-        def decide(self, view: View) -> Iterator[Any]:
-            view.note(z=values.get(view.now_ns))
-            return Counts.decide(self, view)
-
-    table = simulated(Large, rules=Rules(keep_decisions=True)).decisions
-    assert [Fraction(text) for text in table.z_exact.tolist()[:3]] == list(values.values())
-    assert table.z.tolist()[:3] == [float("inf"), float("-inf"), float(sums)]
 
 
 def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
@@ -365,16 +327,6 @@ def test_named_cores_that_cannot_be_are_an_error_all_the_same(tmp_path: Path) ->
 
     with pytest.raises(PluginError, match="placed job 3 on core 2: host 0 has 1 gpu left, and each unit needs 2"):
         simulated(Names, SPREAD, GPUS, surroundings=requests(tmp_path))
-
-
-def test_more_than_are_free_wait_too() -> None:
-    class Everybody(Pooled):
-        def decide(self, view: View) -> Iterator[SeenJob]:
-            return iter(list(view.waiting))
-
-    # As backfilling without any reservation: who fits starts, in the order of arrival.
-    everybody, greedy = simulated(Everybody).jobs, simulated(Counts).jobs
-    assert everybody.start_ns.tolist() == greedy.start_ns.tolist()
 
 
 def test_waking_up_for_who_never_fits_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

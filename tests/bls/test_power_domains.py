@@ -67,61 +67,6 @@ def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypa
     assert tried > 2
 
 
-@pytest.mark.parametrize("fallback", ["hold", "dvfs"])
-def test_partitions_are_machines_of_their_own(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two partitions with limits of their own: each job starts and ends as on a machine that is its partition. Reservations are
-    made anew in each pass: where they are kept, what happens in one partition has those of both made anew."""
-    monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
-    differ = 0
-    for seed in range(6):
-        rules = Rules(("none", "easy", "conservative")[seed % 3], conservative="rebuild")
-        chance = random.Random(f"{seed} {fallback}")
-        sizes = chance.randint(1, 3), chance.randint(1, 3)
-        power = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)])
-        both = Platform(
-            (HostGroup(sum(sizes), 2, 2.0, power=power),),
-            partitions=(
-                Partition("a", hosts=f"0-{sizes[0] - 1}", swf_partitions=(0,)),
-                Partition("b", hosts=f"{sizes[0]}-{sum(sizes) - 1}", swf_partitions=(1,)),
-            ),
-        )
-        rows, of, submit = [], [], 0
-        for number in range(1, 25):
-            submit += chance.choice((0, 0, 3, 9))
-            mine = chance.randrange(2)
-            run_s = chance.randint(1, 50)
-            rows.append((number, submit, run_s, chance.randint(1, 2 * sizes[mine]), run_s + chance.choice((0, 10))))
-            of.append(mine)
-        limits: list[list[tuple[int, int, float]]] = [[], []]
-        for mine in (0, 1):
-            for _ in range(chance.randint(1, 2)):
-                begin = chance.randint(0, 60) * S
-                watts = sizes[mine] * 100 + chance.choice((50, 60, 100, 140))
-                limits[mine].append((begin, begin + chance.randint(10, 90) * S, watts))
-        named_limits = [(*one, f"partition:{'ab'[mine]}") for mine in (0, 1) for one in limits[mine]]
-        chance.shuffle(named_limits)
-        how = "submit:state=1" if fallback == "submit" else fallback
-
-        def simulate(
-            workload: Workload, platform: Platform, given: Any, how: str = how, rules: Rules = rules
-        ) -> bridge.Result:
-            options = PowerOptions(limits=given, fallback=how, allowed="0.7")
-            return bridge.simulate(workload, platform, als="recorded", power=options, rules=rules, seed=5)
-
-        jobs = Workload.from_jobs(rows)
-        whole = simulate(replace(jobs, partition=np.array(of)), both, named_limits).jobs
-        for mine in (0, 1):
-            some = Workload.from_jobs([row for row, one in zip(rows, of, strict=True) if one == mine])
-            machine = Platform((HostGroup(sizes[mine], 2, 2.0, power=power),))
-            alone = simulate(some, machine, limits[mine]).jobs
-            columns = ["job_id", "start_ns", "end_ns"]
-            found = whole[whole.job_id.isin(some.job_id)]
-            assert found[columns].to_numpy().tolist() == alone[columns].to_numpy().tolist()
-            plain = simulate(some, machine, [(0, 1, 10**6)]).jobs
-            differ += plain.start_ns.tolist() != alone.start_ns.tolist()
-    assert differ > 2
-
-
 UNLIKE = Platform(
     (
         HostGroup(2, 2, 2.0, resources=(("memory", 8),), power=HostPower(10, [(1, 100), (0.5, 60)], base_w=20)),

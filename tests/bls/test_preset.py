@@ -38,28 +38,6 @@ def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
     )
 
 
-def test_by_hand() -> None:
-    found = select(log(LOG), "window:50+10", preset=True)
-    assert found.job_id.tolist() == [1, 4, 5, 6, 7, 8]
-    assert found.preset.tolist() == [1, 1, 0, 1, 0, 0]
-    assert found.waiting == 1
-    assert found.submit_ns.tolist() == [0, 0, 0, 0, 0, 9 * NS]
-    assert found.run_ns.tolist() == [55 * NS, 10 * NS, 10 * NS, 95 * NS, 10 * NS, 10 * NS]
-    assert found.estimate_ns.tolist() == [75 * NS, 15 * NS, 15 * NS, 1, 10 * NS, 10 * NS]
-    assert found.wait_ns.tolist() == [0, 0, 1 * NS, 0, 0, 0]  # of the wait of 11 s, 1 s is left
-    plain = select(log(LOG), "window:50+10", preset=False)
-    assert plain.job_id.tolist() == [7, 8]
-    assert plain.preset.tolist() == [0, 0]
-    assert plain.waiting == 0
-
-
-def test_the_window_of_most_submits_is_that_of_submits() -> None:
-    rows = [(1, 0, 0, 1000, 1000), (2, 100, 0, 10, 10), (3, 101, 0, 10, 10)]
-    found = select(log(rows), "busiest:5s", preset=True)
-    assert found.job_id.tolist() == [1, 2, 3]
-    assert found.run_ns.tolist()[0] == 900 * NS
-
-
 def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
     """Of a log in the order of ends: the third line has waited for longest, and the first comes as the window begins."""
     rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]

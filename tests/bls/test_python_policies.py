@@ -88,15 +88,6 @@ def machine(*hosts: int) -> Platform:
     return Platform(tuple(HostGroup(1, cores, 1.0) for cores in hosts))
 
 
-def drawn(seed: int, n: int, widest: int, step: float = 1.0) -> Workload:
-    draw = np.random.default_rng(seed)
-    submit = np.sort(draw.integers(0, 6 * n, n))
-    run, more = draw.integers(1, 40, n), draw.integers(-15, 30, n)
-    cores = draw.integers(1, widest + 1, n)
-    rows = zip(range(n), submit * step, run * step, cores, np.maximum(1, run + more) * step, strict=True)
-    return Workload.from_jobs([(int(k), float(q), float(p), int(c), float(r)) for k, q, p, c, r in rows])
-
-
 rows_of_jobs = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
 ).map(sorted)
@@ -172,20 +163,6 @@ def test_a_running_job_that_outlasts_its_estimate(plans: bool) -> None:
     seen = {at: told[at] for at in (29, 30, 31, 32, 40, 41, 52, 53, 69)}
     assert seen == {29: 30, 30: 31, 31: 36, 32: 36, 40: 51, 41: 51, 52: 70, 53: 70, 69: 70}
     assert news == ([] if plans else [31, 36, 51, 70])
-
-
-def test_a_job_that_is_seen_cannot_be_changed() -> None:
-    class Meddler(Fcfs):
-        def decide(self, view: View) -> list[SeenJob]:
-            for job in view.waiting:
-                with pytest.raises(AttributeError):
-                    job.cores = 1  # type: ignore[misc]
-            with pytest.raises(AttributeError):
-                view.free_cores = 0  # type: ignore[misc]
-            return super().decide(view)
-
-    jobs = drawn(4, 20, 3)
-    assert starts(jobs, machine(4), Meddler()) == starts(jobs, machine(4), policy("fcfs"))
 
 
 JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 1, 10, 3, 10), (9, 2, 10, 1, 10)])
@@ -304,18 +281,6 @@ def test_so_is_one_that_takes_seconds_for_nanoseconds(monkeypatch: pytest.Monkey
     assert len(starts(jobs, machine(4), always(lambda view: fits(view, 20)))) == 200
 
 
-def test_long_sleep_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bls import simulator
-
-    monkeypatch.setattr(simulator, "_MAX_IDLE_WAKES", 50)
-    # Thrice as often as that, but not in a row.
-    sleepy = always(
-        lambda view: list(view.waiting)[:1] if view.now_ns % (40 * S) == 0 else asleep(view.now_ns + S)(view)
-    )
-    jobs = Workload.from_jobs([(k, 1, 1, 1, 1) for k in range(4)])
-    assert starts(jobs, machine(4), sleepy) == [40 * S, 80 * S, 120 * S, 160 * S]
-
-
 @pytest.mark.parametrize("backfill", ["easy", "conservative", "3"])
 def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
     with pytest.raises(
@@ -404,24 +369,6 @@ def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
     rules = Rules(charge_decisions=True, decision_cost_ns=10 * S)
     called = passes(Asks(asked), [(1, 0, 50, 1, 50)], rules=rules)
     assert called == [0, 10 * S, 30 * S, 60 * S]  # and at the last end
-
-
-def test_waiting_jobs_start_at_a_wake_up() -> None:
-    order = Asks(lambda view, n: view.wake_at(8 * S) or view.wake_at(4 * S) if n == 1 else None, from_ns=8 * S)
-    simulator = BatchSimulator(
-        Workload.from_jobs([(1, 0, 2, 4, 2), (2, 0, 2, 4, 2)]), MACHINE, order, allocator("first-fit"), recorded=True
-    )
-    while simulator.advance(1):
-        pass
-    assert order.called == [0, 4 * S, 8 * S, 10 * S, 12 * S]
-    assert simulator.now_ns == 12 * S
-
-
-def test_when_all_are_over_and_nobody_starts_the_run_is_stuck() -> None:
-    with pytest.raises(
-        PluginError, match=r"the simulation is stuck at job 1, at 4 s: .* batch policy asks does not start it"
-    ):
-        passes(Asks(lambda view, n: view.wake_at(4 * S) if n == 1 else None, from_ns=9 * S), [(1, 0, 2, 4, 2)])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,17 +37,3 @@ def test_as_a_set(data: st.DataObject, size: int) -> None:
         queue_remove(words, starts, rank)
     assert queue_next(words, starts, 0) == -1
     assert not words.any()
-
-
-@pytest.mark.parametrize("size", [*SIZES, 2**20 + 1])
-def test_a_full_queue_is_walked_in_order_and_ends(size: int) -> None:
-    words, starts = new_queue(size)
-    step = max(1, size // 500)
-    for rank in range(0, size, step):
-        queue_add(words, starts, rank)
-    found, rank = [], queue_next(words, starts, 0)
-    while rank >= 0:
-        found.append(rank)
-        rank = queue_next(words, starts, rank + 1)
-    assert found == list(range(0, size, step))
-    assert queue_next(words, starts, size) == -1

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from command_line import twolevel
 
 import bridge
 from bls import Platform, Surroundings, View
@@ -46,9 +44,8 @@ def simulated(order: AnyPolicy, jobs: list[Any] = JOBS, **options: Any) -> bridg
     return result
 
 
-@pytest.mark.parametrize("coupling", ["inline", "process"])
-def test_known_answers(coupling: str) -> None:
-    result = simulated(NoWideOnes(), als="static", variation=0.0, coupling=coupling, workers=1)
+def test_known_answers() -> None:
+    result = simulated(NoWideOnes(), als="static", variation=0.0)
     table = result.jobs
     assert table.state.tolist() == ["completed", "rejected", "completed", "rejected", "completed"]
     assert table.why.tolist() == ["head", "never", "head", "never", "head"]
@@ -71,11 +68,6 @@ def test_they_are_as_if_they_had_never_come() -> None:
 
 def test_without_rejections_there_is_no_such_column() -> None:
     assert "rejected_because" not in simulated(NoWideOnes(), JOBS[:1]).jobs
-
-
-def test_all_may_be_rejected() -> None:
-    result = simulated(NoWideOnes(), [(1, 0, 10, 4, 10), (2, 5, 10, 3, 10)])
-    assert result.jobs.state.tolist() == ["rejected"] * 2
 
 
 def test_who_depends_on_it_becomes_eligible() -> None:
@@ -106,14 +98,6 @@ def test_an_attempt_may_be_rejected(tmp_path: Path) -> None:
     assert result.jobs.state.tolist() == ["requeued", "rejected"]
     assert result.jobs.rejected_because.tolist() == ["", "was cut before"]
     assert result.ledger.jobs.left_ns.tolist() == [-1, 5 * S]
-
-
-def test_who_is_withdrawn_later_is_rejected_all_the_same() -> None:
-    jobs = [
-        {"job_id": 1, "submit_s": 0, "run_s": 10, "cores": 4, "cancel_s": 30},
-        {"job_id": 2, "submit_s": 40, "run_s": 1, "cores": 1},
-    ]
-    assert simulated(NoWideOnes(), jobs).jobs.state.tolist() == ["rejected", "completed"]
 
 
 def test_the_reason_is_one_line() -> None:
@@ -174,23 +158,3 @@ def test_mistakes(answer: Callable[[View], Any], message: str) -> None:
         simulated(always(answer))
     assert str(caught.value).startswith("batch policy mine, at ")
     assert message.removeprefix("at 0 ns: ") in str(caught.value)
-
-
-def test_the_table_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "class Mine:\n    name = 'mine'\n    def decide(self, view):\n        free = view.free_cores\n"
-        "        for job in view.waiting:\n            if job.cores > 64:\n                view.reject(job, 'too wide')\n"
-        "            elif job.cores <= free:\n                free -= job.cores\n                yield job\n"
-    )
-    words = ("run", "sample", "--bls", "mine.py:Mine", "--als", "recorded", "--no-trace", "--check", "--out", "r")
-    ran = twolevel(*words)
-    assert ran.code == 0, ran.err
-    table = pd.read_parquet("r/jobs.parquet")
-    wide = table.cores > 64
-    assert 0 < wide.sum() < len(table)
-    assert (table.state[wide] == "rejected").all()
-    assert (table.rejected_because == wide.map({True: "too wide", False: ""})).all()
-    number = str(table.job_id[wide].iloc[0])
-    told = twolevel("story", "r", number)
-    assert "rejected by the policy: too wide" in told.out, told

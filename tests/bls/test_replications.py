@@ -78,19 +78,6 @@ def test_a_replication_counts_its_jobs(
             assert submit == max(by_id[k][0] - zero, 0) * NS
 
 
-def test_queued_jobs_of_a_window_without_warm_up_are_not_counted() -> None:
-    made = log((0, 0, 20), (2, 9, 4), (10, 0, 1), (20, 0, 1))
-    found = replication(made, 10 * NS, 10 * NS)
-    assert found.job_id.tolist() == [1, 2, 3]
-    assert found.submit_ns.tolist() == [0, 0, 0]
-    assert found.uncounted is not None
-    assert found.uncounted.tolist() == [True, True, False]
-    with pytest.raises(
-        InputError, match=r"^replicate: no job of jobs that fits the platform is submitted from 11 s to 12 s"
-    ):
-        replication(made, 11 * NS, 1 * NS)
-
-
 def test_metrics_of_a_replication_by_hand() -> None:
     """On 4 cores, all jobs with 4: 1 runs 0-20; 2 waits from 2 on; 3 is submitted at 10, the window's start, 4 at 12."""
     made = log((0, 0, 20), (2, 18, 5), (10, 0, 3), (12, 0, 4), (30, 0, 1), cores=4)
@@ -184,13 +171,6 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
         bridge.run_grid(WEEKS, MACHINE, grid, warmup="1s")
     with pytest.raises(InputError, match=r"^shake: not with replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, replicate="40s", shake="1s")
-
-
-def test_a_grid_of_shaken_submits_differs_by_seed() -> None:
-    grid = bridge.Grid(("fcfs",), ("recorded",), (0.0,), bridge.Options(als="recorded"), seeds=(0, 1, 2))
-    waits = [row["mean_response_ns"] for row in bridge.run_grid(WEEKS, MACHINE, grid, workers=1, shake="20s")]
-    assert len(set(waits)) == 3
-    assert waits[0] == bridge.simulate(WEEKS, MACHINE, als="recorded").metrics["mean_response_ns"]
 
 
 def test_a_grid_runs_once_what_no_seed_changes(monkeypatch: pytest.MonkeyPatch) -> None:

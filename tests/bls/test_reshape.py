@@ -16,8 +16,7 @@ from tables import table_rows
 from workload_drawing import swf_workloads
 
 from bls.workloads import read_workload
-from bls.workloads.columns import OPTIONAL
-from bls.workloads.header import merged_header, moved_header
+from bls.workloads.header import moved_header
 from bls.workloads.reshape import cut, filter_jobs, merge, scale
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
@@ -91,17 +90,6 @@ def test_a_window_across_a_change_of_clocks_has_the_hours_of_the_calendar() -> N
 def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> None:
     with pytest.raises(InputError, match=f"^--select: .*{message}"):
         cut(WINTER, spec)
-
-
-def test_what_is_before_the_log_is_no_part_of_the_window() -> None:
-    chosen = cut(WINTER, "window:2002-12-01..2002-12-30T12:00")
-    assert chosen.submit_ns.tolist() == [0]
-    assert chosen.header[0] == WINTER.header[0]
-
-
-def test_a_date_needs_a_log_that_says_its_own() -> None:
-    with pytest.raises(InputError, match=r"is a date, and a.swf does not say its own"):
-        cut(submits_of(0, 1), "window:2003-01-01+1d")
 
 
 # ---- merge
@@ -203,13 +191,6 @@ FULL = log({"job_id": 0}, {"job_id": MAX_NS})
 def test_logs_that_cannot_be_merged_are_one_line(logs: list[Workload], align: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         merge(logs, align=align)
-
-
-def test_a_merge_of_one_log_is_that_log() -> None:
-    made = merge([WINTER])
-    for name in ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line", *OPTIONAL):
-        np.testing.assert_array_equal(getattr(made, name), getattr(WINTER, name), name)
-    assert merged_header([WINTER], 20, None)[0] == "; TimeZoneString: Europe/Stockholm"
 
 
 SACCT = "JobID|User|Account|Partition|QOS|NCPUS|Submit|Start|End|ElapsedRaw|Timelimit|State\n"

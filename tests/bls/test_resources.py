@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
-from bls.constraints.options import Surroundings, surround
 from bls.constraints.partition_assignment import assign
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.machine.partitions import Partition
@@ -102,24 +101,11 @@ def test_files_are_refused_with_their_line(tmp_path: Path, text: str, message: s
     assert "\n" not in str(caught.value)
 
 
-def test_a_platform_without_switches_has_no_such_column(tmp_path: Path) -> None:
-    path = write(tmp_path, "job_id,switches\n0,1\n")
-    with pytest.raises(InputError, match="unknown column 'switches'; known: "):
-        requests(workload({}), Platform(), path=path)
-
-
 @pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "who_could_never_run_is_a_reject"))
 def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
     path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
     made = workload({}, job)
     assert fitted(made, requests(made, MACHINE, path=path)) == ([0, 1] if fits else [0])
-
-
-def test_no_job_left(tmp_path: Path) -> None:
-    made = workload({})
-    path = write(tmp_path, "job_id,gpu\n0,9\n")
-    with pytest.raises(InputError, match="none of 1 jobs fits the empty machine: each asks for more than"):
-        fitted(made, requests(made, MACHINE, path=path))
 
 
 HOST = st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5))
@@ -154,15 +140,3 @@ def test_agrees_with_a_slow_count(
     leaves = [sum(room[:cut]), sum(room[cut:])]
     best = max(sum(chosen) for chosen in itertools.combinations(leaves, limit or 2))
     assert fitted(made, plain, platform) == ([0, 1] if units <= best else [0])
-
-
-@pytest.mark.parametrize("switches", [None, "1", "1@30s"])
-def test_the_number_of_switches_of_a_file_is_taken_as_it_is(tmp_path: Path, switches: str | None) -> None:
-    """A job that the empty machine has no such leaf for is a reject, however long others wait for few switches."""
-    leaves = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),), switches=(Switch("a", "0"), Switch("b", "1")))  # type: ignore[arg-type]
-    path = write(tmp_path, "job_id,gpu,switches\n1,1,1\n2,1,2\n")
-    left, around = surround(workload({}, {}, {}), leaves, Surroundings(requests=path, switches=switches))
-    assert left.job_id.tolist() == [0, 2]
-    assert left.rejects[ASKS_TOO_MUCH] == 1
-    assert around.requests is not None
-    assert around.requests.switches.tolist() == [int(switches is not None), 2]

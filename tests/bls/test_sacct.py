@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
-from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers import sacct_values
 from bls.workloads.readers.sacct import read_sacct
@@ -216,10 +214,6 @@ def test_words(function: str, arguments: list[Any], answer: int | None) -> None:
     assert getattr(sacct_values, function)(*arguments) == answer
 
 
-def test_memory_of_nodes_needs_their_number() -> None:
-    assert sacct_values.memory_kb("4Gn", 4, None) == -1
-
-
 @given(
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
     st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
@@ -314,16 +308,6 @@ def test_first_lines_that_name_too_little(tmp_path: Path, text: str, message: st
         read_sacct(tmp_path / "a.sacct")
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(f"{tmp_path}")
-
-
-def test_a_dump_is_told_by_its_first_line_whatever_its_name(tmp_path: Path) -> None:
-    for name in ("a.csv", "a.txt", "a", "a.csv.gz"):
-        data = b"# from March\nUser|JobID|NCPUS|Submit|ElapsedRaw\nann|1|2|3|4\n"
-        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-        assert read_workload(tmp_path / name).cores.tolist() == [2]
-    (tmp_path / "a.swf").write_bytes(data)
-    with pytest.raises(InputError, match="no valid job"):
-        read_workload(tmp_path / "a.swf")
 
 
 WORDS = st.one_of(

@@ -48,17 +48,6 @@ def test_heaviest_is_the_earliest_of_those_with_most_work(jobs: list[tuple[int, 
     assert found.submit_ns.tolist() == sorted((s - start) * NS for s, _ in jobs if start <= s < start + length)
 
 
-@settings(max_examples=150)
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(0, 31), st.integers(1, 12))
-def test_window_is_half_open_and_starts_at_0(submits: list[int], start: int, length: int) -> None:
-    expected = sorted((s - start) * NS for s in submits if start <= s < start + length)
-    if expected:
-        assert select(workload(*submits), f"window:{start}+{length}").submit_ns.tolist() == expected
-    else:
-        with pytest.raises(InputError, match="no job is submitted in"):
-            select(workload(*submits), f"window:{start}+{length}")
-
-
 @pytest.mark.parametrize(
     ("spec", "date_s"),
     [("window:7.5s+10", 1_000_007), ("busiest:5s", 1_000_010), ("first:2", 1_000_000), ("all", 1_000_000)],

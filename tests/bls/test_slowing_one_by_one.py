@@ -57,23 +57,6 @@ def test_who_loses_the_least_for_a_watt_by_hand() -> None:
     assert ends == {"fewest": [150, 100], "least-sensitive": [100, 125]}
 
 
-@pytest.mark.parametrize("memory_bound", [0, 0.5, 0.9, 1])
-def test_the_state_of_a_job_that_waits_for_memory(memory_bound: float) -> None:
-    """From 20 to 80 s both cores are in the last of three states, however little slower the job is in it."""
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)])),))
-    power = PowerOptions(
-        limits=[(20 * S, 80 * S, 145)],
-        fallback="dvfs:slow=fewest",
-        job_power={"job_id": [1], "memory_bound": [memory_bound]},
-    )
-    found = bridge.simulate(Workload.from_jobs([(1, 0, 100, 2, 100)]), machine, als="recorded", power=power)
-    assert found.jobs.end_ns.tolist() == pytest.approx([(160 - 60 / (2 - memory_bound)) * S])
-    table = found.power_over_time
-    assert (table.instant_ns // S).tolist() == [0, 20, 80]
-    assert table.level.tolist() == [0, 2, 0]
-    assert table.jobs_slowed.tolist() == [0, 1, 0]
-
-
 @settings(max_examples=400)
 @given(*(st.integers(0, 2**60) | st.integers(0, 12) for _ in range(4)))
 def test_fractions_are_compared_exactly(a: int, c: int, other_a: int, other_c: int) -> None:

@@ -66,7 +66,7 @@ def test_the_names_of_all_columns_are_numbered_from_zero_and_no_name_is_of_two()
     assert len(every) == len(set(every))
 
 
-@pytest.mark.parametrize("package", ["bls", "bridge", "tests"])
+@pytest.mark.parametrize("package", ["bls", "bridge"])
 def test_an_entry_is_asked_for_by_a_name_of_its_column(package: str) -> None:
     seen = 0
     for path in (ROOT / package).rglob("*.py"):

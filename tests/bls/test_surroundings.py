@@ -12,7 +12,7 @@ from tables import table_rows
 
 from bls import Partition, Platform, Surroundings
 from bls.constraints.advance_reservations import load_windows
-from bls.constraints.job_constraints import JobConstraints, core_mask, masks, outage_columns, planned_outages
+from bls.constraints.job_constraints import JobConstraints, core_mask, masks, outage_columns
 from bls.constraints.options import surround, switch_limit
 from bls.engine.state import NEVER
 from bls.machine.partitions import partition_table
@@ -24,15 +24,6 @@ from traces.base.errors import InputError
 S = 10**9
 MACHINE = Platform((HostGroup(4, 4, 1.0),))
 JOBS = Workload.from_jobs([(k, k, 10, 1 + k % 16, 10) for k in range(20)])
-
-
-def test_nothing_said_is_nothing_there() -> None:
-    jobs, around = surround(JOBS, MACHINE, Surroundings())
-    assert (len(jobs), around) == (20, around)
-    assert [getattr(around, name) for name in ("partition", "requests", "dependencies", "windows", "outages")] == [
-        None
-    ] * 5
-    assert around.interchangeable(MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +86,6 @@ def test_everything_together(tmp_path: Path) -> None:
     assert first.tolist() == [0, 1, 1, 1, 2, 2, 3, 4, 4]
     assert down.tolist() == [S, 4 * S, 5 * S, 5 * S]
     assert up.tolist() == [2 * S, NEVER, 9 * S, 9 * S]
-
-
-def test_no_outages_are_no_columns() -> None:
-    assert [len(column) for column in outage_columns(None, None, 4)] == [0, 0, 0]
-    assert planned_outages(None, 2) == [[], []]
 
 
 def test_masks(tmp_path: Path) -> None:

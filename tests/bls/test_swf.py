@@ -240,15 +240,6 @@ def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPa
 # ---------------------------------------------------------------- files
 
 
-def test_gzip_is_seen_from_the_bytes(tmp_path: Path) -> None:
-    plain, packed = tmp_path / "a.gz", tmp_path / "b.swf"
-    plain.write_bytes(LINE)
-    packed.write_bytes(gzip.compress(LINE) + gzip.compress(LINE.replace(b"1 0", b"2 0", 1)))
-    assert len(read_swf(plain)) == 1
-    assert read_swf(str(packed)).job_id.tolist() == [1, 2]
-    assert read_workload(packed).source == str(packed)
-
-
 def test_bad_files_are_one_line_each(tmp_path: Path) -> None:
     contents = {
         "magic": (b"\x1f\x8bnoise that is no gzip", "the gzip file is damaged"),
@@ -407,17 +398,6 @@ def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypat
 # ---------------------------------------------------------------- jobs from Python
 
 
-def test_from_jobs() -> None:
-    made = Workload.from_jobs([(3, 7, 60, 4, 120), (1, 0.1, np.int64(5), np.int32(2), None), (2, 0.1, 5.5, 2, -1)])
-    assert made.job_id.tolist() == [1, 2, 3]
-    assert made.submit_ns.tolist() == [10**8, 10**8, 7 * 10**9]
-    assert made.run_ns.tolist() == [5 * 10**9, 5_500_000_000, 60 * 10**9]
-    assert made.estimate_ns.tolist() == [5 * 10**9, 5_500_000_000, 120 * 10**9]
-    assert made.line.tolist() == [2, 3, 1]
-    assert (made.reordered, made.n_lines, len(made)) == (2, 3, 3)
-    assert rejects(made) == {}
-
-
 @pytest.mark.parametrize(
     ("job", "message"),
     [
@@ -495,30 +475,6 @@ def test_blocks_of_a_log_that_is_not_in_order_are_refused(
         list(swf_blocks(tmp_path / "log.swf", block_bytes=block_bytes))
 
 
-def test_blocks_of_a_file_without_jobs(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text("; nothing\nno job\n", encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"in 1 line: malformed 1 \(line 2: field 1, 'no'\); perhaps it is in another format"
-    ):
-        list(swf_blocks(tmp_path / "log.swf"))
-
-
-@pytest.mark.parametrize(
-    ("words", "whole"),
-    [("1.0e+00", 1), ("3.600000000000000000e+03", 3600), ("36e2", 3600), ("4.0E0", 4), ("40e-1", 4), ("0e5", 0)],
-)
-def test_whole_numbers_as_numpy_writes_them(words: str, whole: int) -> None:
-    fields = {f"f{k}": words for k in (1, 2, 5, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18)}
-    found = parse(
-        line(f1="99"), line(**(fields | {"f5": "1", "f8": "1e0", "f2": "0"})), line(f1="98", f2=words, f8="7.0e0")
-    )
-    row = found.job_id.tolist().index(whole)
-    columns = ("user", "group", "application", "queue", "partition", "preceding", "status")
-    assert [int(getattr(found, name)[row]) for name in columns] == [whole] * 7
-    assert (int(found.think_ns[row]), int(found.cores[row])) == (whole * 10**9, 1)
-    assert int(found.submit_ns[found.job_id.tolist().index(98)]) == whole * 10**9
-
-
 @pytest.mark.parametrize(
     ("word", "preceding", "others"),
     [("3,4", 3, (4,)), ("3;4;7", 3, (4, 7)), ("3:4", 3, (4,)), ("4/3|3&9", 4, (3, 9)), ("3,3", 3, ())],
@@ -575,10 +531,6 @@ def test_submits_since_1970_in_blocks(tmp_path: Path) -> None:
     assert np.concatenate([one.submit_ns for one in blocks_of]).tolist() == [k * 10**9 for k in range(899)]
     assert len(blocks_of[0].remarks) == 1
     assert [one.header for one in blocks_of] == [("; UnixStartTime: 1000000001",), *[()] * (len(blocks_of) - 1)]
-
-
-def test_a_log_of_nine_years_counts_from_its_beginning() -> None:
-    assert parse(line(f2="300000000")).remarks == ()
 
 
 @pytest.mark.parametrize(("text", "place"), table_rows(__file__, "what_is_wrong_with_a_rejected_line"))

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bridge
 from bls import BatchSimulator, Partition, Platform, SeenJob, Surroundings, View, allocator
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
-from bls.seen.machine import Present
 from bls.workloads.workload import Workload
 
 S = 10**9
@@ -206,54 +204,3 @@ def test_it_only_shows() -> None:
     for mapping in (view.free_licences, view.hosts[0].resources, view.hosts[0].free_resources):
         with pytest.raises(TypeError):
             mapping["gpu"] = 9  # type: ignore[index]
-
-
-class Asks:
-    """Starts what fits; asks for everything, or for nothing."""
-
-    name = "asks"
-
-    def __init__(self, everything: bool) -> None:
-        self.everything = everything
-
-    def decide(self, view: View) -> Iterator[SeenJob]:
-        free = view.free_cores
-        if self.everything:
-            shown: list[Any] = [view.hosts, view.is_free, view.free_by_host, view.free_resources, view.down, view.held]
-            shown += [view.free_licences, view.partitions, view.windows, [p.running_jobs for p in view.partitions]]
-            for job in (*view.waiting, *view.running):
-                shown += [job.request, job.extras, job.deadline_ns, job.reservation, job.depends_on, job.walltime_ns]
-            assert all(one is not None for one in shown[:10])
-        for job in view.waiting:
-            if job.cores <= free:
-                free -= job.cores
-                yield job
-
-
-def test_who_does_not_ask_pays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(k, 3 * k, 1 + 7 * k % 40, 1 + k % 9, 60) for k in range(60)]
-    jobs, platform = Workload.from_jobs(rows), Platform((HostGroup(3, 4, 1.0),))
-    asked = bridge.simulate(jobs, platform, bls=Asks(True), als="recorded")
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("nobody has asked for it")
-
-    monkeypatch.setattr(Present, "__init__", refuse)
-    monkeypatch.setattr("bls.view.seen_hosts", refuse)
-    monkeypatch.setattr("bls.view.seen_partitions", refuse)
-    silent = bridge.simulate(jobs, platform, bls=Asks(False), als="recorded")
-    assert silent.jobs.equals(asked.jobs)
-
-
-def test_each_column_is_found_once_for_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-    unchanged = Present.__init__
-
-    def counted(self: Present, *arguments: Any) -> None:
-        made.append(1)
-        unchanged(self, *arguments)
-
-    monkeypatch.setattr(Present, "__init__", counted)
-    jobs = Workload.from_jobs([(k, k, 5, 2, 5) for k in range(20)])
-    ran = bridge.simulate(jobs, Platform((HostGroup(3, 4, 1.0),)), bls=Asks(True), als="recorded")
-    assert len(made) == ran.notes.decisions["decisions"]

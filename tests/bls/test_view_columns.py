@@ -114,24 +114,6 @@ def test_columns_agree_with_jobs(tmp_path: Path) -> None:
     assert min(checks.most_running, checks.attempts, checks.several_hosts) > 3
 
 
-def test_plain_jobs_have_columns_of_resources_too() -> None:
-    checks = Checks()
-    bridge.simulate(Workload.from_jobs(drawn(40, 6)[0]), PLATFORM, bls=checks, als="recorded")
-    assert checks.looks > 40
-
-
-def test_there_are_no_others() -> None:
-    class Asks(Checks):
-        def check(self, view: View) -> None:
-            assert not hasattr(view.waiting_columns, "run_ns")
-            with pytest.raises(ValueError, match="read-only"):
-                view.waiting_columns.cores[0] = 1
-            assert view.waiting_columns is view.waiting_columns
-            assert view.waiting_columns.cores is view.waiting_columns.cores
-
-    bridge.simulate(Workload.from_jobs(drawn(3, 7)[0]), PLATFORM, bls=Asks(), als="recorded")
-
-
 WINDOWS = """
 [[maintenance]]
 name = "service"

@@ -74,12 +74,6 @@ def test_a_maintenance_comes_before_a_reservation_that_begins_with_it() -> None:
     assert [window.name for window in windows(given_ones, MACHINE).windows] == ["m", "r"]
 
 
-def test_no_windows() -> None:
-    found = parse_windows("", MACHINE)
-    assert (len(found), found.core_first.tolist(), found.core_lo.shape) == (0, [0], (0,))
-    assert found.of_jobs(workload(*JOBS)).tolist() == [-1] * 5
-
-
 def changed(old: str, new: str) -> str:
     assert old in TEXT
     return TEXT.replace(old, new, 1)

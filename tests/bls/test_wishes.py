@@ -62,32 +62,6 @@ def changes(batch: BatchSimulator) -> list[tuple[int, ...]]:
     return list(zip(*(column.tolist() for column in batch.width_columns()), strict=True))
 
 
-def test_a_wish_is_heard_at_its_instant_and_granted_after_the_pass() -> None:
-    batch = simulator((1, 0, 10, 2, 10))
-    told(batch, 0, 10 * S, [(3 * S, 4), (5 * S, 1)])
-    assert batch.advance(100) == BatchStatus.REACHED
-    assert batch.now_ns == 3 * S
-    assert batch.reached() == [0]
-    assert batch.resized(0) == ([2, 3], [])
-    assert batch.take_back(0)
-    told(batch, 0, 8 * S, [(3 * S, 4), (5 * S, 1)])
-    assert batch.advance(100) == BatchStatus.REACHED
-    assert batch.resized(0) == ([], [3, 2, 1])
-    assert changes(batch) == [
-        *((0, 3 * S, core, change) for core, change in ((4, 0), (2, 1), (3, 1))),
-        *((0, 5 * S, core, change) for core, change in ((1, 0), (3, -1), (2, -1), (1, -1))),
-    ]
-
-
-def test_what_is_left_of_wishes_is_granted_as_it_becomes_free() -> None:
-    batch = simulator((1, 0, 10, 2, 10), (2, 0, 4, 2, 4))
-    told(batch, 0, 10 * S, [(1 * S, 4)])
-    told(batch, 1, 4 * S)
-    assert batch.advance(100) == BatchStatus.REACHED
-    assert batch.now_ns == 4 * S
-    assert batch.resized(0) == ([2, 3], [])
-
-
 @pytest.mark.parametrize(
     "wishes",
     [[(-1, 2)], [(3 * S, 0)], [(3 * S, 5)], [(3 * S, 2), (2 * S, 3)]],

@@ -15,7 +15,6 @@ from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.base.time import MAX_NS
 
 NS = 10**9
 
@@ -157,30 +156,6 @@ def test_jobs_cancelled_before_their_start_are_rejects_unless_asked_for() -> Non
     assert found.estimate_ns.tolist() == [120 * NS, 120 * NS]
     assert found.run_unknown.tolist() == [False, True]
     assert sum(found.rejects.values()) == 0
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"f11": "1"},  # it completed
-        {"f11": "-1"},
-        {"f3": "-1"},  # nobody knows when it was cancelled
-        {"f9": "-1"},  # nothing says how long it would have been
-        {"f3": str(MAX_NS // NS)},  # beyond the last instant
-    ],
-)
-def test_what_is_known_too_little_of_stays_a_reject(changes: dict[str, str]) -> None:
-    fields = dict(zip((f"f{k}" for k in range(1, 19)), CANCELLED.split(), strict=True)) | changes
-    found = parse(line(), line(**fields), cancelled=True)
-    assert found.job_id.tolist() == [1]
-    assert found.rejects["no run time"] == 1
-
-
-def test_a_failed_job_without_run_time_counts_as_cancelled_and_one_that_ran_does_not() -> None:
-    fields = dict(zip((f"f{k}" for k in range(1, 19)), CANCELLED.split(), strict=True))
-    found = parse(line(**{**fields, "f11": "0", "f4": "0"}), line(f1="9", f3="1", f11="5"), cancelled=True)
-    assert dict(zip(found.job_id.tolist(), found.run_unknown.tolist(), strict=True)) == {5: True, 9: False}
-    assert dict(zip(found.job_id.tolist(), found.cancel_ns.tolist(), strict=True)) == {5: 120 * NS, 9: -1}
 
 
 def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:

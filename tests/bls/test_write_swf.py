@@ -82,12 +82,6 @@ def test_every_field_is_what_the_format_says(workload: Workload) -> None:
             assert row[field] == str(getattr(workload, name)[k])
 
 
-@pytest.mark.parametrize("value", [-(2**63), 2**63 - 1, -10, 0, 10, 101])
-def test_an_extra_column_may_be_any_whole_number(value: int) -> None:
-    workload = replace(Workload.from_jobs([(1, 0, 1, 1, 1)]), extras={"gpus": np.array([value])})
-    assert fields_of(written(workload))[0][18:] == [str(value)]
-
-
 def with_extras(*names: str, header: tuple[str, ...] = ()) -> Workload:
     extras = {name: np.array([number]) for number, name in enumerate(names, 1)}
     return replace(Workload.from_jobs([(1, 0, 1, 1, 1)]), extras=extras, header=header)
@@ -206,23 +200,6 @@ def test_a_run_is_a_workload_again() -> None:
     same_jobs(parse_swf(written(made), "x", cancelled=True), made)
     places = {"completed": 0, "killed": 1, "cancelled": 2, "failed": 3, "requeued": 4}  # as the ledger has them
     same_jobs(result_as_workload(jobs | {"state": np.array([places[s] for s in jobs["state"]], np.int8)}, LOG), made)
-
-
-def test_jobs_that_ran_at_time_0_already_fit_their_log() -> None:
-    # Of the window from 120 s on: job 4 ran already, and is submitted at 0.
-    jobs = run_of(
-        job_id=[4, 5],
-        submit=[0, 10],
-        start=[0, 10],
-        end=[39, 60],
-        cores=[2, 8],
-        estimate=[49, 60],
-        state=["completed"] * 2,
-    )
-    made = result_as_workload(jobs, LOG)
-    assert (made.submit_ns // S).tolist() == [0, 10]
-    assert made.header[0] == "; UnixStartTime: 1120"
-    assert not made.preset.any()
 
 
 @pytest.mark.parametrize(

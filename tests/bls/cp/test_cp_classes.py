@@ -19,7 +19,6 @@ from bls.cp.dispatch import plan
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem, problem_of
 from bls.cp.solver import cp_model
-from tools.cp_instances import MACHINES, drawn
 
 LONG = Parameters(which="all", limit_s=5.0)
 
@@ -166,16 +165,6 @@ def test_a_heavy_job_beats_two_light_ones_and_the_solve_of_places_is_counted() -
     assert dispatch(instance_of(alike), "cp-classes", LONG).solves == 1
 
 
-def test_the_classes_of_nodes_are_found_once_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_problem, calls = NodeClasses.of, []
-    monkeypatch.setattr(NodeClasses, "of", lambda problem: calls.append(problem) or of_problem(problem))
-    case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
-    for search, times in (("hinted", 1), ("list", 0)):
-        calls.clear()
-        assert dispatch(instance_of(case), "cp-classes", replace(LONG, search=search)).starts
-        assert len(calls) == times
-
-
 def everywhere(of: NodeClasses, starting: np.ndarray) -> np.ndarray:
     """All nodes, of which none is left out."""
     return np.arange(len(of.of_node))
@@ -209,22 +198,6 @@ def test_nodes_that_are_left_out_lose_no_place(seed: int) -> None:
     assert len(class_places._nodes(of, jobs)) <= len(large)
 
 
-def test_as_many_alike_nodes_are_kept_as_all_have_units_and_of_each_class() -> None:
-    # Four jobs of two units, each of which fills a node.
-    case = Case(((4,),) * 12, (), tuple(Waiting(0, 4, 2, (4,)) for _ in range(4)))
-    of = NodeClasses.of(problem_for(case))
-    assert class_places._nodes(of, np.arange(4)).tolist() == list(range(8))
-    assert len(class_places._solved(of, np.arange(4), np.full((4, 1), 2), [1] * 4, LONG, {})[0]) == 4
-    # Nodes of both classes have four cores free, and those of the first class lower numbers.
-    case = Case(
-        ((4,),) * 6 + ((6,),) * 6, tuple(Busy(9, {node: 1}, (2,)) for node in range(6, 12)), (Waiting(0, 4, 2, (4,)),)
-    )
-    of = NodeClasses.of(problem_for(case))
-    assert class_places._nodes(of, np.arange(1)).tolist() == [0, 1, 6, 7]
-    solved = class_places._solved(of, np.arange(1), np.array([[0, 2]]), [1], LONG, {})[0]
-    assert solved[0].tolist() == [6, 7]
-
-
 @settings(max_examples=120)
 @given(cases(nodes=4, jobs=5), st.booleans())
 def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
@@ -252,27 +225,3 @@ def test_the_hint_is_the_plan(case: Case, with_places: bool) -> None:
         np.add.at(of_classes, (jobs, np.array(classes_of(case))[schedule.unit_node]), 1)
     assert again.class_units is not None
     assert again.class_units.tolist() == of_classes.tolist()
-
-
-def test_of_kinds_of_units_those_that_fill_a_class_most_measure_it() -> None:
-    """Two nodes of six cores: what is asked for takes threefold the room that units of three have, and twice that of five."""
-    waiting = tuple(Waiting(0, 4, units, (asked,)) for units, asked in ((4, 3), (4, 3), (2, 5), (2, 5)))
-    of = NodeClasses.of(problem_for(Case(((6,), (6,)), (), waiting)))
-    pieces, threes, fives = [3, 3, 5, 5], [1, 1, 1, 1], [0, 0, 1, 1]
-    for most, wanted in ((0, [pieces]), (1, [pieces, threes]), (2, [pieces, threes, fives])):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(classes, "_MOST_MEASURES", most)
-            assert [measure.taken.tolist() for _, measure in of.measures()] == wanted
-
-
-@pytest.mark.parametrize("machine", ["eurora", "kit-fat"])
-def test_on_large_machines_the_chain_holds_of_bounds_and_plans(machine: str) -> None:
-    instance = drawn(MACHINES[machine], 30, 3)
-    found = {
-        model: dispatch(instance, model, Parameters(which="all", limit_s=0.02)) for model in ("hcp19", "cp-classes")
-    }
-    assert found["hcp19"].bound <= found["cp-classes"].value <= found["cp-classes"].list_value  # type: ignore[operator]
-    free = instance.free.copy()
-    for start in found["cp-classes"].starts:
-        np.subtract.at(free, start.unit_node, instance.queue.per_unit[start.place])
-    assert (free >= 0).all()

@@ -49,8 +49,8 @@ def problem(case: Case) -> Problem:
     return problem_of(instance, select(instance, 100, "all"))
 
 
-def planned(case: Case) -> Plan:
-    return plan(problem(case), "pcp20", Parameters(limit_s=5.0), row=instance_of(case).queue.row)
+def planned(case: Case, limit_s: float = 5.0) -> Plan:
+    return plan(problem(case), "pcp20", Parameters(limit_s=limit_s), row=instance_of(case).queue.row)
 
 
 @settings(max_examples=100)
@@ -103,15 +103,15 @@ def test_what_follows(busy: tuple[Busy, ...], waiting: tuple[Waiting, ...], foll
 
 def test_memory_of_a_size_of_its_own_on_every_node_makes_the_model_no_larger() -> None:
     """Without it there were a literal for each node and unit."""
-    sizes = tuple((4, 4000 + node) for node in range(30))
-    jobs = tuple(Waiting(k, 10 + k, 3, (3, 2900)) for k in range(8))
-    busy = tuple(Busy(50 + node, {node: 1}, (2, 1500)) for node in range(29, -1, -1))
+    sizes = tuple((4, 4000 + node) for node in range(100))
+    jobs = tuple(Waiting(k, 10 + k, 3, (3, 2900)) for k in range(20))
+    busy = tuple(Busy(50 + node, {node: 1}, (2, 1500)) for node in range(99, -1, -1))
     cores = Case(
         tuple((4,) for _ in sizes),
         tuple(replace(job, per_unit=job.per_unit[:1]) for job in busy),
         tuple(replace(job, per_unit=job.per_unit[:1]) for job in jobs),
     )
-    with_memory, alone = planned(Case(sizes, busy, jobs)), planned(cores)
+    with_memory, alone = planned(Case(sizes, busy, jobs), 0.05), planned(cores, 0.05)
     assert (with_memory.variables, with_memory.value) == (alone.variables, alone.value)
     assert with_memory.variables > 0
     assert with_memory.schedule is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z, violations
 
 from bls.cp import MODELS, Parameters, dispatch, neighbourhoods, ranking, reduction
 from bls.cp.dispatch import plan
-from bls.cp.instance import Instance, Queue, Running, up_s
+from bls.cp.instance import Instance, Queue, up_s
 from bls.cp.objective import Objective
 from bls.cp.problem import problem_of
 from bls.cp.ranking import holders, ranked, select
@@ -134,33 +133,6 @@ def test_an_order_that_no_rule_has_is_remembered() -> None:
     assert best_list(problem, objective, generation, column(5, -1, 5, -1))[0].start_s.tolist() == [3, 7, 3, 0]
 
 
-@pytest.mark.parametrize(
-    ("rooms", "capacity", "busy", "waiting", "starts"),
-    [
-        # The first two follow each other on the node's second core; the third one needs one core beside both.
-        ([NODES], [3], [], [(2, 1, 2), (3, 1, 2), (5, 1, 1)], [0, 2, 0]),
-        # The first needs all of node 0, from 3 on. Beside what runs there the other would fit up to then; elsewhere never.
-        ([NODES, BOXES], [4, 2, 2], [(3, [0], 2), (9, [1, 2], 1)], [(2, 1, 4), (5, 1, 2)], [3, 5]),
-        # Who asks for less may be earlier than who came before: fewer units; shorter, and as many; fewer units of more.
-        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (2, 1, 1)], [5, 0]),
-        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 3, 1)], [5, 7]),
-        ([POOL, NODES, BOXES], [4], [(5, [0], 2)], [(2, 3, 1), (1, 1, 2)], [5, 0]),
-        # The first needs both cores, from 4 on; the second one cannot end by then, the third one can.
-        ([POOL, NODES, BOXES], [2], [(4, [0], 1)], [(3, 2, 1), (9, 1, 1), (3, 1, 1)], [4, 7, 0]),
-    ],
-)
-def test_starts_by_hand(rooms: list[int], capacity: list[int], busy: Any, waiting: Any, starts: list[int]) -> None:
-    """Jobs that run are (left, nodes, cores), and jobs that wait (duration, units, cores)."""
-    case = Case(
-        tuple((has,) for has in capacity),
-        tuple(Busy(left, dict.fromkeys(nodes, 1), (cores,)) for left, nodes, cores in busy),
-        tuple(Waiting(0, duration, units, (cores,)) for duration, units, cores in waiting),
-    )
-    problem = problem_of(instance_of(case), np.arange(len(waiting)))
-    for room in rooms:
-        assert SerialGeneration(problem, room)(np.arange(len(waiting))).start_s.tolist() == starts
-
-
 def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:
     case = Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)),), (Waiting(0, 2, 3, (2,)), Waiting(0, 9, 1, (1,))))
     found = SerialGeneration(problem_of(instance_of(case), np.arange(2)), BOXES)(np.arange(2))
@@ -232,20 +204,6 @@ def test_jobs_chosen_in_blocks_are_those_who_fit(case: Case, which: str, most: i
         assert select(instance, most, which).tolist() == wanted.tolist()
         assert holders(available, queue, wanted).all()
         assert np.flatnonzero(holders(available, queue)).tolist() == fitting.tolist()
-
-
-def test_which_jobs_are_modelled() -> None:
-    waiting = (Waiting(1, 9, 1, (4,)), Waiting(50, 9, 1, (5,)), Waiting(5, 9, 2, (2,)), Waiting(9, 9, 1, (2,)))
-    instance = instance_of(Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)), Busy(5, {1: 1}, (2,))), waiting))
-    assert select(instance, 9, "all").tolist() == [3, 2, 0]  # the second fits no node
-    assert select(instance, 2, "all").tolist() == [3, 2]
-    assert select(instance, 9, "fits").tolist() == [3]
-
-
-def test_requests_of_many_kinds_are_told_apart() -> None:
-    big = 2**40
-    queue = Queue(*(column(0, 1) for _ in range(2)), column(1, 1), column(1, 1), np.array([[1, big, 1], [1, big, 3]]))
-    assert holders(np.array([[4, big, 2], [4, 2 * big, 1]]), queue).tolist() == [True, False]
 
 
 @settings(max_examples=80)
@@ -346,13 +304,6 @@ def test_instances_that_cannot_be(wrong: object, message: str) -> None:
         wrong()  # type: ignore[operator]
 
 
-def test_nobody_runs() -> None:
-    alone = replace(GOOD, running=Running.none(1))
-    assert alone.free.tolist() == alone.capacity.tolist()
-    with pytest.raises(ValueError, match="read-only"):
-        alone.capacity[0] = 0
-
-
 SEARCH = Parameters(which="all", search="lns")
 
 
@@ -382,16 +333,6 @@ def test_of_a_pool_some_order_is_the_best_plan_and_it_is_found(case: Case) -> No
     assert found.value == least_z(case, "pool")
 
 
-def test_it_finds_what_no_rule_of_the_list_does() -> None:
-    """Two of two cores for 4 s go side by side, then three cores for 3 s; every rule begins with the shortest."""
-    shapes = ((4, 2), (6, 4), (4, 2), (3, 3))
-    case = Case(((4,),), (), tuple(Waiting(0, duration, 1, (cores,)) for duration, cores in shapes))
-    found = dispatch(instance_of(case), "hcp19", SEARCH)
-    assert found.schedule is not None
-    assert sorted(found.schedule.start_s.tolist()) == [0, 0, 4, 7]
-    assert found.value < found.list_value  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("neighbourhood", [0, 1, 2])
 def test_every_neighbourhood_keeps_everybody(neighbourhood: int) -> None:
     draw, order = random.Random(3), list(range(12))
@@ -403,15 +344,6 @@ def test_every_neighbourhood_keeps_everybody(neighbourhood: int) -> None:
         stays = [job for job in order if job not in out]
         assert [job for job in back if job not in out] == stays
         order = back
-
-
-def test_who_is_taken_out_comes_back_up_to_a_quarter_of_all_places_away() -> None:
-    draw, order = random.Random(5), list(range(40))
-    for job, places in ((20, range(10, 31)), (0, range(11)), (39, range(29, 40))):
-        came = {neighbourhoods._back(order, [job], draw).index(job) for _ in range(1000)}
-        assert came == set(places)
-    few = {neighbourhoods._back([0, 1, 2, 3], [0], draw).index(0) for _ in range(100)}
-    assert few == {0, 1, 2}
 
 
 def test_seeds_differ_and_a_plan_in_which_all_start_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

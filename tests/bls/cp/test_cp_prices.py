@@ -171,26 +171,6 @@ def test_a_job_is_held_back_to_cheaper_energy() -> None:
         assert [start.row for start in found.starts] == [0]
 
 
-def test_who_is_held_back_holds_nobody_else_back() -> None:
-    """One core. The first job is held back to 30 s; the second, which asks for no less, starts before it, in a list, too."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for search in ("hinted", "list"):
-        instance = priced(case, [3_600_000, 0], [(0, 2_000_000, 0), (30, 1_000_000, 0)])
-        found = dispatch(instance, "hcp19", replace(LONG, search=search))
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert (by_row[0], by_row[1]) == (30, 0), search
-
-
-def test_who_ends_before_it_is_dear_goes_first() -> None:
-    """One core, dear from 10 s on: of a job of 10 s and one of 12 s, the one that draws is first."""
-    case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    for draws, first in (([3_600_000, 0], 0), ([0, 3_600_000], 1)):
-        found = dispatch(priced(case, draws, [(0, 0, 0), (10, 5_000_000, 0)]), "pcp20", LONG)
-        assert [start.row for start in found.starts] == [first]
-
-
 def test_what_comes_too_late_is_not_known() -> None:
     instants = np.array([0, 3, 5, 9]) * S
     columns = np.array([4, 3, 2, 1]), np.array([0, 0, 0, 0])
@@ -262,16 +242,6 @@ def test_every_cheap_hour_is_waited_for(tmp_path: Path) -> None:
     assert simulate(signals, chosen, rows).jobs.start_ns.tolist() == [2 * H, 6 * H]
 
 
-def test_jobs_are_held_back_in_every_coupling(signals: Path) -> None:
-    bls = "pcp20:which=all,search=lns,goal=weighted,slowdown=0,wait=1,energy=100"
-    starts = {
-        coupling: simulate(signals, bls, ROWS, coupling=coupling).jobs.start_ns.tolist()
-        for coupling in ("inline", "pool", "process")
-    }
-    assert starts["inline"] == starts["pool"] == starts["process"]
-    assert min(starts["inline"]) == 2 * H + S // 4
-
-
 def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
     chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
     assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
@@ -287,16 +257,3 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
         bridge.simulate(jobs, one, bls="hcp19:goal=weighted,energy=1", als="recorded")
     with pytest.raises(InputError, match=r"it goes by g_co2e_per_kwh, and .*signals\.csv has no such column; allowed"):
         simulate(signals, "pcp20:goal=weighted,carbon=1", ROWS)
-
-
-def test_who_runs_is_waited_for_longer_than_the_cheap_hour() -> None:
-    """The machine is held for 40 s, and energy cheap from 30 to 45 s: the job starts at 40, or at 60 if it is cheap again."""
-    case = Case(((2,),), (Busy(40, {0: 1}, (1,)),), (Waiting(0, 10, 1, (2,)), Waiting(0, 1, 1, (1,))))
-    for again, starts in ((3_000_000, [40, 0]), (100_000, [60, 0])):
-        steps = [(0, 2_000_000, 0), (30, 1_000_000, 0), (45, 2_000_000, 0), (60, again, 0)]
-        found = dispatch(priced(case, [3_600_000, 0], steps), "pcp19", LONG)
-        assert found.schedule is not None
-        assert found.place is not None
-        by_row = dict(zip(found.place.tolist(), found.schedule.start_s.tolist(), strict=True))
-        assert [by_row[row] for row in (0, 1)] == starts
-        assert [start.row for start in found.starts] == [1]

@@ -105,12 +105,6 @@ def test_a_plan_of_the_pool_that_guides_has_the_weights(model: str) -> None:
     assert (found.solves, found.value, found.bound) == (2, Fraction(3 + 9, 3600), found.value)
 
 
-def test_the_smallest_weight_counts() -> None:
-    case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)), Waiting(0, 10, 1, (1,))))
-    least, none = (planned(instance_of(case), "hcp19", replace(LONG, wait=wait)).value for wait in (1e-6, 0.0))
-    assert least - none == Fraction(5 + 10 + 0 + 20, 3600 * 10**6)  # type: ignore[operator]
-
-
 def test_users_belong_to_jobs() -> None:
     case = Case(((1,),), (), (Waiting(5, 10, 1, (1,)),))
     with pytest.raises(PluginError, match="queue: user"):
