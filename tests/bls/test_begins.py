@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from batch_drives import finish
+from tables import table_rows
 
 import bridge
 from bls.allocators import ALLOCATORS
@@ -92,15 +93,7 @@ def test_a_begin_that_is_none_is_refused(tmp_path: Path) -> None:
         Workload.from_jobs([{"job_id": 1, "submit_s": 0, "run_s": 1, "cores": 1, "preset": 1, "begin_s": 1}])
 
 
-@pytest.mark.parametrize(
-    ("text", "begins"),
-    [
-        ("job_id,begin_s\n2,9000\n", [-1, 9000]),
-        ("job_id,begin_s\n1,0.5\n2,\n", [0.5, 7210]),
-        ("job_id,begin_s\n2,0\n1,2h\n", [7200, 0]),
-        ("job_id,unit_cores\n2,4\n", [-1, 7210]),
-    ],
-)
+@pytest.mark.parametrize(("text", "begins"), table_rows(__file__, "a_file_of_requests_says_it_above_the_log"))
 def test_a_file_of_requests_says_it_above_the_log(tmp_path: Path, text: str, begins: list[float]) -> None:
     (tmp_path / "r.csv").write_text(text)
     made, _ = surround(jobs(), EIGHT, Surroundings(requests=tmp_path / "r.csv"))

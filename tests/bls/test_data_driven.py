@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_rows
 
 import bridge
 from bls import Platform, Surroundings, View
@@ -60,13 +61,7 @@ def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> No
     assert planned_s(log(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
 
 
-@pytest.mark.parametrize(
-    ("name", "prefix"),
-    [
-        ("job12", "job"), ("job_12", "job"), ("run-2.7", "run-2"), ("a.1", "a"), ("a b 3", "a b"), ("x#4", "x"), ("12", ""),
-        ("_7", ""), ("7a", "7a"), ("a", "a"), ("v2run", "v2run"), ("größe9", "größe"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "prefix"), table_rows(__file__, "prefixes"))
 def test_prefixes(name: str, prefix: str) -> None:
     assert name_prefix(name) == prefix
 

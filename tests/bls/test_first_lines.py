@@ -5,31 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import table_rows
 
 from bls.workloads import READERS, format_of, read_workload
 from traces.base.errors import InputError
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "form"),
-    [
-        ("a.csv", "User|JobID|NCPUS\n", "sacct"),
-        ("a.csv", "User^JobIDRaw^NCPUS\n", "sacct"),
-        ("a.txt", "    Account        JobID      State\n", "sacct"),
-        ("a.txt", "1963372|a|c1|long|4|2016-12-26T21:17:42|COMPLETED\n", "sacct"),
-        ("a.txt", "7_3|a|c1|long|4\n", "sacct"),
-        ("a.json", '{"nb_res": 4, "jobs": [{"id": 1}], "profiles": {}}', "batsim"),
-        ("a.json", '{"jobs": [{"id": 1, "subtime": 0}], "profiles": {}}', "batsim"),
-        ("a.json", '{"meta": {"Slurm": {}}, "jobs": []}', "sacct"),
-        ("a.json", '{"jobs": [{"account": "x", "job_id": 3}]}', "sacct"),
-        ("a", ' {"jobs": [{"job_id": 3}]}', "sacct"),
-        ("a.json", "JobID|Submit\n", "sacct"),
-        ("a.json", "1 0 -1 60\n", "batsim"),
-        ("a.swf", '{"jobs": [{"job_id": 3}]}', "swf"),
-        ("a.csv", "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n", "swf"),
-        ("a.csv", "# JobID SubmitTime\n1\t2\n", "gwf"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "form"), table_rows(__file__, "a_format_is_told_by_name_and_first_lines"))
 def test_a_format_is_told_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
     (tmp_path / name).write_text(text)
     assert format_of(tmp_path / name) == form

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
@@ -38,20 +39,7 @@ def test_columns_are_as_a_file_and_gaps_as_the_platform_says(tmp_path: Path) -> 
         assert found.jobs.memory_bound.tolist() == [0, 0.5, 0]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (3, "3; allowed: a CSV file, or columns as"),
-        ({"job_id": [1]}, "1 of job_id; allowed: as many of job_id as of power or memory_bound"),
-        ({"job_id": [1], "power": [1, 2]}, "1 of job_id, 2 of power; allowed"),
-        ({"job_id": [1], "watts": [1]}, "unknown column 'watts'"),
-        ({"job_id": [1], "power": "1"}, "power: '1'; allowed"),
-        ({"job_id": [1], "power": [11]}, "power[0]: 11 is out of range; allowed: 0 to 10"),
-        ({"job_id": [1], "memory_bound": [2]}, "memory_bound[0]: 2 is out of range; allowed: 0 to 1"),
-        ({"job_id": [1, 1], "power": [1, 1]}, "job_id[1]: job 1 is there twice"),
-        ({"job_id": [7], "power": [1]}, "job_id[0]: job 7 is not in jobs"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), table_rows(__file__, "columns_that_cannot_be_used"))
 def test_columns_that_cannot_be_used(given: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         bridge.simulate(THREE, MACHINE, als="recorded", power=PowerOptions(job_power=given))
