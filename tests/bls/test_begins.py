@@ -1,6 +1,6 @@
 """Jobs that may join the queue only some time after their submit: in metrics, policies, files and results.
 
-Schedules are in schedules/begins.toml, and test_batch_engine compares them with the slow reference.
+Schedules are in schedules/begins.toml, and test_differential compares them with the slow reference.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hosts that are drained: errors of options that cannot be combined with them, and of jobs that never fit.
 
-Schedules are in schedules/drains.toml, and test_batch_engine compares them with the slow reference.
+Schedules are in schedules/drains.toml, and test_differential compares them with the slow reference.
 """
 
 from __future__ import annotations
