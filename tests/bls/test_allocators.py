@@ -143,24 +143,6 @@ def test_an_allocator_that_is_not_compiled_is_refused() -> None:
         simulator(Allocator("plain", lambda *arguments: 0))
 
 
-def test_an_allocator_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from bls.allocators import Allocator, allocator_kernel\nfrom bls.availability.free_cores import free_all\n\n\n"
-        "@allocator_kernel\n"
-        "def place(request):\n"
-        "    stop = request.host_first[request.host_first.size - 1]\n"
-        "    request.out_lo[0], request.out_hi[0] = stop - request.n_cores, stop\n"
-        "    return 1 if free_all(request.words, stop - request.n_cores, stop) else 0\n\n\n"
-        "MINE = Allocator('mine', place)\n",
-        encoding="utf-8",
-    )
-    found = allocator(f"{file}:MINE")
-    run = simulator(found)
-    assert run.advance(1) in (BatchStatus.PAUSED, BatchStatus.DONE)
-    assert list(run.allocation(0)) == [(4, 6)]
-
-
 def test_numbers_of_the_run_are_given_to_those_that_ask() -> None:
     assert ALLOCATORS["random"].with_parameters(seed=7, other=1).parameters == (7,)
     assert ALLOCATORS["first-fit"].with_parameters(seed=7) is ALLOCATORS["first-fit"]

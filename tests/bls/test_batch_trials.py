@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -177,26 +174,3 @@ def test_a_trial_beside_threads_and_in_one() -> None:
     assert len(done) == 1
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
-
-
-ALLOCATOR = """
-from bls import Allocator, allocator_kernel
-@allocator_kernel
-def rule(request):
-    request.out_lo[-10**9] = 1
-    return 0
-MINE = Allocator("mine", rule)
-"""
-
-
-@compiled_only
-def test_the_command_says_it(tmp_path: Path) -> None:
-    (tmp_path / "far.py").write_text(ALLOCATOR)
-    words = ("run", "sample", "--allocator", "far.py:MINE", "--out", "r")
-    ran = subprocess.run(
-        [sys.executable, "-m", "bridge.cli", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 1, ran.stderr
-    assert "mine: its rule was killed by SIG" in ran.stderr.splitlines()[-1]
-    assert ran.stderr.rstrip().endswith("(far.py:3: rule)")
-    assert not (tmp_path / "r").exists()

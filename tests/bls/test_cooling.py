@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-from command_line import twolevel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,23 +78,3 @@ def test_what_cannot_be(text: str) -> None:
     ) as error:
         PowerOptions(pue=text)
     assert "\n" not in str(error.value)
-
-
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = [
-        "run",
-        "sample",
-        "--als",
-        "recorded",
-        "--select",
-        "first:20",
-        "--platform",
-        "demand-response",
-        "--no-trace",
-    ]
-    for name, pue in (("a", "1.5"), ("b", "0%:2 100%:1.3")):
-        ran = twolevel(*words, "--pue", pue, "--out", name)
-        assert ran.code == 0, ran.err
-        assert "facility" in ran.out
-    assert "facility energy" in twolevel("compare", "a", "b").out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -152,22 +151,6 @@ def test_text_of_time_people_and_classes() -> None:
     assert said["  2002"].split() == [*"......", "-", "0.004", *"...."]
     assert said["  2002"].index("0.004") == said["  by month"].index("Aug")
     assert "qos" not in said
-
-
-def test_text_of_a_log_that_says_little() -> None:
-    header = ("; TimeZoneString: Mars/Base", "; UnixStartTime: never")
-    made = Workload.from_jobs([(k, 86_400 * k, 60, 1, None) for k in range(90)])
-    text = str(describe(replace(made, header=header), PLATFORM))
-    said = {line[:20].strip(): line[17:].strip() for line in text.splitlines()}
-    assert "time 0 counts as a Monday, 0 h" in text
-    assert "remark" in text
-    assert "UnixStartTime 'never'" in text
-    assert "every estimate is the run time: the log seems to have none" in text
-    assert "the log names none" in text
-    assert "year 1" in said
-    assert "2001" not in text
-    assert "recorded wait" not in text
-    assert "memory" not in text
 
 
 def test_many_classes_are_shown_in_part() -> None:

@@ -198,23 +198,6 @@ def test_cores_that_cannot_be(
     assert re.fullmatch(rf"batch policy mine, at {now_ns} ns: decide\(\) {message}", str(caught.value)), caught.value
 
 
-def in_window(view: View) -> Iterator[Any]:
-    for job in view.waiting:
-        (own,) = [window for window in view.windows if window.name == job.reservation]
-        if own.begin_ns <= view.now_ns:
-            yield job, [1]
-        else:
-            view.wake_at(own.begin_ns)
-
-
-def test_a_job_is_placed_in_its_window(tmp_path: Path) -> None:
-    path = tmp_path / "w.toml"
-    path.write_text(WINDOWS)
-    jobs = Workload.from_jobs([(9, 1, 10, 1, 10)])
-    found = simulated(jobs, machine(4, 2), always(in_window), "first-fit", Surroundings(windows=str(path)))
-    assert found == [(20 * S, "1")]
-
-
 def test_high_cores_of_a_host_that_has_room_for_few_units(tmp_path: Path) -> None:
     # The allocator would be offered the lowest ones only.
     path = tmp_path / "r.csv"

@@ -20,8 +20,6 @@ from bls.policies import policy
 from bls.policies.planning import PCP20, run
 from bls.power.options import PowerOptions
 from bls.scheduler_options import Rules
-from bridge.runs.record import write_run
-from bridge.runs.same_tables import note_same
 from traces.base.errors import InputError, PluginError
 from traces.checks.ledger import check_ledger
 
@@ -114,26 +112,6 @@ def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
 
 #: 4 cores: job 1 has 3 of them until 10; job 2 wants all; jobs 3 and 4 fit beside job 1.
 PAST = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 8, 1, 8), (4, 10, 20, 1, 20)])
-
-
-def test_a_job_says_whose_plan_it_is_and_whom_it_goes_past() -> None:
-    for which in ("all", "fits"):
-        result = bridge.simulate(PAST, Platform((HostGroup(1, 4, 4.0),)), bls=f"pcp20:which={which}", als="recorded")
-        because = dict(zip(result.jobs.job_id, result.jobs.started_because, strict=True))
-        assert because[1] == "planned"
-        # Where only those are modelled that fit now, nobody knows that job 2 waits.
-        assert because[3] == ("planned, went past 2" if which == "all" else "planned")
-
-
-def test_who_fits_now_alone_protects_nobody_and_all_does() -> None:
-    """A wide job behind narrow ones that keep coming: by `fits` it waits for the last of them."""
-    rows = [(1, 0, 10, 1, 10), (2, 1, 5, 8, 5), *((k, 2 * k, 10, 1, 10) for k in range(3, 30))]
-    starts = {}
-    for which in ("all", "fits"):
-        result = bridge.simulate(Workload.from_jobs(rows), PLAIN, bls=f"hcp19:which={which}", als="recorded")
-        starts[which] = int(result.ledger.jobs.start_ns[1]) // 10**9
-    assert starts["fits"] == 68  # the last narrow job ends
-    assert starts["all"] < 68
 
 
 @pytest.mark.parametrize("warm", ["true", "false"])
@@ -246,16 +224,6 @@ def test_totals_are_names_and_plain_values(given: object) -> None:
 
     with pytest.raises(PluginError, match=r"batch policy counts: totals\(\) gave"):
         bridge.simulate(PAST, PLAIN, bls=Counts(), als="recorded")
-
-
-def test_the_tables_of_two_runs_are_the_same_but_for_what_was_measured(tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        folder = tmp_path / place
-        folder.mkdir()
-        write_run(simulated("pcp20:which=all", 3, tmp_path), folder, {}, tasks=False, trace=False)
-    same = note_same(tmp_path / "b", tmp_path / "a")
-    assert same.tables["decisions.parquet"]
-    assert set(same.tables.values()) == {True}
 
 
 def test_of_a_nodes_jobs_those_that_run_longest_lie_lowest(monkeypatch: pytest.MonkeyPatch) -> None:

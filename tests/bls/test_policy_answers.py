@@ -65,14 +65,6 @@ def test_a_class_makes_another_policy_for_each_run() -> None:
     assert first.scenario.policy.decisions == second.scenario.policy.decisions > 1  # type: ignore[union-attr]
 
 
-def test_an_object_is_its_owners() -> None:
-    mine = Counts()
-    before = simulated(mine).jobs
-    after = simulated(mine).jobs
-    assert before.started_because.tolist()[0] == "decision 1"
-    assert after.started_because.tolist()[0] != "decision 1"
-
-
 @dataclass(frozen=True)
 class Registered:
     """Parameters, and a state that no two runs may share."""
@@ -307,41 +299,6 @@ def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="gave job 3, which does not fit"):
         simulated(strict, SPREAD, GPUS, surroundings=around)
     assert "did_not_fit" not in simulated(Counts, rules=Rules(keep_decisions=True)).decisions
-
-
-def test_its_reason_is_that_of_the_pass_in_which_it_starts(tmp_path: Path) -> None:
-    class Says(Pooled):
-        def decide(self, view: View) -> Iterator[Any]:
-            for job in super().decide(view):
-                yield job if view.now_ns == 10 * S else Start(job, None, f"at {view.now_ns // S}")
-
-    result = simulated(Says, SPREAD, GPUS, surroundings=requests(tmp_path))
-    assert result.jobs.started_because.tolist() == ["at 0", "at 0", "", "at 2"]
-
-
-def test_named_cores_that_cannot_be_are_an_error_all_the_same(tmp_path: Path) -> None:
-    class Names(Pooled):
-        def decide(self, view: View) -> Iterator[Any]:
-            for job in super().decide(view):
-                yield (job, [2]) if job.job_id == 3 else job
-
-    with pytest.raises(PluginError, match="placed job 3 on core 2: host 0 has 1 gpu left, and each unit needs 2"):
-        simulated(Names, SPREAD, GPUS, surroundings=requests(tmp_path))
-
-
-def test_waking_up_for_who_never_fits_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("bls.simulator._MAX_IDLE_WAKES", 50)
-
-    class Restless(Pooled):
-        def decide(self, view: View) -> Iterator[SeenJob]:
-            view.wake_after(S)
-            return iter([job for job in view.waiting if job.job_id == 3])
-
-    failures = tmp_path / "f.csv"
-    failures.write_text("host,down_s,up_s\n0,0,900000000\n1,0,900000000\n")
-    around = Surroundings(requests=requests(tmp_path).requests, failures=str(failures))
-    with pytest.raises(PluginError, match="was woken 50 times in a row"):
-        simulated(Restless, SPREAD, GPUS, surroundings=around)
 
 
 def test_may_not_fit_is_true_or_false() -> None:

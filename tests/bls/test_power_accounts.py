@@ -92,15 +92,6 @@ def test_no_job_starts(options: PowerOptions, said: dict[str, Any]) -> None:
     assert used_pj(result) == ([0], 0)
 
 
-def test_cores_that_draw_as_much_at_work() -> None:
-    """A state may take what an idle core does: then nothing is ever more than idle."""
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(4, [(1, 4)])),))
-    jobs = Workload.from_jobs([{"job_id": 1, "submit_s": 5, "run_s": 10, "cores": 2}])
-    result = bridge.simulate(jobs, machine, als="recorded", power=PowerOptions())
-    assert result.power_over_time[["instant_ns", "power_mw"]].to_numpy().tolist() == [[5 * S, 8000]]
-    assert (result.metrics["energy_j"], result.metrics["energy_jobs_j"]) == (80, 80)
-
-
 def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
     """Hosts of one to three kinds, jobs, and limits with whatever fallback."""
     chance = random.Random(seed)

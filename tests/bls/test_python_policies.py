@@ -20,24 +20,10 @@ from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
+from tools.bench.engines import FcfsByHand
 from traces.base.errors import InputError, PluginError
 
 S = 10**9
-
-
-class Fcfs:
-    """Who came first starts first, and holds up the others."""
-
-    name = "fcfs-by-hand"
-
-    def decide(self, view: View) -> list[SeenJob]:
-        free, chosen = view.free_cores, []
-        for job in view.waiting:
-            if job.cores > free:
-                break
-            free -= job.cores
-            chosen.append(job)
-        return chosen
 
 
 class Easy:
@@ -97,7 +83,7 @@ rows_of_jobs = st.lists(
 @given(rows=rows_of_jobs)
 def test_by_hand_as_compiled(rows: list[tuple[int, int, int, int]]) -> None:
     jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
-    assert starts(jobs, machine(4, 2), Fcfs()) == starts(jobs, machine(4, 2), policy("fcfs"))
+    assert starts(jobs, machine(4, 2), FcfsByHand()) == starts(jobs, machine(4, 2), policy("fcfs"))
     assert starts(jobs, machine(4, 2), Easy()) == starts(jobs, machine(4, 2), policy("fcfs"), rules=Rules("easy"))
 
 
@@ -124,47 +110,6 @@ def test_estimates_are_those_that_the_engine_plans_with(estimates: str, kills: b
     assert starts(jobs, hosts, Easy(), rules=rules) == easy
 
 
-@pytest.mark.parametrize("plans", [False, True])
-def test_a_running_job_that_outlasts_its_estimate(plans: bool) -> None:
-    """Of docs/reference/batch-estimates.md: planned with 10 minutes, it runs for 50. An engine that plans shows an observer the
-    same."""
-    minute = 60 * S
-    told: dict[int, int] = {}
-    news: list[int] = []
-
-    class Shows:
-        name = "shows"
-        every_ns = None
-
-        def decide(self, view: View) -> list[SeenJob]:
-            self.look(view)
-            news.extend(one.job.expected_end_ns // minute for one in view.news() if type(one).__name__ == "JobExpected")
-            return Fcfs().decide(view)
-
-        def look(self, view: View) -> None:
-            for job in view.running:
-                if job.job_id == 3:
-                    told[view.now_ns // minute] = job.expected_end_ns // minute
-                    assert view.running_columns.expected_end_ns.tolist() == [
-                        one.expected_end_ns for one in view.running
-                    ]
-
-        def finish(self, view: View) -> None:
-            pass
-
-    rows = [(1, 0, 10, 2, 50, 1), (2, 0, 10, 2, 50, 1), (3, 20, 50, 3, 50, 1)]
-    rows += [(4 + k, minutes, 1, 1, 1, 2) for k, minutes in enumerate((29, 30, 31, 40, 52, 69))]
-    keys = ("job_id", "submit_s", "run_s", "cores", "estimate_s", "user")
-    in_s = [(n, q * 60, p * 60, c, r * 60, u) for n, q, p, c, r, u in rows]
-    jobs = Workload.from_jobs([dict(zip(keys, row, strict=True)) for row in in_s])
-    shows: Any = Shows()
-    options = {"bls": "fcfs", "backfill": "easy", "observers": [shows]} if plans else {"bls": shows}
-    bridge.simulate(jobs, machine(4), als="recorded", estimates="last-two", **options)
-    seen = {at: told[at] for at in (29, 30, 31, 32, 40, 41, 52, 53, 69)}
-    assert seen == {29: 30, 30: 31, 31: 36, 32: 36, 40: 51, 41: 51, 52: 70, 53: 70, 69: 70}
-    assert news == ([] if plans else [31, 36, 51, 70])
-
-
 JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 1, 10, 3, 10), (9, 2, 10, 1, 10)])
 
 
@@ -187,7 +132,7 @@ def quits(view: View) -> Any:
 
 
 def late(view: View) -> Any:
-    yield from Fcfs().decide(view)
+    yield from FcfsByHand().decide(view)
     if view.n_running:
         raise ValueError("no idea")
 
@@ -219,10 +164,10 @@ GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
         (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
         (lambda view: list(view.waiting), WIDE),
         (lambda view: [*view.waiting, *view.running][:1], WIDE),
-        (lambda view: list(view.running) or Fcfs().decide(view), "at 1000000000 ns: decide() gave job 7, which is not waiting"),
-        (asleep(0), "at 0 ns: wake_at: 0 is out of range; allowed: 1 to 4611686018427387904"),
-        (asleep("soon"), "at 0 ns: wake_at: 'soon' is not a whole number; allowed: 1 to 4611686018427387904"),
-        (asleep(2**63), "at 0 ns: wake_at: 9223372036854775808 is out of range; allowed: 1 to 4611686018427387904"),
+        (
+            lambda view: list(view.running) or FcfsByHand().decide(view),
+            "at 1000000000 ns: decide() gave job 7, which is not waiting",
+        ),
     ],
 )  # fmt: skip
 def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
@@ -241,7 +186,7 @@ def test_what_fits_the_machine_but_not_the_partition() -> None:
     with pytest.raises(
         PluginError, match="it asks for 1 cores, and 2 are free, but its partition, a window or what it"
     ):
-        starts(jobs, hosts, Fcfs(), circumstances=around)
+        starts(jobs, hosts, FcfsByHand(), circumstances=around)
 
 
 def test_a_policy_that_starts_nothing_is_noticed() -> None:
@@ -286,9 +231,9 @@ def test_a_policy_that_decides_does_not_backfill(backfill: str) -> None:
     with pytest.raises(
         InputError, match=f"^--backfill {backfill}: batch policy fcfs-by-hand decides itself which jobs"
     ):
-        starts(JOBS, machine(4), Fcfs(), rules=Rules(backfill))
+        starts(JOBS, machine(4), FcfsByHand(), rules=Rules(backfill))
     with pytest.raises(InputError, match=f"^backfill='?{backfill}'?: "):
-        bridge.simulate(JOBS, machine(4), bls=Fcfs(), backfill=backfill)
+        bridge.simulate(JOBS, machine(4), bls=FcfsByHand(), backfill=backfill)
 
 
 def test_an_interrupt_while_a_policy_decides() -> None:

@@ -77,15 +77,6 @@ def test_the_calendar_moves_with_time_0() -> None:
     assert cut(WINTER, "first:3").header[0] == WINTER.header[0]
 
 
-def test_a_window_across_a_change_of_clocks_has_the_hours_of_the_calendar() -> None:
-    # 30 March 2003 had 23 hours in Stockholm.
-    hourly = submits_of(
-        *(3600 * k for k in range(60)), header=("; UnixStartTime: 1048978800", "; TimeZoneString: Europe/Stockholm")
-    )
-    assert len(cut(hourly, "window:2003-03-30..2003-03-31")) == 23
-    assert len(cut(hourly, "window:2003-03-31..2003-04-01")) == 24
-
-
 @pytest.mark.parametrize(("spec", "message"), table_rows(__file__, "a_cut_that_selects_nothing_is_one_line"))
 def test_a_cut_that_selects_nothing_is_one_line(spec: object, message: str) -> None:
     with pytest.raises(InputError, match=f"^--select: .*{message}"):
@@ -435,15 +426,6 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
     assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
-
-
-def test_windows_to_the_ends_of_the_calendar() -> None:
-    east = submits_of(0, 90_000, header=("; UnixStartTime: 0", "; TimeZoneString: Europe/Stockholm"))
-    for spec in ("window:0001-01-01..9999-12-31", "window:0001-01-01T00:00+10:00..9999-12-31T23:59-10:00"):
-        assert len(cut(east, spec)) == 2
-    for spec in ("window:9999-12-31T23:59-10:00+1h", "window:0001-01-01+1d"):
-        with pytest.raises(InputError, match="no job is submitted in"):
-            cut(east, spec)
 
 
 @pytest.mark.parametrize("name", ["user", "group", "application"])

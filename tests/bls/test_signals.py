@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from command_line import twolevel
 from reference.power import run
 from tables import table_rows
 from test_power import FALLBACKS, drawn, simulated
@@ -124,42 +121,3 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
         read_signals(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(
-        "[[hosts]]\ncount = 4\ncores = 64\nspeed_gflops = 3000.0\n[hosts.power]\nidle_w = 1\nstates = [[1, 4]]\n"
-    )
-    Path("signals.csv").write_text("from,price_per_kwh,g_co2e_per_kwh\n0,0.25,380\n8h,0.41,450.5\n")
-    words = (
-        "sample",
-        "--als",
-        "recorded",
-        "--select",
-        "first:40",
-        "--platform",
-        "small.toml",
-        "--signals",
-        "signals.csv",
-    )
-    for policy in ("fcfs", "sjf"):
-        ran = twolevel("run", *words, "--bls", policy, "--no-trace", "--out", policy)
-        assert ran.code == 0, ran.err
-        assert "carbon" in ran.out
-    said = twolevel("compare", "fcfs", "sjf").out
-    assert "cost" in said
-    assert "carbon" in said
-    jobs, power = pd.read_parquet("fcfs/jobs.parquet"), json.loads(Path("fcfs/run.json").read_text())["power"]
-    assert jobs.cost.sum() == pytest.approx(power["cost_jobs"], rel=1e-12)
-    assert power["cost_jobs"] < power["cost"]
-    Path("study.toml").write_text(
-        '[study]\nmetrics = ["cost", "co2e_jobs_g"]\n[[workload]]\nfile = "sample"\nselect = "first:40"\n'
-        '[run]\nals = "recorded"\nplatform = "small.toml"\nsignals = "signals.csv"\n[grid]\nbls = ["fcfs", "sjf"]\n'
-    )
-    studied = twolevel("study", "study.toml", "--out", "study", "--no-figures")
-    assert studied.code == 0, studied.err
-    assert pd.read_parquet("study/results.parquet").cost[0] == power["cost"]
-    no_power = twolevel("run", "sample", "--als", "recorded", "--signals", "signals.csv", "--no-trace", "--out", "none")
-    assert (no_power.code, no_power.err.count("\n")) == (2, 1)
-    assert "--signals: the platform does not say what its hosts draw" in no_power.err

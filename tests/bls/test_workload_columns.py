@@ -42,20 +42,6 @@ def test_defaults_stand_in_every_row() -> None:
     assert again.qos.tolist() == [-1, -1]
 
 
-def test_columns_by_keyword_are_sorted_and_taken_with_the_rows() -> None:
-    column = np.array([1, 2, 3])
-    made = Workload.from_lines(
-        [column, np.array([9, 9, 0]), column, column, column, column],
-        header=(), rejects={}, source="w", n_lines=3, extra={"user": np.array([7, 8, 9])},
-    )  # fmt: skip
-    assert made.job_id.tolist() == [3, 1, 2]
-    assert made.user.tolist() == [9, 7, 8]
-    assert made.take(np.array([0, 2])).user.tolist() == [9, 8]
-    assert made.take(np.array([1]), user=np.array([4])).user.tolist() == [4]
-    with pytest.raises(InputError, match="unknown column 'usr'; known: user"):
-        Workload.from_lines([column] * 6, header=(), rejects={}, source="w", n_lines=3, extra={"usr": column})
-
-
 def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
     n = 1000
     column = np.arange(1, n + 1)
@@ -145,17 +131,6 @@ def test_an_extra_field_that_cannot_be_used_is_unknown_and_never_a_reject(field:
 # ---------------------------------------------------------------- cancelled before their start
 
 CANCELLED = line(f1="5", f2="100", f3="20", f4="-1", f5="-1", f11="5")
-
-
-def test_jobs_cancelled_before_their_start_are_rejects_unless_asked_for() -> None:
-    assert parse(line(), CANCELLED).rejects["no run time"] == 1
-    found = parse(line(), CANCELLED, cancelled=True)
-    assert found.job_id.tolist() == [1, 5]
-    assert found.cancel_ns.tolist() == [-1, 120 * NS]
-    assert found.run_ns.tolist() == [60 * NS, 1]
-    assert found.estimate_ns.tolist() == [120 * NS, 120 * NS]
-    assert found.run_unknown.tolist() == [False, True]
-    assert sum(found.rejects.values()) == 0
 
 
 def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,51 +60,27 @@ def test_cases_by_hand(name: str, model: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @settings(max_examples=120)
-@given(cases(), st.sampled_from(SOLVED), st.booleans(), st.sampled_from([0, 128]))
-def test_optima_equal_exhaustive_search_and_form_a_chain(case: Case, search: str, presolve: bool, gaps: int) -> None:
+@given(cases(), st.sampled_from(GOALS_AHEAD), st.sampled_from(SOLVED), st.booleans(), st.sampled_from([0, 128]))
+def test_optima_equal_exhaustive_search_and_form_a_chain(
+    drawn: Case, goal: str, search: str, presolve: bool, gaps: int
+) -> None:
+    # A second of the drawn case is four, so that durations are on both sides of the 10 s of a bounded slowdown.
+    case = replace(
+        drawn,
+        busy=tuple(replace(job, left=4 * job.left) for job in drawn.busy),
+        waiting=tuple(replace(job, waited=4 * job.waited, duration=4 * job.duration) for job in drawn.waiting),
+    )
     instance = instance_of(case)
     chain = []
     for model in MODELS:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(boxes, "_MOST_GAPS", gaps)
-            found = planned(instance, model, replace(LONG, search=search, presolve=presolve))
+            found = planned(instance, model, replace(LONG, search=search, presolve=presolve, goal=goal))
         assert found.status == "optimal"
-        assert found.value == found.bound == least_z(case, CELLS[model])
+        assert found.value == found.bound == least_z(case, CELLS[model], goal)
         assert faults(case, found, instance) == []
         chain.append(found.value)
     assert chain == sorted(chain)
-
-
-@settings(max_examples=80)
-@given(cases(), st.sampled_from(GOALS_AHEAD), st.sampled_from(SOLVED))
-def test_optima_of_other_goals_equal_exhaustive_search(case: Case, goal: str, search: str) -> None:
-    # A second here is four, so that durations are on both sides of the 10 s of a bounded slowdown.
-    slow = replace(
-        case,
-        busy=tuple(replace(job, left=4 * job.left) for job in case.busy),
-        waiting=tuple(replace(job, waited=4 * job.waited, duration=4 * job.duration) for job in case.waiting),
-    )
-    instance = instance_of(slow)
-    for model in MODELS:
-        found = planned(instance, model, replace(LONG, search=search, goal=goal))
-        assert found.status == "optimal"
-        assert found.value == found.bound == least_z(slow, CELLS[model], goal)
-        assert faults(slow, found, instance) == []
-
-
-@pytest.mark.parametrize(
-    ("wide_s", "narrow_s", "first"),
-    [
-        # The wide one first: the others lose 12 s of 10 each, or 24 of 20; they first, it loses 10 of 6, or 20 of 12.
-        (6, 10, {"slowdown": [0], "bounded": [1, 2], "wait": [1, 2]}),
-        (12, 20, {"slowdown": [0], "bounded": [0], "wait": [1, 2]}),
-    ],
-)
-def test_who_goes_first_by_what_is_minimised(wide_s: int, narrow_s: int, first: dict[str, list[int]]) -> None:
-    case = Case(((1,), (1,)), (), (Waiting(0, wide_s, 2, (1,)), *(Waiting(0, narrow_s, 1, (1,)) for _ in range(2))))
-    for model in MODELS:
-        plans = {goal: planned(instance_of(case), model, replace(LONG, goal=goal)) for goal in GOALS_AHEAD}
-        assert {goal: sorted(start.row for start in one.starts) for goal, one in plans.items()} == first
 
 
 @settings(max_examples=40)
@@ -129,7 +105,7 @@ def test_memory_in_small_pieces_is_planned_as_in_large_ones(case: Case) -> None:
             assert many.schedule.unit_low.tolist() == (few.schedule.unit_low * pieces).tolist()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS[::3])
 def test_pieces_without_a_common_divisor_that_are_too_many_are_left_to_the_list(model: str) -> None:
     has = 2**40
     case = Case(
@@ -194,7 +170,7 @@ PAIRS = Case(
 )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS[::3])
 def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str) -> None:
     # No machine counts 1000 deterministic seconds, or proves what is best of sixty jobs, in so little time.
     waiting = tuple(Waiting(7 * k % 50, 97 + 89 * k % 61, 1 + k % 3, (1 + k % 4,)) for k in range(60))
@@ -373,31 +349,6 @@ def test_boxes_that_are_too_many_are_not_made(monkeypatch: pytest.MonkeyPatch) -
         assert found.starts
 
 
-def test_where_units_are_single_pieces_the_pooled_model_plans_for_all() -> None:
-    case = Case(
-        ((2,), (2,)),
-        (Busy(2, {0: 1}, (1,)),),
-        tuple(Waiting(3 * k % 5, 2 + 3 * k % 5, 1 + k % 3, (1,)) for k in range(6)),
-    )
-    instance = instance_of(case)
-    plans = [planned(instance, model) for model in MODELS]
-    assert {one.status for one in plans} == {"optimal"}
-    assert len({one.value for one in plans}) == 1
-    assert len({one.variables for one in plans}) == 1
-    assert [faults(case, one, instance) for one in plans] == [[]] * len(MODELS)
-
-
-def test_hcp19_places_by_best_fit_and_who_does_not_fit_waits() -> None:
-    case = Case(
-        ((4,), (4,), (4,)),
-        (Busy(5, {0: 1}, (2,)), Busy(9, {1: 1}, (3,)), Busy(9, {2: 1}, (2,))),
-        (Waiting(9, 1, 1, (3,)), Waiting(5, 1, 1, (1,)), Waiting(2, 8, 1, (1,))),
-    )
-    found = dispatch(instance_of(case), "hcp19", LONG)
-    assert found.unplaced == (0,)
-    assert [(start.row, start.units_on) for start in found.starts] == [(1, {1: 1}), (2, {0: 1})]
-
-
 def test_which_of_the_queue_is_planned_and_nothing_where_nobody_fits_or_waits() -> None:
     case = Case(((2,),), (Busy(4, {0: 2}, (1,)),), (Waiting(3, 4, 1, (1,)), Waiting(3, 4, 1, (5,))))
     for which in ("all", "fits"):
@@ -431,7 +382,7 @@ def test_durations_without_a_common_multiple_that_fits() -> None:
     for job in range(8):
         starts = np.where(np.arange(8) == job, 1000, 0)
         assert objective.bound(1000 * objective.weights[job]) <= objective.value(starts)
-    for model in MODELS:
+    for model in MODELS[::3]:
         found = planned(instance, model, Parameters(limit_s=0.1))
         assert not found.is_exact
         assert faults(case, found, instance) == []

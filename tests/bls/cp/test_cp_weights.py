@@ -56,17 +56,6 @@ def test_optima_equal_exhaustive_search(
     assert found.value <= listed.value <= listed.list_value  # type: ignore[operator]
 
 
-@settings(max_examples=40)
-@given(cases(nodes=3, jobs=5), st.sampled_from(MODELS))
-def test_slowdowns_alone_are_the_goal_of_slowdowns(case: Case, model: str) -> None:
-    instance = instance_of(case)
-    weighted, plain = planned(instance, model, LONG), planned(instance, model, replace(LONG, goal="slowdown"))
-    assert (weighted.value, weighted.list_value, weighted.bound) == (plain.value, plain.list_value, plain.bound)
-    hours = planned(instance, model, replace(LONG, slowdown=0.0, wait=1.0))
-    waits = planned(instance, model, replace(LONG, goal="wait"))
-    assert hours.value == waits.value / 3600  # type: ignore[operator]
-
-
 def test_a_user_of_many_jobs_goes_behind_where_users_count_alike() -> None:
     """One core, four jobs of 10 s of user 1 that came first and one of 11 s of user 2."""
     case = Case(((1,),), (), (*(Waiting(5, 10, 1, (1,)) for _ in range(4)), Waiting(0, 11, 1, (1,))))
