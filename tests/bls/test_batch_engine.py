@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import invariants
 from reference.cluster import NeverFinishes
-from reference.machine import Attempt, Host, Job, Machine, Rules, Window
+from reference.machine import Attempt, Host, Job, Machine, Rules
 from test_reference_vectors import jobs_of
 
 from bls.allocators import ALLOCATORS
@@ -50,38 +50,12 @@ def found_and_expected(case: BatchCase, by_cores: bool = False) -> list[str]:
     return drawn(found)
 
 
-def test_while_the_scheduler_is_busy_with_nothing_no_pass_is_owed() -> None:
-    """Job 1 is withdrawn at 8, before its submit at 9, at which nothing happens: the pass of 8 is over at 11."""
-    jobs = [Job(1, 9, 2, 1, 2, cancel=8), Job(2, 12, 8, 6, 1, cancel=14)]
-    case = BatchCase(tuple(jobs), Machine((Host(6),)), replace(EASY, cost=3))
-    assert found_and_expected(case) == ["1.0 -1--1 never cancelled", "2.0 14-14 head cancelled"]
-
-
-def test_jobs_that_run_from_the_start_do_not_run_on_hosts_in_maintenance() -> None:
-    """Job 1 needs a core of host 1, which is not up before 3, and waits; a reservation does not keep job 2 off."""
-    windows = (Window(0, 3, True, frozenset({2, 3})), Window(2, 9, False, frozenset({0, 1})))
-    jobs = [Job(1, 0, 3, 3, 3, preset=True), Job(2, 0, 3, 2, 3, preset=True)]
-    case = BatchCase(tuple(jobs), Machine((Host(2), Host(2)), windows=windows), FCFS)
-    assert found_and_expected(case) == ["1.0 9-12 head completed", "2.0 0-3 preset completed"]
-
-
 @pytest.mark.parametrize(("rules", "by_cores"), [(EASY, False), (KEEP, True)])
 def test_a_thousand_things_may_happen_while_the_scheduler_is_busy(rules: Rules, by_cores: bool) -> None:
     outages = tuple((t, t + 1) for t in range(10, 2000, 2))
     jobs = jobs_of((0, 1, 9, 9), (5, 2, 9, 9), (6, 2, 9, 9))
     case = BatchCase(tuple(jobs), Machine((Host(1), Host(1, outages=outages))), replace(rules, cost=3000))
     assert found_and_expected(case, by_cores)[0] == "1.0 3000-3009 head completed"
-
-
-def test_a_reservation_that_names_its_cores_holds_these() -> None:
-    """Job 1 holds cores 2 and 3 until 10, when job 2 needs three cores: that leaves one, whichever it is; or core 3.
-
-    So job 3 may be backfilled by counts, and does not fit on cores 0 and 1, which are named for job 2.
-    """
-    jobs = jobs_of((0, 2, 3, 3), (0, 2, 10, 10), (3, 3, 5, 5), (4, 1, 20, 20))
-    case = BatchCase(tuple(jobs), Machine((Host(4),)), EASY)
-    for by_cores, last in ((False, "4.0 4-24 backfill completed"), (True, "4.0 10-30 head completed")):
-        assert found_and_expected(case, by_cores)[2:] == ["3.0 10-15 reserved completed", last]
 
 
 # ---- promises and outcomes ----

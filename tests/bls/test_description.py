@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -151,24 +150,6 @@ def test_text_of_time_people_and_classes() -> None:
     assert said["  2002"].split() == [*"......", "-", "0.004", *"...."]
     assert said["  2002"].index("0.004") == said["  by month"].index("Aug")
     assert "qos" not in said
-
-
-def test_many_classes_are_shown_in_part() -> None:
-    jobs = [{"job_id": k, "submit_s": k, "run_s": 1, "cores": 1, "queue": k % 30, "user": k % 30} for k in range(90)]
-    found = describe(Workload.from_jobs(jobs), PLATFORM)
-    assert len(found.queues) == 30
-    text = str(found)
-    assert text.count("3 jobs (3.3 %)") == 8 + 8  # queues and users
-    assert "  others" in text
-    assert "66 jobs" in text
-
-
-def test_json_can_hold_everything() -> None:
-    for workload in (small(), fit(parse_swf(LOG, "seth.swf"), 8), Workload.from_jobs([(1, 5, 10, 2, 20)])):
-        plain = describe(workload, PLATFORM).as_dict()
-        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert plain["users"] is None
-    assert plain["arrivals"]["interarrival_ns"] is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
 from bls.workloads.generators.machines import Machine, machine_of
 from bls.workloads.generators.requests import node_sizes
-from bls.workloads.generators.slots import SLOT_NS, Slots, slots
+from bls.workloads.generators.slots import Slots, slots
 from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -394,14 +394,3 @@ def test_what_is_impossible_is_said_in_one_line(changes: dict[str, Any], message
     options: dict[str, Any] = {"source": busy(), "n_jobs": 10, "seed": 1, "platform": SETH} | changes
     with pytest.raises(InputError, match=f"^{message}"):
         generate_like(options.pop("source"), options.pop("n_jobs"), **options)
-
-
-def test_a_slot_begins_on_a_half_hour_of_the_clock() -> None:
-    header = ("; UnixStartTime: 1704067200", "; TimeZoneString: Asia/Kathmandu")  # 5 h 45 min east
-    source = log([0, 4000]).take(np.arange(2), header=header)
-    found = slots(Calendar.of(source), 4000 * S, 3)
-    assert found.start_ns == 2700 * S  # 00:45 UTC, 6:30 there
-    assert found.half_hour.tolist() == [13, 14, 15]
-    assert found.of(np.array([2700 * S, 4000 * S, 4500 * S])).tolist() == [0, 0, 1]
-    assert found.within(np.array([3600 * S])).tolist() == [0.5]
-    assert SLOT_NS == 1800 * S

@@ -92,25 +92,6 @@ def test_load_by_month() -> None:
     assert found[2].load == pytest.approx(2 * 86_400 / (2 * (80 * D - found[1].stop_ns) / S))
 
 
-def test_there_is_no_load_where_less_than_half_of_the_month_is_in_the_log() -> None:
-    workload = log((0, 86_400, 1), (13 * 86_400, 1, 1), header=PARIS)
-    (found,) = periods(workload, Calendar.of(workload), 1, work_core_s(workload), "month")
-    assert (found.load, found.whole, found.jobs) == (None, False, 2)
-    one = log((7, 86_400, 1))
-    (found,) = periods(one, Calendar(), 1, work_core_s(one), "hour")
-    assert (found.load, found.start, found.jobs) == (None, "2001-01-01T00:00", 1)
-
-
-def test_an_hour_that_daylight_saving_repeats_comes_twice() -> None:
-    # From Sunday, 26 October 2003, 1:00 in Paris: a job at the beginning of every hour.
-    workload = log(
-        *((3600 * k, 1, 1) for k in range(5)), header=("; UnixStartTime: 1067122800", "; TimeZoneString: Europe/Paris")
-    )
-    found = periods(workload, Calendar.of(workload), 1, work_core_s(workload), "hour")
-    assert [one.start[11:] for one in found] == ["01:00", "02:00", "02:00", "03:00", "04:00"]
-    assert [one.jobs for one in found] == [1] * 5
-
-
 @given(
     submits=st.lists(st.integers(0, 500 * 86_400), min_size=1, max_size=30),
     start_s=st.integers(0, 2_000_000_000),

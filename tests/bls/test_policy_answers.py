@@ -21,6 +21,7 @@ from bls.policies import POLICIES
 from bls.policies.declared import for_one_run
 from bls.workloads.workload import Workload
 from bridge.scenarios.scenario import Options, Scenario
+from bridge.runs.record import write_rows
 from traces.base.errors import PluginError
 from traces.checks.ledger import check_ledger
 
@@ -204,7 +205,7 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert table.z_exact.tolist()[:2] == ["1/3", "2"]
     assert table.bound.isna().tolist()[:2] == [False, True]
     assert table.modelled.tolist()[:2] == [2, 2**62]
-    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
     written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
     assert list(written) == list(table)
     assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
@@ -215,7 +216,7 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
 def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
     never = type("Never", (Notes,), {"decide": Counts.decide})
     result = simulated(never, rules=Rules(keep_decisions=True))
-    bridge.runs.record.write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
+    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
     written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
     assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
     assert written.iloc[:, 4:].isna().all().all()

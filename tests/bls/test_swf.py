@@ -286,42 +286,6 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("noise") / "w"
 
 
-LIKELY = st.sampled_from(
-    [
-        b"JobID|NCPUS|Submit|ElapsedRaw\n",
-        b'{"jobs": [',
-        b'"profiles": {}',
-        b"}",
-        b"]",
-        b"# a\n",
-        b"; a\n",
-        b"1\t2\t",
-        b"1|2|3|4\n",
-    ]
-)
-
-
-@settings(max_examples=200)
-@given(
-    st.sampled_from([None, *READERS]), st.lists(st.one_of(st.binary(max_size=20), LIKELY), max_size=6), st.booleans()
-)
-def test_any_bytes_are_a_workload_or_one_clear_line(
-    noise: Path, name: str | None, parts: list[bytes], gz: bool
-) -> None:
-    data = b"".join(parts)
-    noise.write_bytes(gzip.compress(data) if gz else data)
-    found, message = None, ""
-    try:
-        found = read_workload(noise, format=name)
-    except InputError as error:
-        message = str(error)
-    if found is None:
-        assert message.startswith(str(noise))
-        assert "\n" not in message
-    else:
-        assert len(found) + sum(found.rejects.values()) == found.n_lines
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) -> None:
     packed = gzip.compress(LINE * 1000)

@@ -38,25 +38,10 @@ CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
         Case(((3,), (3,)), (Busy(9, {0: 2}, (1,)),), (Waiting(0, 4, 1, (2,)), Waiting(0, 4, 1, (2,)))),
         ("2", "3", "3", "3"),
     ),
-    # The same, with a GPU of either node for the unit.
-    "across with GPUs": (
-        Case(((3, 1), (3, 1)), (Busy(9, {0: 2}, (1, 0)),), (Waiting(0, 4, 1, (2, 1)), Waiting(0, 4, 1, (2, 1)))),
-        ("2", "3", "3", "3"),
-    ),
-    # Neighbours that end at different times: the second job has the core that is free at 2.
-    "ends": (
-        Case(((3,),), (Busy(2, {0: 1}, (1,)), Busy(9, {0: 1}, (1,))), (Waiting(0, 5, 1, (1,)), Waiting(0, 5, 1, (1,)))),
-        ("12/5", "12/5", "12/5", "12/5"),
-    ),
     # Two units of three fit two nodes of four, and three units of two would, too; but none of two beside two of three.
     "classes lie": (
         Case(((4,), (4,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 2))),
         ("3", "3", "4", "4"),
-    ),
-    # Nodes of two sizes: two jobs side by side on the larger one, the third where one ends at 3.
-    "sizes": (
-        Case(((4, 2), (2, 1)), (Busy(3, {1: 1}, (2, 1)),), tuple(Waiting(0, 4, 1, (2, 1)) for _ in range(3))),
-        ("15/4", "15/4", "15/4", "15/4"),
     ),
     # One large node has cores, the other one its GPU; the small one is free at 5. The pool has both.
     "sizes apart": (
@@ -67,8 +52,6 @@ CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
         ),
         ("1", "2", "2", "2"),
     ),
-    # A core is free on one node and a GPU on the other until 3; the pool has both.
-    "scarce": (Case(((1, 1), (1, 0)), (Busy(3, {0: 1}, (1, 0)),), (Waiting(0, 3, 1, (1, 1)),)), ("1", "2", "2", "2")),
     # The last job first, then the first one at 1: two cores of node 0 and the one of node 1. So the second has to wait until 3.
     "units": (
         Case(
