@@ -17,6 +17,7 @@ from bls.availability.free_cores import (
     free_take,
     new_free,
 )
+from bls.engine.queue import new_queue, queue_add, queue_next, queue_remove
 
 #: One, two, three and four levels, and their edges.
 SIZES = (1, 31, 32, 33, 64, 100, 1023, 1024, 1025, 2100, 32_769, 40_000)
@@ -96,3 +97,35 @@ def test_questions(case: tuple[int, list[tuple[bool, int, int]]], data: st.DataO
         cores = [core for k in range(n_out) for core in range(out[0, k], out[1, k])]
         assert cores == inside[:wanted].tolist()
         assert all(out[1, k] < out[0, k + 1] for k in range(n_out - 1)), "neighbours are joined"
+
+
+#: One, two, three and four levels, and their edges.
+SIZES_QUEUE = (1, 2, 31, 32, 33, 1023, 1024, 1025, 32_768, 32_769, 40_000)
+
+
+def after(ranks: set[int], rank: int) -> int:
+    return min((known for known in ranks if known >= rank), default=-1)
+
+
+@settings(max_examples=400)
+@given(data=st.data(), size=st.sampled_from(SIZES_QUEUE))
+def test_as_a_set(data: st.DataObject, size: int) -> None:
+    words, starts = new_queue(size)
+    inside: set[int] = set()
+    edges = [rank for rank in (0, 1, 31, 32, 1023, 1024, 32_767, 32_768, size - 1) if rank < size]
+    ranks = st.sampled_from(edges) | st.integers(0, size - 1)
+    for rank in data.draw(st.lists(ranks, max_size=40)):
+        if rank in inside:
+            queue_remove(words, starts, rank)
+            inside.remove(rank)
+        else:
+            queue_add(words, starts, rank)
+            inside.add(rank)
+        assert queue_next(words, starts, 0) == after(inside, 0)
+        for other in {rank, min(rank + 1, size - 1), *edges}:
+            assert queue_next(words, starts, other) == after(inside, other)
+    for rank in sorted(inside):
+        assert queue_next(words, starts, 0) == rank
+        queue_remove(words, starts, rank)
+    assert queue_next(words, starts, 0) == -1
+    assert not words.any()

@@ -13,7 +13,7 @@ from tables import table_rows
 import bridge
 from bls import HostGroup, Partition, Platform, Workload
 from bls.constraints.options import Surroundings
-from bls.cp import solver
+from bls.cp import MODELS, solver
 from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
 from bls.policies import policy
@@ -21,9 +21,8 @@ from bls.policies.planning import PCP20, run
 from bls.power.options import PowerOptions
 from bls.scheduler_options import Rules
 from traces.base.errors import InputError, PluginError
+from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
-
-MODELS = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
 #: Four nodes of 4 cores: two with 2 GPUs, two with a MIC.
 CARDS = Platform((HostGroup(2, 4, 4.0, resources={"gpu": 2}), HostGroup(2, 4, 4.0, resources={"mic": 1})))
@@ -265,3 +264,42 @@ def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.Monk
             assert (result.jobs.state == "completed").all()
     finally:
         solver.cp_model.cache_clear()
+
+
+#: The jobs of "Promises of running applications" on docs/reference/batch-estimates.md, minutes.
+PAGE = Workload.from_jobs(
+    [tuple(60 * value if k in (1, 2, 4) else value for k, value in enumerate(job))
+     for job in ((1, 0, 20, 3, 60), (2, 1, 10, 4, 10), (3, 2, 30, 1, 30))]
+)  # fmt: skip
+FOUR = Platform((HostGroup(1, 4, 4.0),))
+
+
+@pytest.mark.parametrize(("model", "search"), [*zip(MODELS, ["hinted", "lns", "list", "lns"], strict=True)])
+def test_the_end_that_an_application_promises_is_planned_with(model: str, search: str) -> None:
+    """Job 1 asks for 60 minutes and promises 20: job 2 is planned at 20, and job 3 would be in its way."""
+    for estimates, starts in (("requested", [0, 32, 2]), ("application", [0, 20, 30])):
+        bls = f"{model}:which=all,search={search}"
+        found = bridge.simulate(PAGE, FOUR, bls=bls, als="recorded", estimates=estimates)
+        assert (found.ledger.jobs.start_ns // (60 * NS_PER_S)).tolist() == starts
+
+
+@pytest.mark.parametrize("coordination", ["release"])
+def test_promises_of_tasks_are_the_same_in_every_coupling(coordination: str) -> None:
+    jobs = Workload.from_jobs([(k, 2 * k, 10 + 7 * k % 13, 1 + 5 * k % 4, 60 + k) for k in range(1, 13)])
+    starts = {}
+    for estimates in ("application", "requested"):
+        for coupling in ("inline", "process") if estimates == "application" else ("inline",):
+            found = bridge.simulate(
+                jobs,
+                FOUR,
+                bls="cp-classes:which=all,search=lns",
+                als="gss",
+                variation=0.5,
+                estimates=estimates,
+                rules=Rules(coordination=coordination),
+                coupling=coupling,
+            )
+            check_ledger(found.ledger)
+            starts[estimates, coupling] = found.ledger.jobs.start_ns.tolist()
+    heard = {coupling: one for (estimates, coupling), one in starts.items() if estimates == "application"}
+    assert heard["process"] == heard["inline"] != starts["requested", "inline"]

@@ -20,8 +20,8 @@ from bls.machine.platform import HostGroup
 from bls.policies import POLICIES
 from bls.policies.declared import for_one_run
 from bls.workloads.workload import Workload
-from bridge.scenarios.scenario import Options, Scenario
 from bridge.runs.record import write_rows
+from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import PluginError
 from traces.checks.ledger import check_ledger
 

@@ -48,7 +48,7 @@ def test_the_table_over_time(runs: list[bridge.Result]) -> None:
     rows = table(section(PAGE, "What the results say"))
     *named, slowed = [name for row in rows for name in names(row[0])]
     assert named == list(POWER_COLUMNS) == list(runs[1].power_over_time.columns)
-    assert slowed == "jobs_slowed"  # in few runs: tests/bls/test_slowing_one_by_one.py
+    assert slowed == "jobs_slowed"  # in few runs: tests/bls/test_power.py
 
 
 def test_the_metrics(runs: list[bridge.Result]) -> None:
