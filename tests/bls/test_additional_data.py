@@ -34,8 +34,6 @@ class Power:
 
 
 class Headroom:
-    """What is left of a limit; made of the power."""
-
     name = "headroom"
 
     def __init__(self, limit_w: float) -> None:
@@ -146,8 +144,6 @@ def test_they_are_computed_in_the_order_in_which_they_are_named() -> None:
 
 
 class Gives:
-    """Whatever it is told to."""
-
     def __init__(self, name: str, what: Callable[[View], Any]) -> None:
         self.name, self.what = name, what
 

@@ -169,7 +169,6 @@ def chosen(
     offered: str = "",
     seed: int = 0,
 ) -> list[int] | None:
-    """The cores that an allocator gives, with cores written as 0-3 5."""
     job = Job(number, 0, 1, n_cores, 1, frozenset(_cores(wanted)) or None, unit_cores=unit, limit=limit)
     machine = Machine(tuple(Host(int(cores)) for cores in hosts.split()), switches=switches)
     question = Question(job, machine, frozenset(_cores(free)), frozenset(_cores(offered or free)), seed)

@@ -318,7 +318,6 @@ def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> 
 
 
 def answer_at_once(simulator: BatchSimulator) -> None:
-    """All jobs end as they start."""
     while simulator.advance(10**6) != BatchStatus.DONE:
         for row in simulator.started():
             assert simulator.outcome(row, simulator.now_ns)
@@ -334,8 +333,6 @@ def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, 
 
 
 class Idle:
-    """Starts nothing, ever."""
-
     name = "idle"
 
     def decide(self, view: Any) -> list[Any]:

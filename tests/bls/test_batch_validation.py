@@ -55,8 +55,6 @@ Plant = Callable[[BatchState], None]
 
 
 def _set(column: int, value: int, *, running: bool) -> Plant:
-    """Set a column of the first job that runs, or waits."""
-
     def plant(state: BatchState) -> None:
         state.jobs[column, _of(state, running=running)] = value
 
@@ -73,8 +71,6 @@ def _add(part: str, place: Any, amount: int = 1) -> Plant:
 
 
 def _flip(part: str, place: Callable[[BatchState], int], bit: Callable[[BatchState], int]) -> Plant:
-    """Change a bit of a set."""
-
     def plant(state: BatchState) -> None:
         operator.attrgetter(part)(state)[place(state)] ^= 1 << bit(state)
 
@@ -82,8 +78,6 @@ def _flip(part: str, place: Callable[[BatchState], int], bit: Callable[[BatchSta
 
 
 def _swap(*parts: str, other: Callable[[BatchState], int] = lambda state: 1) -> Plant:
-    """Swap the first value of arrays with another."""
-
     def plant(state: BatchState) -> None:
         last = other(state)
         for part in parts:

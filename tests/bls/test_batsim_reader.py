@@ -50,7 +50,6 @@ def job(number: Any, profile: Any = "short", **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is written anew in every example."""
     return tmp_path_factory.mktemp("fuzz") / "w"
 
 

@@ -44,12 +44,10 @@ DRAWN, PLAIN_PYTHON = 12, 1
 
 
 def whole(case: BatchCase) -> list[Attempt]:
-    """By the engine's arrays, until it asks for something."""
     return engine_of(case).finish()
 
 
 def in_pieces(case: BatchCase) -> list[Attempt]:
-    """By the engine's arrays, an end at a time."""
     engine = engine_of(case)
     while engine.advance(1) != BatchStatus.DONE:
         pass
@@ -98,7 +96,6 @@ def test_without_compiled_code() -> None:
 
 
 def plain_python() -> int:
-    """Compare cases of every set in this process; returns how many."""
     found = [case for mask in MASKS for case in seeded_cases(44, PLAIN_PYTHON, always=mask)]
     for case in found:
         assert whole(case) == expected(case), case

@@ -67,7 +67,6 @@ class Shares:
 
 
 def after_use(tree: AccountTree, used: dict[int, int], rule: int, dampening: float = 1.0) -> dict[int, float]:
-    """The factors when users have used so many core-seconds."""
     shares = Shares(tree, rule=rule, period_ns=NS_PER_S, half_life_ns=0, dampening=dampening)
     for user, cores in used.items():
         shares.charge(user, 0, cores)

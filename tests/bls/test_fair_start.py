@@ -77,7 +77,6 @@ def start_without_later(case: BatchCase, came: Arrivals, row: int, one: Attempt)
 
 
 def slow(case: BatchCase) -> dict[tuple[int, int], int]:
-    """By row and attempt."""
     run = by_rows(case, expected(case))
     came = arrivals(case, run)
     return {
@@ -122,7 +121,6 @@ def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
 
 
 def changed(rows: tuple[tuple[int, ...], ...], **changes: dict[int, Any]) -> tuple[Job, ...]:
-    """Jobs of which some, by number, have other values of some fields."""
     jobs = jobs_of(*rows)
     return tuple(
         replace(job, **{name: values[job.number] for name, values in changes.items() if job.number in values})

@@ -35,7 +35,6 @@ def summaries_hold(words: np.ndarray, starts: np.ndarray) -> bool:
 
 
 def cores_in(words: np.ndarray, starts: np.ndarray) -> set[int]:
-    """The set, read bit by bit."""
     leaves = words[: starts[1]]
     return set(np.flatnonzero((leaves[:, None] >> np.arange(32)) & 1).tolist())
 

@@ -58,7 +58,6 @@ def office(weeks: int = 4) -> Workload:
 
 
 def busy(n: int = 400) -> Workload:
-    """A small log of all widths, users and estimates."""
     draw = np.random.default_rng(5)
     return log(
         np.cumsum(draw.geometric(0.002, n)),

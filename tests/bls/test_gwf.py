@@ -29,7 +29,6 @@ def line(mark: str = "\t", **changes: str) -> str:
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is written anew in every example."""
     return tmp_path_factory.mktemp("fuzz") / "w"
 
 

@@ -29,8 +29,6 @@ def test_the_gamma_distribution_of_a_whole_shape(shape: int, x: float) -> None:
 
 
 class Given:
-    """A generator whose gamma variates are given."""
-
     def __init__(self, values: list[float]) -> None:
         self.values = values
 

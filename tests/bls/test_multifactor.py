@@ -56,7 +56,6 @@ class Run:
         self.made: Scoring = scoring(score_policy(settings), jobs)
 
     def priorities(self, now_ns: int, waiting: list[int] | None = None) -> list[float]:
-        """Of the waiting jobs, all where none are named."""
         jobs, made = self.jobs, self.made
         rows = np.arange(len(jobs.cores)) if waiting is None else np.array(waiting, np.int64)
         key = np.full(len(rows) + 1, math.nan)
@@ -235,7 +234,6 @@ def scenes(draw: st.DrawFn) -> tuple[KnownJobs, list[tuple[int, int, int]]]:
 
 
 def slow_priority(settings: Multifactor, jobs: KnownJobs, row: int, now_ns: int, fair_share: dict[int, float]) -> float:
-    """The formula, one job at a time, in plain Python."""
     cores, user = int(jobs.cores[row]), int(jobs.user[row])
     owner = next(entry for entry in settings.tree.users if entry.number == user)
     accounts = {account.name: account for account in settings.tree.accounts}

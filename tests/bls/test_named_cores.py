@@ -79,7 +79,6 @@ def simulated(
     said: Surroundings | None = None,
     **options: Any,
 ) -> list[tuple[int, str]]:
-    """When each attempt at a job started, and where."""
     workload, around = surround(workload, platform, said or Surroundings())
     options |= {"recorded": True, "circumstances": around}
     simulator = BatchSimulator(workload, platform, order, allocator(placed), **options)

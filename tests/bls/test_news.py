@@ -27,8 +27,6 @@ JOBS = Workload.from_jobs([(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)])
 
 
 class Keeps:
-    """First come, first served; notes what it is told."""
-
     name = "keeps"
 
     def __init__(self) -> None:

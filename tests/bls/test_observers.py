@@ -27,8 +27,6 @@ FAILURES = "host,down_s,up_s\n0,55,80\n2,100,140\n1,200,201\n"
 
 @dataclass
 class Look:
-    """Notes everything that it can see."""
-
     every_ns: int | None = None
     name: str = "look"
     waiting: list[list[int]] = field(default_factory=list)
@@ -154,7 +152,6 @@ def test_while_deciding_takes_time(tmp_path: Path) -> None:
 
 
 def written(tmp_path: Path, look: Any) -> pd.DataFrame:
-    """The table of an observer that looks every 10 s."""
     write_run(simulated(tmp_path, failing(look, 10 * S)), tmp_path, {}, tasks=False, trace=False)
     return pd.read_parquet(tmp_path / "observations.parquet")
 

@@ -18,7 +18,6 @@ NS = 10**9
 
 
 def platform(*partitions: Partition) -> Platform:
-    """Hosts of 4, 4, 4 and 2 cores."""
     return Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)), partitions=partitions)
 
 

@@ -73,7 +73,6 @@ PARTITIONS = st.builds(
 
 
 def tree(groups: list[HostGroup], names: list[str]) -> tuple[Switch, ...]:
-    """A leaf for each group, and one switch above all of them."""
     lo = [sum(group.count for group in groups[:k]) for k in range(len(groups) + 1)]
     leaves = tuple(Switch(name, f"{a}-{b - 1}") for name, a, b in zip(names, lo, lo[1:], strict=False))
     return (Switch(names[-1], switches=tuple(leaf.name for leaf in leaves)), *leaves)

@@ -35,14 +35,12 @@ def in_seconds(submit: list[float], estimate: list[float], cores: list[int]) -> 
 
 
 def order(name: str, jobs: KnownJobs, tier: list[int] | None = None) -> list[int]:
-    """The rows in the order of a static policy."""
     made = policy(name)
     assert isinstance(made, Policy)
     return ranks(made, jobs, None if tier is None else np.array(tier, np.int64)).argsort().tolist()
 
 
 def keys_at(made: Any, jobs: KnownJobs, now_s: float, waiting: list[int]) -> list[float]:
-    """The keys of the waiting jobs under a dynamic policy."""
     run = scoring(made, jobs)
     key = np.full(len(waiting) + 1, 7.0)
     columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
@@ -55,8 +53,6 @@ def keys_at(made: Any, jobs: KnownJobs, now_s: float, waiting: list[int]) -> lis
 
 @dataclass(frozen=True)
 class Answering:
-    """A policy that answers the same whatever it is asked."""
-
     answer: Any
     name: str = "mine"
 
@@ -251,8 +247,6 @@ def test_a_dynamic_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Aged:
-    """A dynamic policy with parameters, as a plug-in may have."""
-
     weight: float = 1
     power: int = 2
     half_life_ns: int = 7 * 86400 * NS_PER_S

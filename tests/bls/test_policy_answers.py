@@ -68,8 +68,6 @@ def test_a_class_makes_another_policy_for_each_run() -> None:
 
 @dataclass(frozen=True)
 class Registered:
-    """Parameters, and a state that no two runs may share."""
-
     name: str = "registered"
     least: int = 0
     seen: list[int] = field(default_factory=list, init=False)
@@ -84,8 +82,6 @@ class Registered:
 
 
 class Maker:
-    """One object for many runs, that says who decides in each."""
-
     name = "maker"
 
     def for_run(self) -> Counts:
@@ -153,7 +149,6 @@ def test_without_reasons_there_is_no_such_column() -> None:
 
 
 def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
-    """What is wrong with a policy that decides so."""
     wrong = type("Wrong", (base,), {"decide": decide, **attributes})
     with pytest.raises(PluginError) as caught:
         simulated(wrong)
@@ -262,8 +257,6 @@ GPUS = Platform((HostGroup(2, 4, 4.0, {"gpu": 2}),))  # type: ignore[arg-type]
 
 
 class Pooled:
-    """Counts cores and cards of the whole machine, and not of its hosts."""
-
     name = "pooled"
     may_not_fit = True
 

@@ -96,14 +96,12 @@ def estimates_of(case: Case) -> str:
 
 
 def fallback_of(case: Case) -> str:
-    """As the command line says it."""
     if case.fallback == "submit":
         return f"submit:state={case.slow}"
     return f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
 
 
 def job_power_of(case: Case) -> dict[str, list[float]] | None:
-    """What is said of jobs, where anything is."""
     if all((one.power, one.memory) == (1, 0) for one in case.jobs):
         return None
     return {
@@ -114,7 +112,6 @@ def job_power_of(case: Case) -> dict[str, list[float]] | None:
 
 
 def surroundings(case: Case, folder: Path) -> Surroundings:
-    """Failures and maintenance of hosts, in files."""
     failures, windows = folder / "failures.csv", folder / "windows.toml"
     unforeseen = [one for one in case.downs if not one.foreseen]
     failures.write_text(
@@ -184,7 +181,6 @@ def with_downs(case: Case, seed: int) -> Case:
 
 
 def asking_for_more(case: Case, seed: int) -> Case:
-    """Jobs ask for longer than they run."""
     chance = random.Random(f"{seed} estimates")
     return replace(
         case, jobs=tuple(replace(one, estimate=one.run + chance.choice((0, 7, 40)) * S) for one in case.jobs)
@@ -192,7 +188,6 @@ def asking_for_more(case: Case, seed: int) -> Case:
 
 
 def noticed(seed: int, fallback: str) -> Case:
-    """Limits are known some time before."""
     notice = random.Random(seed).choice((1, 10, 40, 10**4)) * S
     return replace(asking_for_more(drawn(seed, fallback), seed), reaction=0, notice=notice)
 
@@ -228,7 +223,6 @@ def predicted(case: Case, seed: int) -> Case:
 
 
 def one_by_one(seed: int, order: str, **said: Any) -> Case:
-    """Jobs are slowed in some order."""
     return replace(drawn(seed, "dvfs", **said), order=order)
 
 
@@ -428,7 +422,6 @@ class Loops:
         self.known: dict[tuple[int, int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
 
     def end_of(self, job: int, start: int, cores: int, told: tuple[tuple[int, Fraction], ...]) -> int:
-        """When a job ends on so many cores, told so."""
         one, key = self.case.jobs[job], (job, start, cores, told)
         if key not in self.known:
             drawing = self.seed, job + 1, one.cores, one.run, 1.0, self.variation, self.tasks_per_core
@@ -480,7 +473,6 @@ def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> Non
 
 
 def moldable(case: Case, seed: int) -> Case:
-    """Half of the jobs may start with other widths."""
     chance, most = random.Random(f"{seed} widths"), case.machine.hosts * case.machine.cores
 
     def wide(one: Job) -> Job:

@@ -234,8 +234,6 @@ def cores_of(found: bridge.Result) -> list[str]:
 
 
 class Names:
-    """Starts each job on the cores that it is told."""
-
     name = "names"
 
     def __init__(self, cores: dict[int, list[int] | None]) -> None:

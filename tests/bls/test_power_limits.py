@@ -26,7 +26,6 @@ NONE = -1
 
 @st.composite
 def limits_of(draw: st.DrawFn) -> Limits:
-    """Some limits, of times and heights that are often equal."""
     found = []
     for _ in range(draw(st.integers(0, 12))):
         begin = draw(st.integers(0, 20))

@@ -37,7 +37,6 @@ def drawn(seed: int) -> tuple[Workload, list[Fraction]]:
 
 
 def core_w(power: Fraction) -> Fraction:
-    """What a core draws, W, on the mean, in whole mW."""
     high, low = 50_000 + floor(50_000 * power + Fraction(1, 2)), 5500 + floor(20_000 * power + Fraction(1, 2))
     return Fraction(floor(Fraction(2 * high + 6 * low, 8) + Fraction(1, 2)), 1000)
 
@@ -48,7 +47,6 @@ def order(result: bridge.Result) -> list[int]:
 
 
 def started_in_order(result: bridge.Result, keys: list[Any]) -> None:
-    """Without backfilling no job starts before one that precedes it."""
     starts = result.jobs.start_ns.tolist()
     rows = sorted(range(1, len(starts)), key=lambda row: (keys[row], row))
     assert [starts[row] for row in rows] == sorted(starts[row] for row in rows)

@@ -27,8 +27,6 @@ S = 10**9
 
 
 class Easy:
-    """EASY backfilling as in the textbook, in the order of arrival."""
-
     name = "easy-by-hand"
 
     def decide(self, view: View) -> list[SeenJob]:

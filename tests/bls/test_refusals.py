@@ -35,7 +35,6 @@ def _drawn(text: str, folder: Path) -> object:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as users give them in Python."""
     if isinstance(value, dict):
         return {name: _tuples(one) for name, one in value.items()}
     return tuple(value) if isinstance(value, list) else value

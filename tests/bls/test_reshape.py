@@ -196,7 +196,6 @@ def sacct(path: Path, *rows: str) -> Path:
 
 
 def of_jobs(workload: Workload, column: str) -> dict[int, str]:
-    """What the jobs have in a column, by job number, in names."""
     named = workload.names if column == "application" else workload.labels[column]
     return {job: named[n] for job, n in zip(workload.job_id.tolist(), getattr(workload, column).tolist(), strict=True)}
 

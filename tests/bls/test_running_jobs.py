@@ -127,8 +127,6 @@ def releases(case: BatchCase, row: int, start: int, cores: Sequence[int], hints:
 
 
 def expected_releases(case: BatchCase, coordination: str) -> list[Attempt] | None:
-    """The slow reference's answer; None where a job waits for ever."""
-
     def hinted(row: int, start: int, cores: tuple[int, ...], hints: Hints) -> tuple[int, Mapping[int, int]]:
         return releases(case, row, start, cores, hints)
 

@@ -26,7 +26,6 @@ HEADER = "JobID|NCPUS|Submit|Start|End|ElapsedRaw|TimelimitRaw|State"
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is written anew in every example."""
     return tmp_path_factory.mktemp("fuzz") / "w"
 
 

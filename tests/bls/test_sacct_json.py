@@ -60,7 +60,6 @@ def read(tmp_path: Path, text: str) -> Workload:
 
 
 def job(**more: Any) -> dict[str, Any]:
-    """A job of 4 cores."""
     time = {"submission": 100, "start": 110, "end": 170, "elapsed": 60, "limit": 10}
     return {"job_id": 7, "required": {"CPUs": 4}, "state": {"current": "COMPLETED"}, "time": time, **more}
 

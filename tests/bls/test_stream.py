@@ -31,7 +31,6 @@ FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "out
 
 
 def blocks(workload: Workload, size: int) -> Iterator[Workload]:
-    """A workload as a reader gives it, so many jobs at once."""
     for at in range(0, len(workload), size):
         yield replace(workload.take(np.arange(at, min(at + size, len(workload)))), rejects={}, n_lines=0)
 

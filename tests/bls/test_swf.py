@@ -282,7 +282,6 @@ def test_unknown_format_shows_the_known_ones(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is written anew in every example."""
     return tmp_path_factory.mktemp("noise") / "w"
 
 

@@ -148,7 +148,6 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 def run_of(**columns: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """A jobs table; times in seconds."""
     names = {"submit": "submit_ns", "start": "start_ns", "end": "end_ns", "estimate": "estimate_ns"}
     return {
         names.get(name, name): np.array(values if name not in names else [S * v if v >= 0 else -1 for v in values])

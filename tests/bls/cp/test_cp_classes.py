@@ -169,7 +169,6 @@ def test_a_heavy_job_beats_two_light_ones_and_the_solve_of_places_is_counted() -
 
 
 def everywhere(of: NodeClasses, starting: np.ndarray) -> np.ndarray:
-    """All nodes, of which none is left out."""
     return np.arange(len(of.of_node))
 
 

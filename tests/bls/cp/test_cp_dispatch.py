@@ -38,7 +38,6 @@ of_dispatch = import_module("bls.cp.dispatch")
 
 
 def planned(instance: Instance, model: str, parameters: Parameters = LONG) -> Plan:
-    """The plan of all jobs, whether or not one can start now."""
     problem = problem_of(instance, select(instance, parameters.queue, "all"))
     return plan(problem, model, parameters, row=instance.queue.row)
 
