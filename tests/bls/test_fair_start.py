@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from batch_cases import FEATURES, BatchCase, expected, seeded_cases
-from batch_drives import as_users_say, attempts, simulator_of
+from batch_cases import FEATURES, BatchCase, expected
+from batch_drives import attempts, said_cases, simulator_of
 from reference.cluster import NeverFinishes, _Cluster
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
@@ -99,19 +99,6 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     return found, run.column(b.START).tolist(), dict(zip(keys, found, strict=True))
 
 
-def usual_cases(seed: int, n: int, features: tuple[str, ...]) -> list[BatchCase]:
-    said = [as_users_say(case) for case in seeded_cases(seed, n, features, max_jobs=10)]
-    found = []
-    for case in said:
-        try:
-            if case is not None:
-                expected(case)
-                found.append(case)
-        except NeverFinishes:
-            pass
-    return found
-
-
 def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
     """Jobs of (submit, cores, estimate, run), numbered from 1."""
     return tuple(Job(number, q, p, n, r) for number, (q, n, r, p) in enumerate(rows, 1))
@@ -137,7 +124,7 @@ _KINDS += [("presets", "cost"), ("estimates", "outages", "orders"), ("estimates"
 
 @pytest.mark.parametrize("features", _KINDS, ids=lambda each: "+".join(each) if len(each) < 3 else "all")
 def test_as_the_slow_way(features: tuple[str, ...]) -> None:
-    for case in usual_cases(1, 8, features):
+    for case in said_cases(1, 8, features, max_jobs=10):
         assert fair(case)[2] == slow(case), case
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import BatchCase, cases, finishes, seeded_cases
+from batch_cases import BatchCase, cases
 from batch_drives import (
     as_users_say,
     attempts,
@@ -19,6 +19,7 @@ from batch_drives import (
     estimates_of,
     platform_of,
     rules_of,
+    said_cases,
     simulator_of,
     workload_of,
 )
@@ -47,9 +48,8 @@ def able(case: BatchCase) -> bool:
     return case.rules.cost == 0 and not case.rules.promises and all(job.run >= 0 for job in case.jobs)
 
 
-def said_cases(seed: int, n: int, features: tuple[str, ...]) -> list[BatchCase]:
-    said = map(as_users_say, seeded_cases(seed, n, features, max_jobs=14))
-    return [case for case in said if case is not None and able(case) and finishes(case)]
+def able_cases(seed: int, n: int, features: tuple[str, ...]) -> list[BatchCase]:
+    return [case for case in said_cases(seed, n, features, max_jobs=14) if able(case)]
 
 
 class Driven:
@@ -154,7 +154,7 @@ def releasing(case: BatchCase, coordination: str = "release", **options: Any) ->
 def test_jobs_that_release_cores(coordination: str) -> None:
     met = hinted = 0
     features = (*FEATURES, "estimates") if coordination.startswith("hint") else RELEASING
-    for case in said_cases(7, 70, features):
+    for case in able_cases(7, 70, features):
         expected = expected_releases(case, coordination)
         if expected is not None:
             driven = releasing(case, coordination)
@@ -197,7 +197,7 @@ class Places:
 
 def test_a_policy_in_python_sees_and_names_what_was_released() -> None:
     Places.seen = 0
-    for case in said_cases(22, 20, ("outages", "kill", "dependencies")):
+    for case in able_cases(22, 20, ("outages", "kill", "dependencies")):
         fcfs = replace(case.rules, order="fcfs", depth=0, keep=False, allocator="first-fit")
         plain = replace(case, rules=fcfs)
         expected = expected_releases(plain, "release")
@@ -224,7 +224,7 @@ def _in_order(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, c
 def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
     """So fair-share charges a user for what was held, and for no longer."""
     policy = ScorePolicy("sums", _in_order, _sums, lambda jobs: (np.empty((0, len(jobs.job_id))), np.zeros(2)))
-    for case in said_cases(23, 10, ("kill",)):
+    for case in able_cases(23, 10, ("kill",)):
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator
@@ -362,7 +362,7 @@ def test_jobs_whose_width_changes(resize: str, gives_back: bool, case: BatchCase
 def test_moldable_jobs() -> None:
     """Jobs share their work among the cores with which they start."""
     others = deep = 0
-    for case in said_cases(11, 120, FEATURES):
+    for case in able_cases(11, 120, FEATURES):
         alike = len(case.machine.partitions) == 1 and case.machine.partitions[0].hosts is None
         if not alike or all(least == most for least, most in widths_of(case)):
             continue
