@@ -89,7 +89,7 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
     predictor = case.rules.predictor
     if predictor is not None and not any(_known(level, jobs) for level in predictor.levels):
         predictor = None
-    return BatchCase(tuple(jobs), machine, replace(case.rules, corrections=MINUTES, predictor=predictor))
+    return BatchCase(tuple(jobs), machine, replace(case.rules, predictor=predictor))
 
 
 def said_cases(
@@ -274,7 +274,10 @@ def simulator_of(case: BatchCase, *, by_cores: bool = False, **options: Any) -> 
     }
     policy, allocator = options.pop("policy", policy), ALLOCATORS[case.rules.allocator]
     allocator = replace(allocator, countable=allocator.countable and not by_cores)
-    return BatchSimulator(workload, platform, policy, allocator, **(usual | options))
+    simulator = BatchSimulator(workload, platform, policy, allocator, **(usual | options))
+    if case.rules.corrections != MINUTES:  # of other lengths than the usual ones, so that small cases have some
+        simulator.state = simulator.state._replace(corrections_ns=int64(case.rules.corrections))
+    return simulator
 
 
 def finish(simulator: BatchSimulator) -> list[Attempt]:
