@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform, load_platform
 from traces.base.errors import InputError
@@ -57,30 +58,10 @@ def test_hosts_are_numbered_in_the_order_of_the_resources(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("system", "message"),
     [
-        (PLAIN | {"nodes": 3}, "nodes: unknown key 'nodes'; known: "),
-        ({"groups": {}}, "resources: missing"),
-        ({"resources": {}}, "groups: missing"),
-        ([1], "the file: [1] is not an object"),
-        (PLAIN | {"groups": [1]}, "groups: [1] is not an object"),
-        (PLAIN | {"groups": {"g0": 3}}, "groups.g0: 3 is not an object"),
-        (PLAIN | {"groups": {"g0": {"mem": 3}}}, "groups.g0.core: missing"),
-        (PLAIN | {"groups": {"g0": {"core": 0}}}, "groups.g0.core: 0 is out of range"),
-        (PLAIN | {"groups": {"g0": {"core": 1.5}}}, "groups.g0.core: 1.5 is not a whole number"),
-        (PLAIN | {"groups": {"g0": {"core": 1}}}, "groups.g0.core: 1 is less than a processor's 2 cores"),
-        (PLAIN | {"groups": {"g0": {"core": 4, "gpu": -1}}}, "groups.g0.resources.gpu: -1 is out of range"),
-        (PLAIN | {"resources": {"g1": 3}}, "resources: unknown group 'g1'; known: g0"),
-        (PLAIN | {"resources": {"g0": -3}}, "resources.g0: -3 is out of range"),
-        (PLAIN | {"resources": {"g0": True}}, "resources.g0: True is not a whole number"),
-        (PLAIN | {"resources": {}}, "hosts: empty"),
-        (PLAIN | {"resources": {"g0": 2**24}}, "hosts: 33554432 cores in all are too many"),
-        (PLAIN | {"equivalence": {"node": {}}}, "equivalence: unknown key 'node'; known: processor"),
-        (PLAIN | {"equivalence": {"processor": {"mem": 1}}}, "equivalence.processor: {'mem': 1}; allowed: "),
-        (PLAIN | {"start_time": "now"}, "start_time: 'now' is not a number"),
-        (PLAIN | {"system_name": 3}, "name: 3 is no name"),
-        ('{"groups": 1, "groups": 2}', "not valid JSON: groups: given twice"),
-        ('{"groups": NaN}', "not valid JSON: NaN is no number"),
-        ('{"groups": ', "not valid JSON: Expecting value (at line 1, column 12)"),
-        ("", "not valid JSON: Expecting value (at line 1, column 1)"),
+        *(
+            (PLAIN | system if changed else system, message)
+            for changed, system, message in table_rows(__file__, "refused_with_the_key_s_path")
+        ),
         ("[" * 100000, "not usable JSON: "),
         ('{"start_time": ' + "9" * 5000 + "}", "not usable JSON: "),
     ],

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table_rows
 
 from bls.policies import KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, unscored
 from bls.policies.expr import prepared, score_expression
@@ -52,32 +53,9 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     return [-value for value in key.tolist()]
 
 
-#: What a random tree does not write: texts without parentheses, signs, forms of numbers.
-PRECEDENCE = {
-    "1.5e3": 1500,
-    " 2 ": 2,
-    "2+3*4": 14,
-    "(2+3)*4": 20,
-    "2**3**2": 512,
-    "-2**2": -4,
-    "2**-1": 0.5,
-    "10-4-3": 3,
-    "7//2": 3,
-    "-7//2": -4,
-    "7%3": 1,
-    "-7%3": 2,
-    "7%-3": -2,
-    "+-+3": -3,
-    "min(9,s,5)": 5,
-    "max(5,s,9,1)": 9,
-    "(w/t)**3*n": 0.43**3 * 4,
-    "power_w": 14,
-    "energy_j": 1400,
-}
-
-
-def test_what_an_expression_is_worth() -> None:
-    assert {text: scores(text, [(7, 100, 4)], now=50)[0] for text in PRECEDENCE} == PRECEDENCE
+@pytest.mark.parametrize(("text", "value"), table_rows(__file__, "what_an_expression_is_worth"))
+def test_what_an_expression_is_worth(text: str, value: float) -> None:
+    assert scores(text, [(7, 100, 4)], now=50) == [value]
 
 
 def test_the_jobs_that_wait_are_scored_in_the_order_in_which_they_are_given() -> None:

@@ -155,24 +155,6 @@ def refused(decide: Any, base: type = Counts, **attributes: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda job: (job, None, ""), "gave job 1 with the reason ''; allowed: a text of 1 to 200 characters"),
-        (lambda job: (job, None, 7), "gave job 1 with the reason 7; allowed: a text of 1 to 200 characters"),
-        (lambda job: Start(job, None, "x" * 201), "allowed: a text of 1 to 200 characters"),
-        (lambda job: Start(7), "gave Start(job=7"),
-        (lambda job: (job, None), "placed job 1 on None; allowed: the numbers of 2 cores, as [0, 1, 5]"),
-        (lambda job: (job, [0], "one"), "placed job 1 on 1 core, core 0; it asks for 2"),
-        (lambda job: (job, [0, 1], "one", 2), "pairs of one and its cores, or bls.Start(job, cores, because)"),
-    ],
-)
-def test_wrong_answers(answer: Any, message: str) -> None:
-    said = refused(lambda self, view: [answer(next(iter(view.waiting)))])
-    assert said.startswith("batch policy counts, at 0 ns: decide() ")
-    assert message in said
-
-
 # ---- notes ----
 
 

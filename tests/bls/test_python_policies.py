@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bridge
-from bls import BatchSimulator, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
+from bls import BatchSimulator, Platform, Rules, SeenJob, Start, Surroundings, View, allocator, policy
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
@@ -143,11 +143,33 @@ def asleep(instant: Any) -> Callable[[View], Any]:
     return answer
 
 
+def first(view: View) -> SeenJob:
+    return next(iter(view.waiting))
+
+
+def both(view: View) -> Any:
+    view.reject(first(view), "no")
+    return [first(view)]
+
+
+def twice(view: View) -> Any:
+    view.reject(first(view), "no")
+    view.reject(first(view), "no")
+
+
+def rejects_running_ones(view: View) -> Any:
+    for job in view.running:
+        view.reject(job, "too late")
+    return [first(view)]
+
+
 WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3 cores, and 1 are free"
-
-
 ANSWERS = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
 GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
+NOT_WAITING = "at 1000000000 ns: decide() gave job 7, which is not waiting"
+REASON = "at 0 ns: reject() of job 7: reason: {}; allowed: a text of 1 to 200 characters"
+BECAUSE = "at 0 ns: decide() gave job 7 with the reason {}; allowed: a text of 1 to 200 characters"
+LONG = f"'{'x' * 58}…"
 
 
 @pytest.mark.parametrize(
@@ -158,16 +180,42 @@ GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
         (late, "at 1000000000 ns: decide() failed: ValueError: no idea"),
         (lambda view: None, "at 0 ns: decide() gave None; allowed: a list of the jobs to start, perhaps empty"),
         (lambda view: [7], GAVE_7),
-        (lambda view: next(iter(view.waiting)), GAVE_7),
+        (first, GAVE_7),
         (lambda view: [*view.waiting, *view.waiting], "at 0 ns: decide() gave job 7 twice"),
         (lambda view: list(view.waiting), WIDE),
         (lambda view: [*view.waiting, *view.running][:1], WIDE),
+        (lambda view: list(view.running) or FcfsByHand().decide(view), NOT_WAITING),
+        # Cores and reasons.
+        (lambda view: [(first(view), None, "")], BECAUSE.format("''")),
+        (lambda view: [(first(view), None, 7)], BECAUSE.format("7")),
+        (lambda view: [Start(first(view), None, "x" * 201)], BECAUSE.format(LONG)),
+        (lambda view: [Start(7)], f"at 0 ns: decide() gave Start(job=7, cores=None, because=None); allowed: {ANSWERS}"),
         (
-            lambda view: list(view.running) or FcfsByHand().decide(view),
-            "at 1000000000 ns: decide() gave job 7, which is not waiting",
+            lambda view: [(first(view), None)],
+            "at 0 ns: decide() placed job 7 on None; allowed: the numbers of 3 cores, as [0, 1, 5]",
         ),
+        (
+            lambda view: [(first(view), [0], "one")],
+            "at 0 ns: decide() placed job 7 on 1 core, core 0; it asks for 3",
+        ),
+        (
+            lambda view: [(first(view), [0, 1], "one", 2)],
+            f"at 0 ns: decide() gave (<job 7: 3 cores, estimate 10000000000 ns>, [0, 1], 'one', …; allowed: {ANSWERS}",
+        ),
+        # Rejections.
+        (both, "at 0 ns: decide() gave job 7, which it rejects"),
+        (twice, "at 0 ns: reject() was given job 7 twice"),
+        (
+            rejects_running_ones,
+            "at 1000000000 ns: reject() was given job 7, which is not waiting; allowed: jobs of view.waiting",
+        ),
+        (lambda view: view.reject(1, "no"), "at 0 ns: reject() was given 1; allowed: jobs of view.waiting"),
+        (lambda view: view.reject(first(view), ""), REASON.format("''")),
+        (lambda view: view.reject(first(view), " \n"), REASON.format("' \\n'")),
+        (lambda view: view.reject(first(view), None), REASON.format("None")),
+        (lambda view: view.reject(first(view), "x" * 201), REASON.format(LONG)),
     ],
-)  # fmt: skip
+)
 def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -> None:
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(answer))

@@ -15,7 +15,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, AnyPolicy
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
@@ -122,46 +122,6 @@ def always(answer: Callable[[View], Any]) -> AnyPolicy:
             return answer(view) or []
 
     return Mine()
-
-
-def first(view: View) -> Any:
-    return next(iter(view.waiting))
-
-
-def both(view: View) -> Any:
-    view.reject(first(view), "no")
-    return [first(view)]
-
-
-def twice(view: View) -> None:
-    view.reject(first(view), "no")
-    view.reject(first(view), "no")
-
-
-def runs_already(view: View) -> Any:
-    for job in view.running:
-        view.reject(job, "too late")
-    return [first(view)]
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (both, "at 0 ns: decide() gave job 1, which it rejects"),
-        (twice, "at 0 ns: reject() was given job 1 twice"),
-        (runs_already, "at 0 ns: reject() was given job 1, which is not waiting; allowed: jobs of view.waiting"),
-        (lambda view: view.reject(1, "no"), "at 0 ns: reject() was given 1; allowed: jobs of view.waiting"),
-        (lambda view: view.reject(first(view), ""), "reason: ''; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), " \n"), "reason: ' \\n'; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), None), "reason: None; allowed: a text of 1 to 200 characters"),
-        (lambda view: view.reject(first(view), "x" * 201), "allowed: a text of 1 to 200 characters"),
-    ],
-)
-def test_mistakes(answer: Callable[[View], Any], message: str) -> None:
-    with pytest.raises(PluginError) as caught:
-        simulated(always(answer))
-    assert str(caught.value).startswith("batch policy mine, at ")
-    assert message.removeprefix("at 0 ns: ") in str(caught.value)
 
 
 MACHINE_REJECT = Platform((HostGroup(2, 4, 4.0),))

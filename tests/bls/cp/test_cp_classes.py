@@ -121,23 +121,6 @@ def test_places_lose_least_of_all_ways(case: Case) -> None:
     assert sum(job + 1 for job in placed) >= by_all
 
 
-def test_three_ways_to_place_by_how_hard_it_is() -> None:
-    """Best fit by priority loses a job, then so does best fit by size, and the solver none."""
-    for has, asked, solves in ((4, (2, 3, 2), 0), (9, (5, 4, 2, 4, 2), 1)):
-        waiting = tuple(Waiting(9 - k, 4, 1, (cores,)) for k, cores in enumerate(asked))
-        case = Case(((has,), (has,)), (Busy(9, {1: 1}, (1,)),), waiting)
-        problem, calls = problem_for(case), []
-        with pytest.MonkeyPatch.context() as patch:
-            of_solver = class_places.solve
-            patch.setattr(class_places, "solve", lambda *a, **b: calls.append(1) or of_solver(*a, **b))  # noqa: B023
-            jobs = np.arange(len(problem))
-            all_on_one = np.ones((len(problem), 1), np.int64)
-            by_priority = class_places._greedy(NodeClasses.of(problem), jobs, all_on_one)
-            places = class_places.class_places(NodeClasses.of(problem), jobs, all_on_one, [1] * len(jobs), LONG)
-        assert len(by_priority) < len(jobs)
-        assert (len(places.placed), places.without, len(calls)) == (len(jobs), [], solves)
-
-
 def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     # All three start by classes, and nodes have room for two.
     case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))

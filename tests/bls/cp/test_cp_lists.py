@@ -119,20 +119,6 @@ def test_the_last_plans_order_is_one_more(case: Case, room: int, data: st.DataOb
         assert (warm[1], warm[0].start_s.tolist()) == (alone[1], alone[0].start_s.tolist())
 
 
-def test_an_order_that_no_rule_has_is_remembered() -> None:
-    """Two of two cores for 4 s go side by side, then three cores for 3 s; every rule begins with the shortest."""
-    shapes = ((4, 2), (6, 4), (4, 2), (3, 3))
-    case = Case(((4,),), (), tuple(Waiting(0, duration, 1, (cores,)) for duration, cores in shapes))
-    problem = problem_of(instance_of(case), np.arange(4))
-    objective, generation = Objective(problem), SerialGeneration(problem, POOL)
-    for last, starts, name in ((None, [3, 7, 3, 0], "shortest"), (column(100, 107, 100, 104), [0, 7, 0, 4], LAST)):
-        found = best_list(problem, objective, generation, last)
-        assert (found[0].start_s.tolist(), found[1]) == (starts, name)
-    assert best_list(problem, objective, generation, column(-1, -1, -1, -1))[1] == "shortest"
-    # Who is new comes behind: jobs 0 and 2 are known.
-    assert best_list(problem, objective, generation, column(5, -1, 5, -1))[0].start_s.tolist() == [3, 7, 3, 0]
-
-
 def test_the_list_takes_the_lowest_positions_and_splits_units_over_nodes() -> None:
     case = Case(((4,), (4,)), (Busy(5, {0: 1}, (3,)),), (Waiting(0, 2, 3, (2,)), Waiting(0, 9, 1, (1,))))
     found = SerialGeneration(problem_of(instance_of(case), np.arange(2)), BOXES)(np.arange(2))
