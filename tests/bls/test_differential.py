@@ -68,13 +68,19 @@ def check(case: BatchCase) -> None:
     invariants.check(case.jobs, case.machine, case.rules, answer)
     by_cores = replace(case, rules=replace(case.rules, counts=False))
     if finishes(by_cores):
-        simulator = simulator_of(by_cores, by_cores=True)
-        simulator.checks = 1
-        assert finish(simulator) == expected(by_cores), ("by cores", case)
+        assert finish(simulator_of(by_cores, by_cores=True)) == expected(by_cores), ("by cores", case)
 
 
-@pytest.mark.parametrize("mask", MASKS, ids="+".join)
+@pytest.mark.parametrize("mask", [(), *(mask for mask in MASKS if len(mask) == 1)], ids="+".join)
+def test_each_feature(mask: tuple[str, ...]) -> None:
+    """Without others: most plans are by counts."""
+    for case in said_cases(1, 16 if mask else 120, (), always=mask):
+        check(case)
+
+
+@pytest.mark.parametrize("mask", [mask for mask in MASKS if len(mask) > 1], ids="+".join)
 def test_every_pair_of_features(mask: tuple[str, ...]) -> None:
+    """With others, too."""
     found = said_cases(43, DRAWN, always=mask)
     for case in found:
         check(case)
