@@ -1,17 +1,20 @@
-"""Which jobs are simulated: the window rules against a slow count, and what a specification may say."""
+"""Which jobs are simulated, and which of them run or wait at the start: selections against slow counts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
+from bls.workloads import read_workload
 from bls.workloads.calendar import Calendar
-from bls.workloads.selection import busiest_window, fit, heaviest_window, select
+from bls.workloads.selection import busiest_window, check_preset, fit, heaviest_window, select
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -120,3 +123,154 @@ def test_fit_refuses_a_platform_that_no_job_fits() -> None:
 def test_fit_refuses_another_treatment() -> None:
     with pytest.raises(InputError, match=r"--oversize: unknown .* 'clmp'; known: clamp, reject"):
         fit(workload(1), 2, "clmp")
+
+
+LOG = [
+    # job number, submit, wait, run, estimate
+    (1, 0, 5, 100, 120),  # runs 5-105
+    (2, 10, -1, 500, 500),  # nobody knows when it ran
+    (3, 20, 0, 30, 40),  # ended at 50, as the window starts
+    (4, 30, 20, 10, 15),  # starts at 50
+    (5, 40, 11, 10, 15),  # still waits at 50
+    (6, 45, 0, 100, 5),  # overdue: its estimate ended at 50
+    (7, 50, 0, 10, 10),  # submitted at the start
+    (8, 59, 0, 10, 10),
+    (9, 60, 0, 10, 10),  # after the window
+]
+
+
+def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
+    return Workload.from_jobs(
+        {"job_id": job, "submit_s": submit, "run_s": run, "cores": max(job, 1), "estimate_s": estimate, "wait_s": wait}
+        for job, submit, wait, run, estimate in rows
+    )
+
+
+def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
+    """Of a log in the order of ends: the third line has waited for longest, and the first comes as the window begins."""
+    rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]
+    lines = "".join(
+        f"{job} {at} {wait} {run} 1 -1 -1 1 {least} -1 1 1 1 1 1 1 -1 -1\n" for job, at, wait, run, least in rows
+    )
+    mixed = tmp_path / "mixed.swf"
+    mixed.write_text(lines)
+    assert read_workload(mixed).reordered == 3
+    assert select(read_workload(mixed), "window:50+10", preset=True).job_id.tolist() == [1, 2, 3, 4]
+    ran = twolevel("workload", "cut", mixed, "-o", tmp_path / "sorted.swf")
+    assert ran.code == 0, ran.err
+    found = select(read_workload(tmp_path / "sorted.swf"), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [3, 4, 2, 1]
+    assert found.submit_ns.tolist() == [0] * 4
+    assert found.waiting == 3
+
+
+def test_cancel_instants_move_with_the_window() -> None:
+    jobs: list[dict[str, object]] = [
+        {"job_id": 1, "submit_s": 0, "run_s": None, "cores": 1, "estimate_s": 99, "wait_s": 5, "cancel_s": 5},
+        {"job_id": 2, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 40},
+        {"job_id": 3, "submit_s": 0, "run_s": 99, "cores": 1, "wait_s": 5, "cancel_s": 51},
+        {"job_id": 4, "submit_s": 55, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 5, "cancel_s": 60},
+        {"job_id": 5, "submit_s": 30, "run_s": None, "cores": 1, "estimate_s": 9, "wait_s": 27, "cancel_s": 57},
+        {"job_id": 6, "submit_s": 30, "run_s": 99, "cores": 1, "wait_s": 30, "cancel_s": 45},
+    ]
+    found = select(Workload.from_jobs(jobs), "window:50+10", preset=True)
+    assert found.job_id.tolist() == [3, 5, 4]
+    assert found.cancel_ns.tolist() == [1 * NS, 7 * NS, 10 * NS]
+    assert found.run_unknown.tolist() == [False, True, True]
+    assert found.preset.tolist() == [1, 0, 0]
+    assert found.waiting == 1  # it is in the queue, and leaves it when it did
+
+
+JOBS = st.tuples(st.integers(0, 30), st.integers(-1, 20), st.integers(1, 30), st.integers(1, 30))
+
+
+@settings(max_examples=200)
+@given(st.lists(JOBS, min_size=1, max_size=10), st.integers(0, 31), st.integers(1, 12))
+def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: int, length: int) -> None:
+    rows = [(k, *job) for k, job in enumerate(jobs)]
+    expected: list[tuple[int, int, float, float, int]] = []
+    inside, waiting = False, 0
+    for job, submit, wait, run, estimate in rows:
+        begun = submit + wait
+        if start <= submit < start + length:
+            inside = True
+            expected.append((submit - start, job, run, estimate, 0))
+        elif submit < start and wait >= 0 and begun <= start < begun + run:
+            left = (begun + estimate - start) * NS
+            expected.append((0, job, begun + run - start, max(left, 1) / NS, 1))
+        elif submit < start and wait >= 0 and begun > start:
+            expected.append((0, job, run, estimate, 0))
+            waiting += 1
+    if all(wait < 0 for _, _, wait, _, _ in rows):
+        return
+    if not inside:
+        with pytest.raises(InputError, match="no job is submitted in"):
+            select(log(rows), f"window:{start}+{length}", preset=True)
+        return
+    found = select(log(rows), f"window:{start}+{length}", preset=True)
+    columns = (found.submit_ns, found.job_id, found.run_ns, found.estimate_ns, found.preset)
+    times = [(s // NS, j, r // NS, e / NS, p) for s, j, r, e, p in zip(*(c.tolist() for c in columns), strict=True)]
+    assert times == sorted(expected, key=lambda row: row[:2])
+    assert found.waiting == waiting
+
+
+def test_instants_at_the_end_of_time() -> None:
+    last_s = MAX_NS // NS
+    made = log([(1, last_s - 1, last_s, last_s, last_s), (2, last_s, 0, 1, 1)])
+    assert select(made, f"window:{last_s}+1", preset=True).job_id.tolist() == [1, 2]
+    assert select(made, f"window:{last_s}+1", preset=True).wait_ns.tolist() == [(last_s - 1) * NS, 0]
+
+
+def test_without_a_window_nothing_runs_at_its_start() -> None:
+    for spec in ("all", "first:3"):
+        with pytest.raises(
+            InputError, match=r"^--select: '.*' has no start .* --preset needs busiest:, heaviest: or window:"
+        ):
+            select(log(LOG), spec, preset=True)
+
+
+def test_a_log_without_waits_does_not_say_what_ran() -> None:
+    with pytest.raises(InputError, match="--select: --preset needs recorded waits; jobs has none"):
+        select(Workload.from_jobs([(1, 0, 5, 1, 5)]), "window:0+5", preset=True)
+
+
+def test_the_machine_must_have_room_for_them() -> None:
+    found = select(log(LOG), "window:50+10", preset=True)
+    check_preset(found, 11)
+    with pytest.raises(InputError, match="11 cores run jobs at the selection's start; the platform has 10"):
+        check_preset(found, 10)
+
+
+def test_jobs_of_a_log_that_wait_are_told_beside_those_that_run() -> None:
+    assert select(log(LOG), "window:50+10", preset=True).selected_text == (
+        "6 jobs selected, including 3 running and 1 queued at the start"
+    )
+    assert select(log(LOG), "window:50+10", preset=False).selected_text == "2 jobs selected"
+
+
+LOGS = {
+    "log": log(LOG),
+    "heavy": log([*LOG, (50, 46, 0, 100, 100)]),
+    "no waits": Workload.from_jobs([(1, 0, 60, 1, 60), (2, 50, 5, 1, 5)]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "running", "waiting", "words", "preset", "n_cores"), table_rows(__file__, "how_a_window_starts")
+)
+def test_a_window_starts_with_the_jobs_that_the_log_records(
+    name: str, spec: str, running: int, waiting: int, words: str, preset: bool | None, n_cores: int | None
+) -> None:
+    found = select(LOGS[name], spec, preset=preset, n_cores=n_cores)
+    assert (found.preset.sum(), found.waiting) == (running, waiting)
+    assert found.window_text == f"window: starts with {words}"
+
+
+def test_jobs_too_wide_for_the_platform_need_room_at_the_start_too() -> None:
+    whole = log([*LOG, (100, 1, 0, 100, 100)])
+    fitting = fit(whole, 20)
+    assert fitting.window_text == select(fitting, "first:2").window_text == ""
+    assert select(fitting, "window:50+10", n_cores=20).preset.any()
+    found = select(fitting, "window:50+10", n_cores=20, whole=whole)
+    assert found.window_text.endswith("the log's running jobs hold 111 cores then, and the platform has 20")
+    assert not found.preset.any()
