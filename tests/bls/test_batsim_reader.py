@@ -20,24 +20,7 @@ from traces.base.errors import InputError
 
 NS = 10**9
 Read = Callable[..., Workload]
-PROFILES: dict[str, Any] = {
-    "short": {"type": "delay", "delay": 20.25},
-    "new": {"type": "DelayProfile", "delay": 3},
-    "none": {"type": "delay", "delay": 0},
-    "bad": {"type": "delay", "delay": "long"},
-    "chain": {"type": "composed", "nb": 4, "seq": ["short", "new", "short"]},
-    "chains": {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["chain", "new"]},
-    "ring": {"type": "sequential_composition", "seq": ["new", "gnir"]},
-    "gnir": {"type": "sequential_composition", "seq": ["ring"]},
-    "torn": {"type": "composed", "seq": ["nowhere"]},
-    "never": {"type": "composed", "seq": ["new"], "repeat": 0},
-    "endless": {"type": "composed", "seq": ["new"], "repeat": 2**60},
-    "ptask": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
-    "seen": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0, "np": 4, "runtime": 7.5},
-    "5": {"type": "delay", "delay": 1},
-    "typeless": {"delay": 5},
-    "list": [],
-}
+PROFILES: dict[str, Any] = json.loads(Path(__file__).with_name("tables").joinpath("batsim_profiles.json").read_text())
 
 
 BAD_IDS: tuple[Any, ...] = (None, True, 1.5, [], "")

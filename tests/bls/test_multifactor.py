@@ -116,24 +116,7 @@ def test_late_instants_and_long_estimates() -> None:
 
 # --- names and files ---
 
-FILE = """
-age = 1000
-fairshare = 2000.5
-max_age = "14d"
-half_life = "none"
-calc_period = 60
-reset = "1h"
-algorithm = "classic"
-dampening = 2
-favor_small = true
-cores_per_node = 4
-others = "rest"
-
-accounts = [{ name = "physics", shares = 40, priority = 3 }, { name = "rest" }]
-users = [{ number = 17, account = "physics", shares = 2, nice = -5 }]
-partitions = [{ number = 1, priority = 10, cores = 32 }]
-qos_levels = [{ number = 2, priority = 20 }]
-"""
+FILE = Path(__file__).with_name("tables").joinpath("multifactor_settings.toml").read_text("utf-8")
 
 READ = Multifactor(
     age=1000.0,

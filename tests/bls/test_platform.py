@@ -100,44 +100,11 @@ def test_the_default_s_digest_stays() -> None:
     assert Platform().digest() == "7ce4043860e87360"
 
 
-RICH = """
-[[hosts]]
-count = 2
-cores = 4
-speed_gflops = 100
-resources = { memory_gb = 2, gpu = 4 }
-[[hosts]]
-count = 1
-cores = 2
-speed_gflops = 10.0
-resources = { memory_mb = 3, fpga = 1, none = 0 }
-[licences]
-matlab = 20
-[[partitions]]
-name = "short"
-hosts = "0,1"
-swf_queues = [1, 2]
-max_time = "90m"
-max_cores = 8
-[[partitions]]
-name = "rest"
-default = true
-priority = -1
-max_time = 1.5e3
-[[switches]]
-name = "root"
-switches = ["b", "a"]
-[[switches]]
-name = "a"
-hosts = "0-1"
-[[switches]]
-name = "b"
-hosts = "2"
-"""
+RICH = Path(__file__).with_name("tables").joinpath("rich_platform.toml").read_text("utf-8")
 
 
 def test_what_hosts_and_machine_have() -> None:
-    made = parse_platform(RICH.replace("1.5e3", "1500"))
+    made = parse_platform(RICH)
     assert made.resource_names == ("fpga", "gpu", "memory")
     assert made.host_resources.tolist() == [[0, 4, 2 * 2**20], [0, 4, 2 * 2**20], [1, 0, 3 * 2**10]]
     assert (made.licence_names, made.licence_amounts.tolist()) == (("matlab",), [20])
@@ -157,9 +124,8 @@ def test_what_hosts_and_machine_have() -> None:
 
 
 def rich(old: str, new: str) -> str:
-    text = RICH.replace("1.5e3", "1500")
-    assert old in text
-    return text.replace(old, new, 1)
+    assert old in RICH
+    return RICH.replace(old, new, 1)
 
 
 @pytest.mark.parametrize(

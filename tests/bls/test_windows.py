@@ -17,25 +17,7 @@ from traces.base.errors import InputError
 NS = 10**9
 MACHINE = Platform((HostGroup(3, 4, 4.0), HostGroup(1, 2, 2.0)))
 
-TEXT = """
-[[reservation]]
-name = "course"
-begin = "1h"
-end = 7200
-cores = "0-5 8"
-jobs = "17 20-21"
-[[reservation]]
-name = "early"
-begin = "0"
-end = "0.5h"
-hosts = "3"
-jobs = "1"
-[[maintenance]]
-name = "cooling"
-begin = "2h"
-end = "1d"
-hosts = "0,2-3"
-"""
+TEXT = Path(__file__).with_name("tables").joinpath("three_windows.toml").read_text("utf-8")
 
 
 def workload(*jobs: tuple[int, int, int, int]) -> Workload:

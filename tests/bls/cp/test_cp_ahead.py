@@ -12,6 +12,7 @@ from dispatch_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.cp_dispatch import Case, violations
+from tables import table_rows
 
 from bls.cp import plan_ahead
 from traces.base.errors import InputError, PluginError
@@ -109,21 +110,7 @@ def test_what_cannot_be_planned_is_said_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "kind", "of", "allowed"),
-    [
-        # Four cores, a job of one and one of all: with an order that has one job only, both would start at 0.
-        ("known_s", [0], "int64", "(1,)", "(2,)"),
-        ("known_s", [0.0, 1.0], "float64", "(2,)", "(2,)"),
-        ("submit_s", [0.9, 0.0], "float64", "(2,)", "(any,)"),
-        ("submit_s", [[0, 0]], "int64", "(1, 2)", "(any,)"),
-        ("duration_s", [1.9, 2.0], "float64", "(2,)", "(2,)"),
-        ("duration_s", [9], "int64", "(1,)", "(2,)"),
-        ("units", [True, True], "bool", "(2,)", "(2,)"),
-        ("per_unit", [1, 4], "int64", "(2,)", "(2, 1)"),
-        ("per_unit", [[1.0], [4.0]], "float64", "(2, 1)", "(2, 1)"),
-        ("capacity", [4], "int64", "(1,)", "(any, any)"),
-        ("capacity", [[4]], "uint64", "(1, 1)", "(any, any)"),
-    ],
+    ("name", "values", "kind", "of", "allowed"), table_rows(__file__, "columns_that_do_not_belong_together")
 )
 def test_columns_that_do_not_belong_together(name: str, values: list[Any], kind: str, of: str, allowed: str) -> None:
     good = {"submit_s": [0, 0], "duration_s": [9, 1], "units": [1, 1], "per_unit": [[1], [4]], "known_s": [0, 9]}

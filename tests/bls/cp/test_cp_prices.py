@@ -61,7 +61,7 @@ def prices(draw: st.DrawFn) -> Steps:
     st.sampled_from(["hinted", "guided", "paper"]),
     st.data(),
 )
-def test_optima_of_several_goals_equal_exhaustive_search(
+def test_optima_equal_exhaustive_search(
     case: Case,
     model: str,
     steps: Steps,
@@ -278,7 +278,7 @@ def of_users(case: Case, users: list[int]) -> Instance:
     st.sampled_from(["hinted", "guided", "paper"]),
     st.data(),
 )
-def test_optima_equal_exhaustive_search_weights(
+def test_optima_of_several_goals_equal_exhaustive_search(
     case: Case, model: str, of: tuple[Fraction, Fraction], fair: Fraction, search: str, data: st.DataObject
 ) -> None:
     users = [data.draw(st.integers(1, 3)) for _ in case.waiting]
