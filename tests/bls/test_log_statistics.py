@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -200,17 +201,7 @@ def test_users() -> None:
 
 PLATFORM = Platform((HostGroup(1, 8, 8.0),), name="eight")
 
-TEXT = b"""\
-; Computer: Small \x1b[31m
-; MaxProcs: 8
-; Note: nothing
-7 100 -1 10 1 -1 -1 1 20 -1 1 1 1 1 1 1 1 1
-8 300 -1 30 5 -1 -1 5 15 -1 1 1 1 1 1 1 1 1
-9 200 -1 20 8 -1 -1 8 20 -1 1 1 1 1 1 1 1 1
-6 200 -1 20 9 -1 -1 9 20 -1 1 1 1 1 1 1 1 1
-5 200 -1 00 9 -1 -1 9 20 -1 1 1 1 1 1 1 1 1
-nonsense
-"""
+TEXT = Path(__file__).with_name("tables").joinpath("small.swf").read_bytes()
 
 
 def small() -> Workload:
@@ -270,16 +261,7 @@ def test_header_facts() -> None:
     assert header_facts([";    http://www.example.org/", "; Information: http://x/"]) == {"Information": "http://x/"}
 
 
-LOG = b"""\
-; Computer: Seth
-; UnixStartTime: 1027839845
-; TimeZoneString: Europe/Stockholm
-; Queue: 1 batch
-1        0  5 3600 4 -1  2000 4 7200 -1 1 1 1 1 1 -1 -1 -1
-2     3600 -1 1800 1 -1    -1 1 1800 -1 0 1 1 1 1 -1 -1 -1
-3   864000 10 7300 8 -1 -1000 8 7200 -1 5 2 1 1 2 -1 -1 -1
-4  2592000 15 7200 1 -1  4000 1 7200 -1 1 3 2 1 2 -1 -1 -1
-"""
+LOG = Path(__file__).with_name("tables").joinpath("seth.swf").read_bytes()
 
 
 def test_what_the_log_says_of_time_people_and_classes() -> None:

@@ -153,20 +153,7 @@ FREE: dict[int, Iterable[int] | None] = {7: [0, 1, 2], 8: [3, 4], 9: [5]}
 GPUS = Platform((HostGroup(2, 4, 1.0, (("gpu", 2),)),), licences=(("solver", 1),))
 HALVES = (Partition("low", hosts="0", default=True), Partition("high", hosts="1", swf_queues=(1,)))
 LEAVES = (Switch("a", hosts="0-1"), Switch("b", hosts="2"), Switch("top", switches=("a", "b")))
-WINDOWS = """
-[[maintenance]]
-name = "service"
-begin = "9s"
-end = "60s"
-hosts = "1"
-
-[[reservation]]
-name = "lecture"
-begin = "20s"
-end = "40s"
-cores = "0-1"
-jobs = "9"
-"""
+WINDOWS = Path(__file__).with_name("tables").joinpath("named_cores_windows.toml").read_text("utf-8")
 
 #: Machines, the allocator, and an option with the text of its file, or what it says.
 MACHINES: dict[str, tuple[Platform, str, dict[str, str]]] = {

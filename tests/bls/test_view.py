@@ -27,20 +27,7 @@ PLATFORM = Platform(
     ),
 )
 REQUESTS = "job_id,unit_cores,gpu,memory_mb,solver\n1,2,1,100,2\n3,1,0,0,1\n"
-WINDOWS = """
-[[maintenance]]
-name = "service"
-begin = "300s"
-end = "340s"
-hosts = "2"
-
-[[reservation]]
-name = "lecture"
-begin = "200s"
-end = "260s"
-cores = "0-1 4"
-jobs = "4"
-"""
+WINDOWS = Path(__file__).with_name("tables").joinpath("view_windows.toml").read_text("utf-8")
 FAILURES = "host,down_s,up_s\n2,5,50\n"
 JOBS = [
     {"job_id": 1, "submit_s": 0, "run_s": 20, "cores": 4, "estimate_s": 30, "user": 7, "memory_kb": 12, "application": 3},

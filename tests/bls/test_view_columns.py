@@ -114,20 +114,7 @@ def test_columns_agree_with_jobs(tmp_path: Path) -> None:
     assert min(checks.most_running, checks.attempts, checks.several_hosts) > 3
 
 
-WINDOWS = """
-[[maintenance]]
-name = "service"
-begin = "90s"
-end = "130s"
-hosts = "1"
-
-[[reservation]]
-name = "lecture"
-begin = "200s"
-end = "260s"
-cores = "0-1 4"
-jobs = "7"
-"""
+WINDOWS = Path(__file__).with_name("tables").joinpath("view_columns_windows.toml").read_text("utf-8")
 
 
 class Tries:
