@@ -99,20 +99,7 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     return found, run.column(b.START).tolist(), dict(zip(keys, found, strict=True))
 
 
-def jobs_of(*rows: tuple[int, ...]) -> tuple[Job, ...]:
-    """Jobs of (submit, cores, estimate, run), numbered from 1."""
-    return tuple(Job(number, q, p, n, r) for number, (q, n, r, p) in enumerate(rows, 1))
-
-
 # ---- small ones ----
-
-
-def changed(rows: tuple[tuple[int, ...], ...], **changes: dict[int, Any]) -> tuple[Job, ...]:
-    jobs = jobs_of(*rows)
-    return tuple(
-        replace(job, **{name: values[job.number] for name, values in changes.items() if job.number in values})
-        for job in jobs
-    )
 
 
 # ---- any ----

@@ -40,10 +40,6 @@ def done(one: BatchSimulator) -> BatchSimulator:
     return one
 
 
-def columns(one: BatchSimulator, *names: int) -> list[list[int]]:
-    return [one.column(name).tolist() for name in names]
-
-
 @pytest.mark.parametrize(("options", "message"), table_rows(__file__, "rules_that_cannot_be"))
 def test_rules_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
