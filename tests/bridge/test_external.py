@@ -41,7 +41,7 @@ def rogue(how: str, mark: Path | None = None) -> str:
 
 
 MANY_PARTS = '[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n'
-GRAPH = '[default]\ngraph = "layered:tasks=300"\nals = "{}"\n'
+GRAPH = '[default]\ngraph = "layered:tasks=300"\nals = "ss"\n'
 SAYS = r"^job 1\d\d: the application simulator says: "
 STRAIGHT = SAYS + "the toy only runs straight: no speeds=, no network=$"
 NO_HELLO = "processes in a row did not say hello; the last one exited with status "
@@ -51,9 +51,7 @@ SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 CANNOT = [
     (TOY, MANY_PARTS, {}, InputError, "^job 100: 70000 parts, phases times steps; a simulator that asks for lengths can be "
      "told of 65536; use inline$"),
-    (TOY, "", {"speeds": ("square:period=3s",)}, InputError, STRAIGHT),
-    (TOY, GRAPH.format("ss"), {"network": "lv08"}, InputError, STRAIGHT),
-    (TOY, GRAPH.format("heft"), {"network": "lv08"}, InputError, SAYS + "unknown technique heft: ss, static$"),
+    (TOY, GRAPH, {"network": "lv08"}, InputError, STRAIGHT),
     (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),
     (rogue("too-many-chosen"), "", {}, PeerError, "^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"),
     (SCHEDULER, "", {}, InputError, "^als_command=.*: it is a scheduler; allowed: an application simulator"),

@@ -194,7 +194,10 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
             process.kill()
 
 
-@pytest.mark.parametrize(("coupling", "number"), [("pool", signal.SIGINT), ("process", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("coupling", "number"),
+    [("pool", signal.SIGINT), pytest.param("process", signal.SIGTERM, marks=pytest.mark.release)],
+)
 def test_interrupted(tmp_path: Path, coupling: str, number: signal.Signals) -> None:
     with started(tmp_path, coupling) as (process, _, others):
         assert len(others) >= 2

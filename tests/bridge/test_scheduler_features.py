@@ -17,6 +17,7 @@ from batch_features import BATCH_FEATURES, MACHINE, BatchFeature
 from batch_traces import check_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_scheduler_runs import rows_of_jobs
 
 import bridge
 from bls import Rules, SeenJob, View
@@ -227,13 +228,8 @@ def test_a_policy_in_python_is_told_all_that_it_sees(name: str, tmp_path: Path) 
     assert keeper.kinds == expected
 
 
-TOY, EASY = (shlex.join([sys.executable, str(HERE / name)]) for name in ("toy_scheduler.py", "easy_scheduler.py"))
+EASY = shlex.join([sys.executable, str(HERE / "easy_scheduler.py")])
 SMALL = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
-
-#: Submit, run time, cores, estimate.
-rows_of_jobs = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
-).map(sorted)
 
 
 def of_rows(rows: list[tuple[int, int, int, int]]) -> Workload:

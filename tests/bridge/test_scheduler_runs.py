@@ -80,6 +80,7 @@ def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
     assert result.scenario.options.names()["bls"] == TOY
 
 
+#: Submit, run time, cores, estimate.
 rows_of_jobs = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 6), st.integers(1, 14)), min_size=1, max_size=14
 ).map(sorted)

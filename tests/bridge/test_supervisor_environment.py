@@ -38,7 +38,7 @@ def test_an_interrupt_within_a_running_event_loop(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(processes, "Future", Interrupted)
 
     async def cell() -> bridge.Result:
-        return simulated("pool", jobs=400)
+        return simulated("pool", jobs=60)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(cell())
