@@ -10,6 +10,7 @@ Any test may run in any process, in any order, beside any other: ``make test`` h
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,65 +78,29 @@ def _take_examples(items: list[pytest.Item], layer: str) -> None:
         setattr(owner, name, _of_layer(getattr(owner, name), layer))
 
 
-#: The folders of tests that start the command or other processes, read real logs, run the pages' examples, write figures and
-#: traces or look at thousands of cases; and of the other folders, the files that do so. ``make check`` leaves them out.
+#: Folders whose tests start the command, read real logs or run the pages' examples, and the line of modules whose tests start
+#: processes, draw figures or look at thousands of cases. ``make check`` leaves them out, and does not import them.
 WHOLE_FOLDERS = ("cli", "docs", "real", "real_world")
-WHOLE_FILES = (
-    "bls/test_fair_start.py",
-    "bls/test_reference_vectors.py",
-    "bridge/test_couplings.py",
-    "bridge/test_dask_cluster.py",
-    "bridge/test_external.py",
-    "bridge/test_faults.py",
-    "bridge/test_forkserver.py",
-    "bridge/test_hosts.py",
-    "bridge/test_late_and_lost_cores.py",
-    "bridge/test_protocol_page.py",
-    "bridge/test_replay.py",
-    "bridge/test_replay_report.py",
-    "bridge/test_run_figures.py",
-    "bridge/test_scheduler_features.py",
-    "bridge/test_scheduler_runs.py",
-    "bridge/test_simgrid.py",
-    "bridge/test_slurm_keys.py",
-    "bridge/test_slurm_studies.py",
-    "bridge/test_strangers.py",
-    "bridge/test_study_runs.py",
-    "bridge/test_supervisor_environment.py",
-    "contracts/test_adding.py",
-    "contracts/test_figure_contract.py",
-    "traces/test_figures_of_applications.py",
-    "traces/test_figures_of_runs.py",
-    "traces/test_figures_of_studies.py",
-    "traces/test_figures_of_workloads.py",
-    "traces/test_intervals_of_means.py",
-    "traces/test_kernel_store.py",
-    "traces/test_otf2.py",
-)
+WHOLE = re.compile(r"^pytestmark = .*pytest\.mark\.whole", re.MULTILINE)
 
 
-def _mark_whole(items: list[pytest.Item]) -> None:
-    for name in WHOLE_FILES:
-        if not (HERE / name).is_file():
-            raise pytest.UsageError(f"tests/conftest.py: WHOLE_FILES: there is no tests/{name}")
-    for item in items:
-        path = item.path.relative_to(HERE)
-        if path.parts[0] in WHOLE_FOLDERS or path.as_posix() in WHOLE_FILES:
-            item.add_marker("whole")
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("layer") != "check":
+        return None
+    if collection_path.suffix == ".py":
+        return WHOLE.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    return (collection_path.parent == HERE and collection_path.name in WHOLE_FOLDERS) or None
 
 
 def _is_in(item: pytest.Item, layer: str) -> bool:
     if layer == "soak":
         return item.get_closest_marker("hypothesis") is not None
-    if (item.get_closest_marker("release") is not None) != (layer == "release"):
-        return False
-    return layer != "check" or item.get_closest_marker("whole") is None
+    return (item.get_closest_marker("release") is not None) == (layer == "release")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     layer = config.getoption("layer")
-    _mark_whole(items)
     items[:] = [item for item in items if _is_in(item, layer)]
     _take_examples(items, layer)
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from als.application import Application
 from als.engine.state import NEVER
 
+pytestmark = pytest.mark.whole
+
 BOTH = st.sampled_from(NAMES) | selections()
 
 

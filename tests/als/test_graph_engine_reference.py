@@ -17,6 +17,8 @@ from test_engine_reference import never_used_again
 from als.planners import PLANNERS
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 
 def check(scenario: GraphScenario, instants: list[int]) -> None:
     """The engine, run at once, in pieces and without records, is as the reference."""

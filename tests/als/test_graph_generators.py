@@ -27,6 +27,8 @@ from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
+pytestmark = pytest.mark.whole
+
 Edges = list[tuple[int, int]]
 
 

@@ -54,6 +54,8 @@ from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
 from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 
+pytestmark = pytest.mark.whole
+
 
 @compiled()
 def _route(net: NetworkState, src: int, dst: int, keys: Array) -> int:

@@ -28,6 +28,8 @@ from traces.base.time import NS_PER_S
 from traces.compiled import jit_enabled
 from traces.intervals import parse_intervals
 
+pytestmark = pytest.mark.whole
+
 WORKLOAD = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 0, 10, 3, 10), (3, 1, 10, 2, 10)])
 REQUESTED = {1: "0 2", 2: "3-5", 3: "2-3"}
 

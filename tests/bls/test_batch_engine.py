@@ -36,6 +36,8 @@ from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
 
+pytestmark = pytest.mark.whole
+
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)
 

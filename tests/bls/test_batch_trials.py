@@ -14,6 +14,8 @@ from bls.policies import POLICIES, KnownJobs, ScorePolicy, ScoringPolicy, accoun
 from traces.base.errors import PluginError
 from traces.compiled import jit_enabled
 
+pytestmark = pytest.mark.whole
+
 KILLED = r"was killed by SIG[A-Z]+ in its first trial; allowed: to read and write its arrays only "
 KILLED += r"\(.*test_batch_trials\.py:\d+: {}\)$"
 

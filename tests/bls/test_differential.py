@@ -22,6 +22,8 @@ from reference.machine import Attempt
 
 from bls.engine.status import BatchStatus
 
+pytestmark = pytest.mark.whole
+
 #: Pairs of features of which a case has one at most: one allocator, one source of what jobs are planned with.
 APART = frozenset(
     map(

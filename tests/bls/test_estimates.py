@@ -120,7 +120,9 @@ ROWS = st.lists(
     ),
     min_size=2,
     max_size=14,
-).map(lambda rows: sorted(rows, key=lambda row: row["submit_s"]))
+).map(
+    lambda rows: sorted([*rows[1:], rows[0] | {"user": 1}], key=lambda row: row["submit_s"])
+)  # a log that knows a user
 
 
 @settings(max_examples=120)

@@ -30,6 +30,8 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.tables import write_jobs
 
+pytestmark = pytest.mark.whole
+
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 
 

@@ -20,6 +20,8 @@ from bls.workloads.workload import Workload
 from bridge.runs.record import write_run
 from traces.base.errors import PluginError
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 MACHINE = Platform((HostGroup(2, 4, 40.0), HostGroup(1, 6, 60.0)))
 FAILURES = "host,down_s,up_s\n0,55,80\n2,100,140\n1,200,201\n"

@@ -24,6 +24,8 @@ from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger
 
+pytestmark = pytest.mark.whole
+
 #: Four nodes of 4 cores: two with 2 GPUs, two with a MIC.
 CARDS = Platform((HostGroup(2, 4, 4.0, resources={"gpu": 2}), HostGroup(2, 4, 4.0, resources={"mic": 1})))
 PLAIN = Platform((HostGroup(2, 4, 4.0),))

@@ -32,6 +32,8 @@ from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.intervals import intervals_text
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 FALLBACKS = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 

@@ -14,6 +14,8 @@ from reference.cluster import NeverFinishes, run
 from reference.machine import Host, Job, Machine, Rules
 from tables import table_rows
 
+pytestmark = pytest.mark.whole
+
 FCFS, EASY, REBUILD = Rules(), Rules(depth=1), Rules(depth=None)
 KEEP = replace(REBUILD, keep=True)
 

@@ -40,6 +40,8 @@ from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 NEVER = 2**62
 
 #: Features that every kind of running job meets, further ones of jobs that release cores, and of jobs that change width.

@@ -27,6 +27,8 @@ from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import core_spans, holdings
 from traces.ledger import HintRecords, ReleaseRecords
 
+pytestmark = pytest.mark.whole
+
 RELEASE = Rules(coordination="release")
 FOUR = Platform((HostGroup(1, 4, 1.0),))
 

@@ -36,6 +36,8 @@ from traces.exporters.otf2.checks import check_nesting
 from traces.ledger_tables import TASKS
 from traces.tables import write_jobs
 
+pytestmark = pytest.mark.whole
+
 
 class Feature(Protocol):
     """What is tried."""

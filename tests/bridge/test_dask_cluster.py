@@ -42,7 +42,7 @@ from traces.base.errors import InputError, PeerError
 TOTAL = 24
 
 # Dask's own business: event loops and sockets that it leaves to the collector when workers are killed.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -21,6 +21,8 @@ from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
 from tools.studies.demand_response_jobs import CORES, DAY_S, experiment_2
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 
 

@@ -34,6 +34,8 @@ from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
 from traces.ledger_tables import SCALES
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 FOUR = Platform((HostGroup(1, 4, 4.0),))
 HINT, DECIDE = Rules(coordination="hint"), Rules(resize="decide")

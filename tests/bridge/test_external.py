@@ -22,6 +22,8 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
 from traces.base.errors import InputError, PeerError, TwolevelError
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_peer.py")])
 

@@ -45,6 +45,8 @@ from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -15,6 +15,8 @@ from faulty_runs import PATIENCE_S, await_end, await_that, descendants, strike
 
 from bridge.workers.process_names import SERVER_NAME
 
+pytestmark = pytest.mark.whole
+
 
 class Server:
     """A fork server and both of its pipes."""

@@ -13,6 +13,8 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers.assignment import Ahead, Order
 from bridge.workers.supervisor import Supervisor
 
+pytestmark = pytest.mark.whole
+
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
     # A day is 43,200 times what the job was told of at first.

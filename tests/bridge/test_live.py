@@ -52,6 +52,8 @@ from bridge.runs.simulation import run
 from bridge.scenarios.scenario import Options, Scenario
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 FEATURES = ("units", "resources", "licences", "kill", "cancel", "dependencies", "partitions", "outages", "presets")
 

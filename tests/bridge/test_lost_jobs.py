@@ -24,6 +24,8 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.time import NS_PER_S as S
 
+pytestmark = pytest.mark.whole
+
 FOUR = Platform((HostGroup(1, 4, 1.0),))
 
 

@@ -22,6 +22,8 @@ from bridge.studies.input.study_file import parse_study
 from bridge.studies.plots import StudyPlots
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def result() -> bridge.Result:

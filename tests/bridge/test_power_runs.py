@@ -33,6 +33,8 @@ from bridge.scenarios.power_words import power_words
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
 #: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.

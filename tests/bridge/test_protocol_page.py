@@ -49,6 +49,8 @@ from bridge.protocol.tables import (
 )
 from traces.base.time import MAX_NS
 
+pytestmark = pytest.mark.whole
+
 PROTOCOL = Path(bridge.protocol.session.__file__).parents[1] / "PROTOCOL.md"
 TOY = Path(__file__).parent / "toy_peer.py"
 IMAGES = PROTOCOL.parents[1] / "docs" / "images"

@@ -29,7 +29,7 @@ from bridge.runs.gantt import run_title
 from traces.base.errors import InputError, PeerError
 from traces.ledger import STATES
 
-pytestmark = needs_slurm
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 S = 10**9
 

@@ -38,6 +38,8 @@ from traces.figures.replay.differences import differences_figure
 from traces.figures.replay.makespans import replay_makespans_figure
 from traces.figures.replay.submissions import submissions_figure
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 H = 3600 * S
 

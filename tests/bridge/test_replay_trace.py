@@ -24,7 +24,7 @@ from bridge.replay.run import Replay
 from bridge.replay.site import of_site
 from traces.base.errors import InputError
 
-pytestmark = needs_slurm
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 S = 10**9
 

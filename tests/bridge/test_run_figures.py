@@ -16,6 +16,8 @@ from bridge.runs.figures import RUN_FIGURES, draw_run_figures
 from traces.base.errors import InputError
 from traces.figures.drawing.canvas import Figure, new_figure
 
+pytestmark = pytest.mark.whole
+
 JOBS = jobs_of(
     [
         {"submit": 0, "start": 0, "end": 4, "cores": 2, "allocation": "0-1", "imbalance": 0.2},

@@ -28,6 +28,8 @@ from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 
 #: Not those that need the head of the queue, which a policy that decides itself has none of.
@@ -114,7 +116,7 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
 
 #: Between them all kinds of messages; what of the others is told to a policy in Python, which is the same.
 SPOKEN = {
-    "inline": ("charged", "units", "promises, everything"),
+    "inline": ("promises, everything",),
     "pool": ("all", "preset"),
     "process": ("releases by host, failures, kills",),
 }

@@ -50,6 +50,8 @@ from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
 from traces.checks.ledger import check_ledger
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 TOY = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 

@@ -17,6 +17,8 @@ from bridge.studies.results import RESULTS
 from bridge.studies.run_study import run_study
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 
 #: The toy is named beside the study, as its author would name it.

@@ -31,6 +31,8 @@ from bridge.protocol.messages import Cancel, Change, Failed, Resume, Start
 from bridge.protocol.packing import pack_int64
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 S, US = 10**9, 10**3
 START_NS = 7 * S
 ADAPTER = shlex.join([sys.executable, "-m", "bridge.adapters.simgrid"])

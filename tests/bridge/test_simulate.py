@@ -26,6 +26,8 @@ from bridge.couplings.inline_state import with_application
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError, PluginError, TwolevelError
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 
 

@@ -25,6 +25,8 @@ from simulated_world import Simulated, Step
 from bridge.protocol.host_session import HOST_TABLE
 from bridge.protocol.tables import CONNECTION_TABLE, JOB_TABLE, JobEvent, JobState
 
+pytestmark = pytest.mark.whole
+
 #: How many seeds each layer of the tests tries.
 SEEDS = {"check": 12, "test": 36, "soak": 100_000}
 

@@ -29,6 +29,8 @@ from bls.simulator import BatchSimulator
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 S = 10**9
 STATES = ["hosts_up", "hosts_stopping", "hosts_off", "hosts_booting", "hosts_down"]
 

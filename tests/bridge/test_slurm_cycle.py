@@ -18,7 +18,7 @@ from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bridge import simulate
 
-pytestmark = needs_slurm
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 STAY = {("hosts", "backfill"), ("cores", "builtin"), ("wide", "backfill"), ("idle", "builtin")}
 

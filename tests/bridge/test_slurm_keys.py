@@ -22,6 +22,8 @@ from bridge.replay.keys import NODES, OWN, PARTITIONS, TOP, Key, line_of
 from bridge.replay.site import of_site
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 _MINE = "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
 
 

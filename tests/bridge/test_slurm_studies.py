@@ -27,6 +27,8 @@ from tools.studies import slurm_jobs
 from traces.base.errors import InputError
 from traces.figures.study.combinations import Combinations
 
+pytestmark = pytest.mark.whole
+
 _STUDY = """
 [study]
 seeds = {seeds}

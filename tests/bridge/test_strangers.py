@@ -29,6 +29,8 @@ from bridge.workers.connection import Connection
 from bridge.workers.listener import LINES, OVER, STRANGERS, Listener
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 HELLO = {"version": 11, "token": TOKEN, "worker": "nobody", "name": "n", "tasks": "recipe", "conserves_work": True}
 HELLO |= dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), False)
 

@@ -26,6 +26,8 @@ from bridge.studies.run_study import Report, run_study
 from bridge.studies.unit import NoRoomError, remove_partial, remove_scratch
 from traces.base.errors import InputError, PeerError
 
+pytestmark = pytest.mark.whole
+
 TOTAL = 24
 
 

@@ -16,6 +16,8 @@ import bridge
 from bridge.workers.places import room_for
 from traces.base.errors import PeerError
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 
 

@@ -23,6 +23,8 @@ from bridge.scenarios.application_level import ApplicationLevel
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
+pytestmark = pytest.mark.whole
+
 RESIZE = ("mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "evolve")
 
 #: Those that compute with the tasks alone, and with what they learn.

@@ -23,6 +23,8 @@ from bridge.couplings.contract import core_gflop
 from bridge.scenarios.application_level import ApplicationLevel
 from traces.checks.ledger import check_ledger
 
+pytestmark = pytest.mark.whole
+
 RESIZE = ("expand", "shrink", "expand+shrink", "equal", "equal")
 GRAPHS = ("layered:tasks=24", "fork-join", "cholesky:tiles=4", "lu:tiles=3", "chain:tasks=6")
 SCHEDULERS = ("ss", "gss", "static", "fac", "awf-b", "static-steal", *PLANNERS)

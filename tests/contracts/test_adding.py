@@ -26,6 +26,8 @@ from bls.policies import POLICIES, policy
 from bridge.runs.result import Result
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 DOCS = ROOT / "docs"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SWF = "".join(f"{k} {60 * k} -1 {600 + 60 * (k % 4)} {1 + k % 5} " + "-1 " * 12 + "-1\n" for k in range(1, 21))

@@ -18,6 +18,8 @@ from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 
+pytestmark = pytest.mark.whole
+
 BACKFILL = {
     "none": Rules(),
     "easy": Rules("easy"),

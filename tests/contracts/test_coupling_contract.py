@@ -12,6 +12,8 @@ from bls.simulator import BatchSimulator
 from bridge.couplings import COUPLINGS, PeerOptions, coupling
 from bridge.scenarios.scenario import Options, Scenario
 
+pytestmark = pytest.mark.whole
+
 CASE = crowd(51, 30, policy="sjf", technique="gss", variation=0.25, tasks_per_core=2)
 
 

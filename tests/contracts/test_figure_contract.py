@@ -35,6 +35,8 @@ from bridge.studies.input.study_file import parse_study
 from traces.figures.drawing.canvas import Figure
 from traces.figures.workload.overview import overview_figure
 
+pytestmark = pytest.mark.whole
+
 #: Tables by the name of the figure, and the figures drawn of them.
 Drawn = list[tuple[str, pd.DataFrame, Figure]]
 

@@ -12,6 +12,8 @@ from outside_texts import READ
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.parsing import parse_json, parsing
 
+pytestmark = pytest.mark.whole
+
 PACKAGES = ("als", "bls", "bridge", "traces")
 ROOT = Path(__file__).parents[2]
 

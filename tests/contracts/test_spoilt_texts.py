@@ -21,6 +21,8 @@ from outside_texts import READ, whole_texts
 
 from traces.base.errors import TwolevelError, shown
 
+pytestmark = pytest.mark.whole
+
 #: Each example spoils so many texts; of the soak, which takes twenty times as many examples, these are 350,000 in all.
 EXAMPLES, TEXTS = 60, 10
 

@@ -18,6 +18,8 @@ from traces.base.compressed import without_ending
 from traces.base.errors import InputError
 from traces.base.given_file import GivenFile
 
+pytestmark = pytest.mark.whole
+
 KINDS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": (".gz", gzip.compress),
     "xz": (".xz", lzma.compress),

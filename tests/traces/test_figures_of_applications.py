@@ -24,6 +24,8 @@ from traces.figures.drawing.canvas import save, shades
 from traces.ledger import Ledger
 from traces.waits import graph_waits, waits
 
+pytestmark = pytest.mark.whole
+
 
 def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:
     return LoopChunks(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))

@@ -35,6 +35,8 @@ from traces.figures.run.utilisation import utilisation_figure
 from traces.figures.run.wait_times import waits_figure
 from traces.tables import POWER_COLUMNS
 
+pytestmark = pytest.mark.whole
+
 #: job, core, start, end
 BARS = np.array(
     [[1542, 0, 0, 4 * S], [1542, 1, 0, 10 * S], [1543, 2, 2 * S, 9 * S], [1542, 0, 4 * S, 7 * S], [1543, 5, 0, 3 * S]]

@@ -19,6 +19,8 @@ from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
 from traces.statistics import mean_interval, paired, paired_comparisons
 
+pytestmark = pytest.mark.whole
+
 MANY = ["static", "fsc:h=1e-6,sigma=0.2", "select:(gss,fac,awf-b)", *(f"tss:first={k}" for k in range(9))]
 
 

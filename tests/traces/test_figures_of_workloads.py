@@ -25,6 +25,8 @@ from traces.figures.drawing.canvas import Figure, new_figure, save_all
 from traces.figures.workload.likeness import PANELS, likeness_figure
 from traces.figures.workload.overview import overview_figure
 
+pytestmark = pytest.mark.whole
+
 HOUR = 3600 * 10**9
 
 

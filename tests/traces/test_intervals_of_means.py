@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from traces.base.errors import InputError
 from traces.statistics import MIN_SEEDS, mean_interval, mean_intervals
 
+pytestmark = pytest.mark.whole
+
 ROWS = 1_000
 
 

@@ -23,6 +23,8 @@ from traces.kernels import shipped, store
 from traces.kernels.catalogue import kernel_modules
 from traces.kernels.declared import OURS, Kernel
 
+pytestmark = pytest.mark.whole
+
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
 _PROGRAM = """
 import sys

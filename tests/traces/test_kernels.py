@@ -35,6 +35,8 @@ from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, Shorts, Words
 from traces.kernels.units import CannotCompile
 
+pytestmark = pytest.mark.whole
+
 ADD = types.int64(types.int64, types.Column(types.float64))
 _call, _value = caller(ADD), value_from(ADD)
 

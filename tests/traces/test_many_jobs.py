@@ -20,6 +20,8 @@ from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.library import binding, reading
 from traces.ledger import JobRecords, Ledger, TaskRecords
 
+pytestmark = pytest.mark.whole
+
 #: More than 16 bits count, and than files can be open at once.
 JOBS = 70_000
 

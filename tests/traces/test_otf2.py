@@ -29,6 +29,8 @@ from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import Ledger, PowerRecords, WidthRecords
 
+pytestmark = pytest.mark.whole
+
 SMALL = [
     Job(7, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
     Job(1542, 3, 10, 12, [(1, 3)], [(1, 0, 10, 12), (2, 1, 10, 10), (2, 1, 10, 11)]),

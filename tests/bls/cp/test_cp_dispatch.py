@@ -28,6 +28,8 @@ from bls.cp.solver import Solved, solve
 from bls.policies.planning.planner import PCP20
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.whole
+
 #: Those with a solver.
 SOLVED = tuple(one for one in SEARCHES if one not in ("list", "lns"))
 

@@ -17,6 +17,8 @@ from bridge.compare.comparison import compare_jobs
 from bridge.compare.page import comparison_page
 from bridge.compare.record import read_run, write_comparison
 
+pytestmark = pytest.mark.whole
+
 #: What is shown as an example in the filter of a table.
 FILTERS = {
     "run": {"jobs-data": "cores>=64 wait>1h state=killed"},
