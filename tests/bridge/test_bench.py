@@ -11,6 +11,7 @@ import pytest
 from pages import table
 
 from tools.bench import __main__ as bench
+from tools.bench import rows
 from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, Case, Found, Missing, Row, line, measured, slowness
 
@@ -53,8 +54,14 @@ def test_bounds_of_times_depend_on_the_slowness_of_the_machine(
     assert made(must, figure, 2.0, unit).far_off == far_off
 
 
-def test_no_machine_is_quicker_than_the_one_of_the_bounds() -> None:
-    assert min(slowness(group) for group in ("start", "batch")) >= 1
+@pytest.mark.parametrize(
+    ("group", "expected"), [("start", 10.0), ("couplings", 10.0), ("batch", 2.0), ("warm-up", 2.0)]
+)
+def test_slowness_is_that_of_work_like_the_groups(monkeypatch: pytest.MonkeyPatch, group: str, expected: float) -> None:
+    monkeypatch.setattr(rows, "timed", lambda work: ({rows._python: 0.18, rows._computing: 0.166}[work], None))
+    assert slowness(group) == pytest.approx(expected)
+    monkeypatch.setattr(rows, "timed", lambda work: (1e-3, None))
+    assert slowness(group) == 1.0
 
 
 @pytest.mark.parametrize(("runs", "expected"), [(0, [False]), (1, [True, False]), (3, [False] * 4)])
