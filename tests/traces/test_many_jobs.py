@@ -22,18 +22,13 @@ from traces.ledger import JobRecords, Ledger, TaskRecords
 
 pytestmark = pytest.mark.whole
 
-#: More than 16 bits count, and than files can be open at once.
-JOBS = 70_000
+#: More than fit into one record of any format.
+JOBS = 300_000
 
 CORES = 64
 
 
-@pytest.fixture(scope="module")
-def many() -> Ledger:
-    return of_many_jobs()
-
-
-def of_many_jobs(n: int = JOBS) -> Ledger:
+def of_many_jobs(n: int) -> Ledger:
     """``n`` jobs of one task each on 64 cores, of two techniques in turn."""
     place = np.arange(n, dtype=np.int64)
     start = place // CORES * 10
@@ -77,7 +72,6 @@ def begun(text: bytes, *words: str) -> int:
 
 #: Of each format: the number of tasks, or of jobs where it shows no tasks, in what was written.
 COUNTS: dict[str, Callable[[Path], int]] = {
-    "perfetto": lambda path: path.read_bytes().count(b"\x82\x01") and JOBS,
     "chrome": lambda path: path.read_bytes().count(b'"cat":"task,'),
     "paje": lambda path: begun(path.read_bytes(), "10 "),
     "csv": lambda path: path.read_bytes().count(b"\n") - 1,
@@ -87,18 +81,27 @@ COUNTS: dict[str, Callable[[Path], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(set(EXPORTERS) - {"otf2"}))
-def test_a_trace_has_all_jobs(name: str, many: Ledger, tmp_path: Path) -> None:
-    of, n = (many, JOBS) if name != "text" else (of_many_jobs(3000), 3000)  # a file for each job
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        *((name, JOBS) for name in sorted(set(EXPORTERS) - {"otf2", "text"})),
+        ("text", 3000),  # a file for each job
+        pytest.param("text", JOBS, marks=pytest.mark.release),
+    ],
+)
+def test_a_trace_has_all_jobs(name: str, n: int, tmp_path: Path) -> None:
     with few_files():
-        path = exporter(name)(of, tmp_path)
-    assert COUNTS[name](path) == n
+        path = exporter(name)(of_many_jobs(n), tmp_path)
+    if name in COUNTS:
+        assert COUNTS[name](path) == n
+    else:  # each task has two packets of more than 10 bytes; what they say: test_trace_formats.py
+        assert path.stat().st_size > 20 * n
 
 
-def test_an_otf2_trace_of_many_jobs_is_written(many: Ledger, tmp_path: Path) -> None:
+def test_an_otf2_trace_of_many_jobs_is_written(tmp_path: Path) -> None:
     """Only looked at from outside: the reader makes an object of each definition."""
     with few_files():
-        write_otf2(many, tmp_path)
+        write_otf2(of_many_jobs(JOBS), tmp_path)
     # Each pair of events of a task has 25 bytes at least.
     assert sum((tmp_path / "traces" / f"{core}.evt").stat().st_size for core in range(CORES)) > 25 * JOBS
 
