@@ -94,9 +94,10 @@ class _StateAttributes(AttributeTemplate):  # type: ignore[misc]
         return None if field is None else numba_type(field.kind)
 
 
-# What LLVM is told of memory (type-based alias analysis): the block of a state and the numbers in columns are never the same.
-# It has then not to look up again where a column is after every number that is written.
-_ROOT, _TAGS = "twolevel", ("block", "column")
+# What LLVM is told of memory (type-based alias analysis): where columns are, as the block of a state says, the numbers in
+# that block, and those in columns are three things. It has then not to look up again where a column is after every number
+# that is written.
+_ROOT = "twolevel"
 
 _ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
 
@@ -140,18 +141,22 @@ def entry_of(builder: Any, block: Any, place: int) -> Any:
     return builder.gep(pointer, [_I64(place)], inbounds=True)
 
 
-def _read_entry(builder: Any, block: Any, place: int) -> Any:
+def _what(field: Any) -> str:
+    return "number" if isinstance(field.kind, Number) else "block"
+
+
+def _read_entry(builder: Any, block: Any, place: int, what: str) -> Any:
     found = builder.load(entry_of(builder, block, place))
-    found.set_metadata("tbaa", _tag(builder.module, "block"))
+    found.set_metadata("tbaa", _tag(builder.module, what))
     return found
 
 
 @lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
 def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
     field = fields_of(kind.state)[name]
-    first = _read_entry(builder, value, field.place)
+    first = _read_entry(builder, value, field.place, _what(field))
     if isinstance(field.kind, Column):
-        sizes = [_read_entry(builder, value, field.place + 1 + k) for k in range(field.kind.ndim)]
+        sizes = [_read_entry(builder, value, field.place + 1 + k, "block") for k in range(field.kind.ndim)]
         return _array(context, builder, numba_type(field.kind), first, sizes)
     if isinstance(field.kind, Number) and field.kind.name == "float64":
         return builder.bitcast(first, ir.DoubleType())
@@ -166,7 +171,7 @@ def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[An
     for k, one in enumerate(given):
         entry = one if one.type == _I64 else builder.bitcast(one, _I64)
         written = builder.store(entry, entry_of(builder, state, field.place + k))
-        written.set_metadata("tbaa", _tag(builder.module, "block"))
+        written.set_metadata("tbaa", _tag(builder.module, _what(field)))
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
