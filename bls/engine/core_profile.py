@@ -192,15 +192,15 @@ def _change_amounts(
     undo: bool,
 ) -> None:
     """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
-    needs, unit = state.needs, state.jobs[b.UNIT, job]
-    n_resources, n_licences = state.settings[b.N_RESOURCES], state.settings[b.N_LICENCES]
-    if state.settings[b.POWERED] != b.UNPOWERED:
+    needs, unit = state.needs, state.jobs.unit_cores[job]
+    n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
+    if state.settings.powered != b.UNPOWERED:
         amount = sign * cores_mw(state, job, lo, hi, count)
-        before = _change(state, profile, k, before, state.settings[b.POWER_AMOUNT], AMOUNT, amount, undo)
+        before = _change(state, profile, k, before, state.settings.power_amount, AMOUNT, amount, undo)
     for domain in range(state.domains.limit_mw.size):
         amount = sign * cores_mw_within(state, job, domain, lo, hi, count)
         if amount != 0:
-            which = state.settings[b.POWER_AMOUNT] + 1 + domain
+            which = state.settings.power_amount + 1 + domain
             before = _change(state, profile, k, before, which, AMOUNT, amount, undo)
     licences = profile.amounts.size - n_licences
     for r in range(n_licences):
@@ -248,7 +248,7 @@ def hold_cores(
     """
     if begin >= stop:
         return
-    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
+    if begin == state.now_ns and profile.ns[0] < begin:
         move_profile(state, profile, begin)
     at = _split(profile, begin)
     until = profile.used[b.SLICES]
@@ -260,7 +260,7 @@ def hold_cores(
     for k in range(at, until):
         profile.free[k] += sign * cores
     settings = state.settings
-    beside = settings[b.N_RESOURCES] + settings[b.N_LICENCES] > 0 or settings[b.POWERED] != b.UNPOWERED
+    beside = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
     others = job >= 0 and beside
     undo = sign > 0
     for end in range(2 if stop != b.NEVER else 1):
@@ -281,7 +281,7 @@ def hold_amount(
     state: BatchState, profile: CoreProfile, which: int, amount: int, begin: int, stop: int, sign: int
 ) -> None:
     """Take (``sign`` -1) so much of an amount for [begin, stop), or give it back (1), as :func:`hold_cores` does cores."""
-    if begin == state.clock[b.NOW] and profile.ns[0] < begin:
+    if begin == state.now_ns and profile.ns[0] < begin:
         move_profile(state, profile, begin)
     at = _split(profile, begin)
     _change(state, profile, at, -1, which, AMOUNT, sign * amount, sign > 0)

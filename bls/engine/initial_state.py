@@ -11,7 +11,9 @@ from bls.allocators.contract import PlacementRequest
 from bls.availability.free_cores import new_free
 from bls.engine import state as b
 from bls.engine.hooks import HINT_AS_DECIDED, HOOKS, RESIZE, TOGETHER, wanted
+from bls.engine.jobs import Jobs
 from bls.engine.queue import new_queue
+from bls.engine.settings import Settings
 from bls.engine.state import BatchState, CoreProfile, DomainState, PowerState, SleepState, StopState
 from traces.base.scale import WHOLE
 from traces.compiled import Array, own
@@ -30,7 +32,6 @@ __all__ = [
     "new_state",
     "no_domains",
     "no_power",
-    "unused_rows",
 ]
 
 _LONGEST_NS = 2**62 - 1
@@ -55,8 +56,8 @@ class Given:
         Job numbers; row numbers by default.
     history_group, history_least, history : int64
         As of ``BatchState``; of no levels where nothing is predicted.
-    columns : mapping of int to (n,)
-        Further columns of ``BatchState.jobs`` by their names.
+    columns : mapping of str to (n,)
+        Further columns of ``Jobs`` by their names.
     masks : (P + W, words) or None
         Cores of partitions and windows; None: one partition of all cores.
     limits : (P, 5)
@@ -65,8 +66,8 @@ class Given:
         Where the power of the machine is limited, and of parts of it, and where hosts are stopped for that.
     sleep_passages : (2, H), optional
         Where hosts that idle fall asleep, how long each takes to shut down, and to boot.
-    settings : mapping of int to int
-        As of ``BatchState``, by their names; 0 what is not there.
+    settings : mapping of str to int
+        Fields of ``Settings`` that differ from their defaults.
     """
 
     submit_ns: Array
@@ -76,7 +77,7 @@ class Given:
     run_ns: Array
     host_first: Array
     number: Array | None = None
-    columns: dict[int, Array] = field(default_factory=dict)
+    columns: dict[str, Array] = field(default_factory=dict)
     wanted_first: Array | None = None
     wanted_lo: Array = field(default_factory=_none)
     wanted_hi: Array = field(default_factory=_none)
@@ -108,30 +109,25 @@ class Given:
     stops: StopState | None = None
     sleep_passages: Array | None = None
     at_most_mw: int = 0
-    settings: dict[int, int] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
     keep_decisions: bool = False
 
 
-def unused_rows(n: int) -> Array:
-    """So many rows of ``BatchState.jobs`` of which nothing is known."""
-    rows = np.zeros((b.COLUMNS, n), np.int64)
-    rows[[b.DEPENDS, b.WINDOW, b.ELIGIBLE, b.START, b.END, b.PROMISE, b.WHY, b.STATE]] = -1
-    rows[[b.CANCEL, b.SLOT, b.STOP]] = b.NEVER
-    return rows
-
-
-def _jobs(given: Given) -> Array:
+def _jobs(given: Given) -> Jobs:
     n = len(given.submit_ns)
-    jobs = unused_rows(n)
-    jobs[b.SUBMIT] = jobs[b.BEGIN] = given.submit_ns
-    jobs[b.ESTIMATE] = jobs[b.WALLTIME] = np.minimum(given.estimate_ns, _LONGEST_NS)
-    jobs[b.CORES], jobs[b.RANK], jobs[b.RUN] = given.cores, given.rank, given.run_ns
-    jobs[b.NUMBER] = np.arange(n) if given.number is None else given.number
-    jobs[b.ORIGIN] = np.arange(n)
-    jobs[b.UNIT] = 1
-    for column, values in given.columns.items():
-        jobs[column] = values
-    return jobs
+    estimate_ns = np.minimum(given.estimate_ns, _LONGEST_NS)
+    columns = {
+        "submit_ns": given.submit_ns,
+        "begin_ns": given.submit_ns,
+        "estimate_ns": estimate_ns,
+        "walltime_ns": estimate_ns,
+        "cores": given.cores,
+        "rank": given.rank,
+        "run_ns": given.run_ns,
+        "number": np.arange(n) if given.number is None else given.number,
+        "origin": np.arange(n),
+    }
+    return Jobs.new({"rows": n}, **columns | given.columns)
 
 
 def _heap(of: str, size: int) -> dict[str, Array]:
@@ -143,39 +139,45 @@ def _columns(given: Given, *names: str) -> dict[str, Array]:
     return {name: own(getattr(given, name), np.int64) for name in names}
 
 
-def _numbers(given: Given, jobs: Array) -> tuple[Array, Array, Array]:
-    # Settings, clock and sizes.
-    settings, clock, sizes = (np.zeros(size, np.int64) for size in (b.SETTINGS, b.CLOCK, b.SIZES))
-    settings[b.COST], settings[b.SWITCH_WAIT] = -1, b.NEVER
-    settings[list(given.settings)] = list(given.settings.values())
+def _settings(given: Given) -> Settings:
+    settings = Settings(**given.settings)
+    n_hosts, n_cores = len(given.host_first) - 1, int(given.host_first[-1])
     # A job may be given all the cores.
-    wider = settings[b.RESIZE] or settings[b.MOLDS]
-    settings[b.WIDEST] = given.host_first[-1] if wider else given.cores.max()
-    _set_after_pass(settings, int(given.host_first[-1]))
-    settings[b.PLANS] = settings[b.DEPTH] > 0
-    settings[b.PREDICTS] = len(given.history_least) > 0 or (given.power is not None and len(given.power.seen) > 0)
-    settings[b.N_WINDOWS] = given.windows.shape[1]
-    clock[[b.DUE_JOB, b.BLOCKED_HEAD, b.ARRIVED]] = sizes[b.N_CHOSEN] = -1
-    clock[[b.WAKE, b.OBSERVE, b.LIMIT_MW, b.NEXT_PASSAGE, b.POWER_AT]] = b.NEVER
+    settings.widest = n_cores if settings.resizing or settings.molds else int(given.cores.max())
+    _set_after_pass(settings, n_cores)
+    settings.plans = int(settings.max_reservations > 0)
+    learns = given.power is not None and len(given.power.seen) > 0
+    settings.predicts = int(len(given.history_least) > 0 or learns)
+    settings.n_windows = given.windows.shape[1]
     if given.power is not None:
-        clock[b.POWER_AT] = given.power.ns[0]
         first = given.power.first
         if given.domains is not None:
             first = first + (given.domains.stair_first - given.domains.stair_first[:, :1]).sum(axis=0)
-        settings[b.POWER_STAIRS] = _most_stairs(first, charged=bool(settings[b.CHARGE]))
+        settings.power_stairs = _most_stairs(first, charged=settings.charges_decisions == 1)
     if given.stops is not None:
-        clock[b.AT_MOST_MW] = given.at_most_mw
-        settings[b.HOST_LOG_ROOM] = 2 * given.stops.host.shape[1]
-    if settings[b.SLEEPS]:
-        n_hosts = len(given.host_first) - 1
-        sizes[[b.N_IDLE, b.N_SLEEPY]] = n_hosts
-        # Each may fall asleep, boot, and go down.
-        settings[b.HOST_LOG_ROOM] = 6 * n_hosts
-    sizes[[b.N_ROWS, b.PREDICTED]] = jobs.shape[1]
-    sizes[b.FREE_CORES] = given.host_first[-1]
-    sizes[b.PRESETS_LEFT] = jobs[b.PRESET].sum()
-    sizes[b.LAST] = not settings[b.BY_CORES]
-    return settings, clock, sizes
+        settings.host_log_room = 2 * given.stops.host.shape[1]
+    if settings.sleeps:
+        settings.host_log_room = 6 * n_hosts  # each may fall asleep, boot, and go down
+    return settings
+
+
+def _numbers(given: Given, settings: Settings, jobs: Jobs) -> dict[str, int]:
+    # Numbers of the state that do not begin as they are declared.
+    n, n_hosts = len(given.submit_ns), len(given.host_first) - 1
+    found = {
+        "n_rows": n,
+        "n_predicted": n,
+        "free_cores": int(given.host_first[-1]),
+        "presets_left": int(jobs.preset.sum()),
+        "end_slice": int(not settings.by_cores),
+    }
+    if given.power is not None:
+        found["power_at_ns"] = int(given.power.ns[0])
+    if given.stops is not None:
+        found["max_mw"] = given.at_most_mw
+    if settings.sleeps:
+        found["n_idle"] = found["n_sleepy"] = n_hosts
+    return found
 
 
 def _most_stairs(first: Array, *, charged: bool) -> int:
@@ -184,18 +186,23 @@ def _most_stairs(first: Array, *, charged: bool) -> int:
     return int(2 * first[-1] if charged else 2 * np.diff(first).max(initial=0))
 
 
-def _set_after_pass(settings: Array, n_cores: int) -> None:
+def _set_after_pass(settings: Settings, n_cores: int) -> None:
     # What running jobs are told after a pass, and how much of it there may be.
-    settings[b.AFTER_WIDTHS] = RESIZE if settings[b.RESIZE] else 0
+    settings.after_widths = RESIZE if settings.resizing else 0
     # Of a policy's directions: each core of a job, all of them, and its end.
-    parts = {b.AFTER_WIDTHS: 1, b.AFTER_HINTS: 1, b.AFTER_DIRECTIONS: 3, b.AFTER_LEVELS: 2}
-    there = [part for part in parts if settings[part]]
-    settings[b.TOLD_AT_MOST] = n_cores * sum(parts[part] for part in there)
+    most = {
+        settings.after_widths: 1,
+        settings.after_hints: 1,
+        settings.after_directions: 3,
+        settings.after_levels: 2,
+    }
+    there = [slot for slot in most if slot]
+    settings.max_told = n_cores * sum(most[slot] for slot in there)
     if len(there) == 1:
-        settings[b.AFTER_PASS] = settings[there[0]]
+        settings.after_pass = there[0]
     elif there:
-        settings[b.AFTER_PASS] = TOGETHER
-        settings[b.TOLD_AT_MOST] *= 2  # to put it in order
+        settings.after_pass = TOGETHER
+        settings.max_told *= 2  # to put it in order
 
 
 def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
@@ -217,16 +224,16 @@ def _host_events(given: Given) -> tuple[Array, Array, Array, int]:
     return ns, key, status, len(pending)
 
 
-def _profiles(given: Given, settings: Array, boundaries: Array, words: Array, most_running: int) -> dict[str, Any]:
+def _profiles(given: Given, settings: Settings, boundaries: Array, words: Array, most_running: int) -> dict[str, Any]:
     # The columns about what is free over time, and what of it a job is offered; ``words``: cores that are free first.
     n, n_cores = len(given.submit_ns), int(given.host_first[-1])
-    by_cores, several = bool(settings[b.BY_CORES]), settings[b.DEPTH] > 1
+    by_cores, several = bool(settings.by_cores), settings.max_reservations > 1
     # No more jobs run at once than there are cores; in a plan, every waiting job may stand, too.
     slices = 0 if by_cores else 4 * (most_running + (n if several else 0)) + 2 * given.windows.shape[1] + 64
     free = np.zeros(slices, np.int64)
     free[:1] = n_cores
     profile = _core_profile(given, settings, boundaries, words)
-    kept = 2 * n + n_cores if by_cores and settings[b.PLANS] else 0
+    kept = 2 * n + n_cores if by_cores and settings.plans else 0
     return {
         "profile_ns": np.zeros(slices, np.int64),
         "profile_free": free,
@@ -241,12 +248,12 @@ def _profiles(given: Given, settings: Array, boundaries: Array, words: Array, mo
     }
 
 
-def _core_profile(given: Given, settings: Array, boundaries: Array, words: Array) -> CoreProfile:
+def _core_profile(given: Given, settings: Settings, boundaries: Array, words: Array) -> CoreProfile:
     # It grows when it is full: most runs need far fewer slices than they could.
-    by_cores = bool(settings[b.BY_CORES])
-    by_hosts = by_cores and settings[[b.BY_HOSTS, b.WHOLE_HOSTS, b.N_RESOURCES]].any()
+    by_cores = bool(settings.by_cores)
+    by_hosts = by_cores and (settings.by_hosts or settings.whole_hosts or settings.n_resources > 0)
     at = boundaries[boundaries > 0] if by_cores else boundaries[:0]
-    steps = 2 * int(settings[b.POWER_STAIRS])
+    steps = 2 * int(settings.power_stairs)
     slices, changes = (64 + len(at) + steps, 256 + len(at) + steps) if by_cores else (0, 0)
     profile = CoreProfile(
         used=np.array([1 + len(at), len(at), len(at), -1], np.int64),
@@ -302,15 +309,15 @@ def _releases(n_cores: int, wishes: bool) -> dict[str, Array]:
     }
 
 
-def _told(n_cores: int, most_running: int, settings: Array, rows: int, amounts: Array) -> dict[str, Array]:
+def _told(n_cores: int, most_running: int, settings: Settings, rows: int, amounts: Array) -> dict[str, Array]:
     # What is known of cores of running jobs that are told something.
-    hinted = n_cores if settings[b.AFTER_HINTS] else 0
-    resized = n_cores if settings[b.AFTER_WIDTHS] else 0
-    directed = n_cores if settings[b.AFTER_DIRECTIONS] or settings[b.AFTER_LEVELS] else 0
-    by_policy = n_cores if settings[b.AFTER_HINTS] == HINT_AS_DECIDED else 0
+    hinted = n_cores if settings.after_hints else 0
+    resized = n_cores if settings.after_widths else 0
+    directed = n_cores if settings.after_directions or settings.after_levels else 0
+    by_policy = n_cores if settings.after_hints == HINT_AS_DECIDED else 0
     lengths = {"hinted": hinted, "wanted_of": hinted, "given_at": resized, "asked": resized}
-    parts = (b.AFTER_WIDTHS, b.AFTER_HINTS, b.AFTER_DIRECTIONS, b.AFTER_LEVELS)  # each may tell something to every job
-    lengths |= {"reached": n_cores * sum(int(settings[part]) > 0 for part in parts)}
+    slots = (settings.after_widths, settings.after_hints, settings.after_directions, settings.after_levels)
+    lengths |= {"reached": n_cores * sum(slot > 0 for slot in slots)}  # each may tell something to every job
     return {
         **{name: np.zeros(length, np.int64) for name, length in lengths.items()},
         "told": np.zeros((b.TOLD_ROWS, 4 * (min(hinted, most_running) + resized + directed)), np.int64),
@@ -373,20 +380,20 @@ def no_stops() -> StopState:
     return StopState(first, two, _none(), _none(), two, three, three)
 
 
-def _sleep(given: Given, settings: Array, words: Array, profile: CoreProfile) -> SleepState:
+def _sleep(given: Given, settings: Settings, words: Array, profile: CoreProfile) -> SleepState:
     # All hosts are up, and idle, from the first submit on.
     passages = np.zeros((2, 0), np.int64) if given.sleep_passages is None else own(given.sleep_passages, np.int64)
     n_hosts = passages.shape[1]
     n_words = len(words) if n_hosts else 0
-    by_cores = bool(settings[b.BY_CORES])
-    n_counted = len(profile.hosts) if by_cores else n_hosts * int(settings[b.BY_HOSTS])
+    by_cores = bool(settings.by_cores)
+    n_counted = len(profile.hosts) if by_cores else n_hosts * int(settings.by_hosts)
     begin = int(np.min(given.submit_ns, initial=b.NEVER))
     host = np.zeros((b.SLEEP_ROWS, n_hosts), np.int64)
     host[b.IDLE_SINCE], host[b.IS_SLEEPY] = begin, 1
     return SleepState(
         passages=passages,
         host=host,
-        sleepy_ns=np.full(n_hosts, begin + int(settings[b.SLEEP_AFTER]), np.int64),
+        sleepy_ns=np.full(n_hosts, begin + int(settings.sleep_after_ns), np.int64),
         sleepy_key=np.arange(n_hosts),
         booting_ns=np.zeros(n_hosts, np.int64),
         booting_host=np.zeros(n_hosts, np.int64),
@@ -405,35 +412,34 @@ def new_state(given: Given) -> BatchState:
     host_first = own(given.host_first, np.int64)
     n_cores, n_hosts = int(host_first[-1]), len(host_first) - 1
     most_running = min(n, n_cores) + 1
-    jobs = _jobs(given)
-    settings, clock, sizes = _numbers(given, jobs)
+    jobs, settings = _jobs(given), _settings(given)
     by_rank = np.empty(n, np.int64)
     by_rank[given.rank] = np.arange(n)
     queue_words, queue_starts = new_queue(n)
     free_words, free_starts = new_free(n_cores)
     partitions, masks = _partitions(given, free_words[: free_starts[1]])
     boundaries = np.unique(given.windows)
-    cancels = np.flatnonzero(jobs[b.CANCEL] < b.NEVER)
-    alone = np.flatnonzero(jobs[b.DEPENDS] < 0)
-    host_ns, host_key, host_status, sizes[b.N_HOST_EVENTS] = _host_events(given)
-    waits_for_switches = settings[b.SWITCH_WAIT] < b.NEVER
-    pool = 4 * n + n_cores + 2 * int(settings[b.WIDEST]) + 2
-    scored = n if settings[b.ORDER] == b.SCORED else 0
-    decided = settings[b.ORDER] == b.DECIDED
+    cancels = np.flatnonzero(jobs.cancel_ns < b.NEVER)
+    alone = np.flatnonzero(jobs.depends_on < 0)
+    host_ns, host_key, host_status, n_host_events = _host_events(given)
+    waits_for_switches = settings.switch_wait_ns < b.NEVER
+    pool = 4 * n + n_cores + 2 * int(settings.widest) + 2
+    scored = n if settings.order == b.SCORED else 0
+    decided = settings.order == b.DECIDED
     limits = 0 if given.power is None else len(given.power.ns)
     rarer = len(boundaries) + len(cancels) + len(host_ns) + len(given.child_first) + limits > 0
-    settings[b.HAS_OTHERS] = rarer or settings[b.KEEP] == 1 or waits_for_switches or decided
+    settings.has_others = int(rarer or settings.keeps_reservations == 1 or waits_for_switches or decided)
     profiles = _profiles(given, settings, boundaries, free_words, most_running)
     stops = given.stops or no_stops()
-    if settings[b.SLEEPS]:
-        stops = stops._replace(log=np.zeros((3, 2 * int(settings[b.HOST_LOG_ROOM])), np.int64))
+    if settings.sleeps:
+        stops = stops._replace(log=np.zeros((3, 2 * int(settings.host_log_room)), np.int64))
     state = BatchState(
         settings=settings,
-        clock=clock,
-        sizes=sizes,
         jobs=jobs,
+        n_host_events=n_host_events,
+        **_numbers(given, settings, jobs),
         by_rank=by_rank,
-        arrivals=alone[np.argsort(jobs[b.BEGIN, alone], kind="stable")],
+        arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_words=queue_words,
         queue_starts=queue_starts,
         free_words=free_words,
@@ -445,7 +451,7 @@ def new_state(given: Given) -> BatchState:
         masks=masks,
         history=own(given.history, np.int64).copy(),
         unmet=own(given.unmet, np.int64).copy(),
-        cancel_order=cancels[np.lexsort((cancels, jobs[b.CANCEL, cancels]))],
+        cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
         host_first=host_first,
         host_free=np.diff(host_first),
         host_of=np.repeat(np.arange(n_hosts), np.diff(host_first)),
@@ -460,24 +466,24 @@ def new_state(given: Given) -> BatchState:
         keys=np.zeros(scored),
         order=np.zeros(scored, np.int64),
         sorting=np.zeros((4, scored), np.int64),
-        log=np.zeros(3 * n + 16 if settings[b.LOGS] else 0, np.int64),
+        log=np.zeros(3 * n + 16 if settings.logs else 0, np.int64),
         chosen=np.zeros(n if decided else 0, np.int64),
         chosen_first=np.zeros(n + 1 if decided else 0, np.int64),
         chosen_lo=np.empty(n_cores if decided else 0, np.int64),
         chosen_hi=np.empty(n_cores if decided else 0, np.int64),
-        decisions=np.zeros((4 + settings[b.MAY_NOT_FIT], 2 * n + 16 if given.keep_decisions else 0), np.int64),
+        decisions=np.zeros((4 + settings.may_not_fit, 2 * n + 16 if given.keep_decisions else 0), np.int64),
         wall_time=np.zeros(2, np.int64),
         placement=_placement(given, free_words, free_starts, host_first),
-        **_releases(n_cores if settings[b.RELEASES] else 0, bool(settings[b.RESIZE] == b.EVOLVE)),
+        **_releases(n_cores if settings.releases else 0, bool(settings.resizing == b.EVOLVE)),
         power=given.power or no_power(),
         domains=given.domains or no_domains(),
         stops=stops,
         sleep=_sleep(given, settings, free_words, profiles["cores_profile"]),
-        **_told(n_cores, most_running, settings, jobs.shape[1], given.amounts),
+        **_told(n_cores, most_running, settings, len(jobs.number), given.amounts),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         hooks=_none(),
         **_heap("running", most_running),
-        **_heap("expected", n if settings[b.PLANS] else 0),
+        **_heap("expected", n if settings.plans else 0),
         **_heap("arriving", 2 * n if len(given.child_first) or waits_for_switches else 0),
         **_columns(given, "needs", "windows", "wanted_lo", "wanted_hi", "child_first", "child_row"),
         **_columns(given, "outage_first", "outage_down", "outage_up"),
@@ -497,8 +503,8 @@ def _longer(array: Array, size: int) -> Array:
 
 def grow_pool(state: BatchState) -> BatchState:
     """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
-    settings, sizes = state.settings, state.sizes
-    needed = int(sizes[b.POOL_USED] + sizes[b.FREE_CORES] + 2 * settings[b.WIDEST] + 2)
+    settings = state.settings
+    needed = int(state.pool_used + state.free_cores + 2 * settings.widest + 2)
     if needed > len(state.pool_lo):
         size = max(needed, 2 * len(state.pool_lo))
         state = state._replace(pool_lo=_longer(state.pool_lo, size), pool_hi=_longer(state.pool_hi, size))
@@ -513,24 +519,24 @@ def intervals_of(first: Array, count: Array) -> Array:
 def kept_reservations(state: BatchState, kept_lo: Array, kept_hi: Array) -> BatchState:
     """The state with its kept reservations, which are somewhere in these columns, moved together, and room for more."""
     jobs = state.jobs
-    rows = np.flatnonzero(jobs[b.SLOT] < b.NEVER)
-    counts = jobs[b.PLAN_COUNT, rows]
-    source = intervals_of(jobs[b.PLAN_FIRST, rows], counts)
+    rows = np.flatnonzero(jobs.slot_ns < b.NEVER)
+    counts = jobs.plan_count[rows]
+    source = intervals_of(jobs.plan_first[rows], counts)
     lo, hi = kept_lo[source], kept_hi[source]
-    jobs[b.PLAN_FIRST, rows] = np.cumsum(counts) - counts
-    state.sizes[b.PLAN_USED] = len(lo)
-    waits = (jobs[b.ELIGIBLE] >= 0) & (jobs[b.START] < 0) & (jobs[b.STATE] < 0)
-    needed = len(lo) + int(jobs[b.CORES, waits].sum())
+    jobs.plan_first[rows] = np.cumsum(counts) - counts
+    state.kept_used = len(lo)
+    waits = (jobs.eligible_ns >= 0) & (jobs.start_ns < 0) & (jobs.state < 0)
+    needed = len(lo) + int(jobs.cores[waits].sum())
     size = len(state.kept_lo) if needed <= len(state.kept_lo) else 2 * needed
     return state._replace(kept_lo=_longer(lo, size), kept_hi=_longer(hi, size))
 
 
 def grow_rows(state: BatchState) -> BatchState:
     """More room for later attempts."""
-    rows = state.jobs.shape[1]
+    rows = len(state.jobs.number)
     size = rows + rows // 2 + 16
     # Wake-ups are told from arrivals by the number of rows.
-    wakes = state.arriving_job[: state.sizes[b.N_ARRIVING]]
+    wakes = state.arriving_job[: state.n_arriving]
     wakes[wakes >= rows] += size - rows
     room = {"expected_ns": size, "expected_job": size, "arriving_ns": 2 * size, "arriving_job": 2 * size}
     room["log"] = 3 * size + 16
@@ -540,8 +546,8 @@ def grow_rows(state: BatchState) -> BatchState:
     predicted = state.power.predicted
     if len(predicted):
         columns["power"] = state.power._replace(predicted=np.append(predicted, np.full(size - rows, WHOLE)))
+    state.jobs.grow(rows=size)
     return state._replace(
-        jobs=np.concatenate([state.jobs, unused_rows(size - rows)], axis=1),
         numbers=_longer(state.numbers, size),
         needs=_longer(state.needs, size),
         scaling=_longer(state.scaling, size) if state.scaling.shape[1] else state.scaling,
@@ -561,13 +567,13 @@ def grow_profile(state: BatchState) -> BatchState:
 
 def grow_told(state: BatchState) -> BatchState:
     """More room for the table of what running jobs were told, and for what one pass may tell them."""
-    size = 2 * state.told.shape[1] + int(state.settings[b.TOLD_AT_MOST])
+    size = 2 * state.told.shape[1] + int(state.settings.max_told)
     return state._replace(told=_longer(state.told, size))
 
 
 def grow_host_log(state: BatchState) -> BatchState:
     """More room for the table of states of hosts."""
-    size = 2 * state.stops.log.shape[1] + 2 * int(state.settings[b.HOST_LOG_ROOM])
+    size = 2 * state.stops.log.shape[1] + 2 * int(state.settings.host_log_room)
     return state._replace(stops=state.stops._replace(log=_longer(state.stops.log, size)))
 
 
@@ -579,7 +585,7 @@ def grow_releases(state: BatchState) -> BatchState:
 
 def grow_wishes(state: BatchState, more: int) -> BatchState:
     """Room for so many more wishes, where there is too little, and for as many again as there are."""
-    needed = int(state.sizes[b.N_WISHES]) + more
+    needed = int(state.n_wishes) + more
     if needed <= state.wishes.shape[1]:
         return state
     return state._replace(wishes=_longer(state.wishes, needed + state.wishes.shape[1]))

@@ -13,7 +13,7 @@ __all__ = ["held_back"]
 def held_back(state: BatchState, job: int) -> bool:
     """Whether a limit of its partition keeps a job from starting, however much is free."""
     jobs, partitions, users = state.jobs, state.partitions, state.user_tally
-    p, user, n = jobs[b.PARTITION, job], jobs[b.USER, job], jobs[b.CORES, job]
+    p, user, n = jobs.partition[job], jobs.user[job], jobs.cores[job]
     return bool(
         partitions[p, b.RUNNING_JOBS] >= partitions[p, b.MAX_RUNNING]
         or partitions[p, b.RUNNING_CORES] + n > partitions[p, b.MAX_RUNNING_CORES]

@@ -1,223 +1,13 @@
-"""The state of the batch engine: its arrays, the names of their columns and entries, and how it is made."""
+"""The state of the batch engine, and the codes in it."""
 
 from __future__ import annotations
 
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
+from bls.engine.jobs import Jobs
+from bls.engine.settings import Settings
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State
-
-# ---- columns of BatchState.jobs, a row a column: jobs[START, job] ----
-# What is given:
-SUBMIT = 0
-ESTIMATE = 1  # the run time that is planned with, from its arrival on
-CORES = 2
-RUN = 3  # natural run time, -1 where the application level decides
-NUMBER = 4  # the job's number in the workload
-RANK = 5  # place in the order of a static policy; else in the order of (tier, submit, row)
-ORIGIN = 6  # the row of the job's first attempt
-ATTEMPT = 7
-DEPENDS = 8  # row of the job that must end before, -1 none
-THINK = 9  # time from that end to the arrival
-CANCEL = 10  # instant at which its user withdraws it, NEVER if not
-PRESET = 11  # 1 where it runs from the start
-PARTITION = 12
-USER = 13  # dense number of its user
-UNIT = 14  # cores of one unit
-LIMIT = 15  # most leaf switches, 0 any
-WINDOW = 16  # the reservation it runs in, -1 none
-WALLTIME = 17  # requested run time: it is killed then, if at all
-BEGIN = 18  # instant from which it may join the queue: its submit, or a later one
-# What becomes of it:
-ELIGIBLE = 19
-START = 20
-END = 21
-STOP = 22  # it is cut then at the latest
-REASON = 23  # the state it has if it is cut then
-PROMISE = 24
-EXPECTED = 25  # when the scheduler thinks that it ends: start + estimate, and what it was corrected by
-HELD_FIRST = 26
-HELD_COUNT = 27
-HELD_CORES = 28
-WHY = 29
-STATE = 30
-RESERVED = 31  # 1 once it was given a reservation
-SLOT = 32  # kept reservation, NEVER if none
-PLAN_FIRST = 33
-PLAN_COUNT = 34
-OVERDUE = 35  # 1 while it runs beyond EXPECTED
-CUT = 36  # how END came about: one of those below
-CORRECTIONS = 37  # how often it has run longer than was expected then
-RELEASED = 38  # of the cores that it asked for, those that it has released
-RELEASED_HELD = 39  # of those that it was given; while it runs HELD_CORES are the others
-LAST_LOST = 40  # the core that it lost last, plus 1, where that has ended it; -1 where its cores came and went; else 0
-TELLINGS = 41  # how often it was told something: what its cores are waited for, or that it is to have others
-TO_RELEASE = 42  # cores that it was told to release, and has not yet
-WANTED = 43  # for how many of its cores it was last told that another job waits
-# Where running jobs are given cores, or asked for some:
-MIN_CORES = (
-    44  # of the first attempt's row: the fewest that it has, and the most; 0 and 0 where its width never changes
-)
-MAX_CORES = 45
-ASKED = 46  # cores that it was asked for, and still holds
-STRETCH = 47  # by how much it may run longer than its walltime, as its width has changed
-TOLD_FIRST = 48  # where in the table of what was told its latest change is
-TOLD_COUNT = 49
-GIVEN_FIRST = (
-    50  # what it started with, where HELD_FIRST and HELD_COUNT have changed since; a count of 0 where they have not
-)
-GIVEN_COUNT = 51
-NEEDS_NO_MORE = 52  # 1 once it has released a core that it was not asked for
-# Where jobs may start with another width than they ask for: what one that did had asked for, 0 where it did not:
-WAS_CORES = 53
-WAS_ESTIMATE = 54
-WAS_WALLTIME = 55
-BOOT_WAIT = 56  # for how long it has its cores and waits for their hosts, which have slept, before it starts
-COLUMNS = 57
-
-# ---- entries of BatchState.settings: fixed for a run ----
-DEPTH = 0  # most reservations at once
-KEEP = 1  # 1 where reservations are kept from pass to pass
-ORDER = 2  # one of those below
-CHARGE = 3  # 1 where deciding takes simulated time
-COST = 4  # ns of a decision, -1 as measured
-KILL = 5  # 1 where jobs are killed at their walltime
-REQUEUE = 6  # 1 where what a host's failure cuts is tried again
-MAX_ATTEMPTS = 7  # a job that is cut more often is an error
-SWITCH_WAIT = 8  # ns after which a job accepts any number of switches, NEVER if it does not
-BY_CORES = 9  # 1 where it matters which cores are free
-BY_HOSTS = 10  # 1 where the free cores of each host are counted
-WHOLE_HOSTS = 11  # 1 where hosts are not shared
-PLANS = 12  # 1 where a profile is kept
-LIMITED = 13  # 1 where a partition has limits
-ACCOUNTS = 14  # 1 where the policy is told of starts and ends
-PREDICTS = 15  # 1 where estimates, or what jobs draw, are predicted from those who have ended
-SHORTEST = 16  # no prediction is shorter, but for that of a job that asks for less
-LOGS = 17  # 1 where somebody is told who came, started and left
-HAS_OTHERS = 18  # 1 where something may happen beside ends and arrivals by themselves
-MORE_OUTAGES = 19  # 1 where a host's list of outages may be continued; 0 from when its model ends
-N_RESOURCES = 20  # of each host
-N_LICENCES = 21
-N_WINDOWS = 22
-WIDEST = 23  # cores of the widest job
-RELEASES = 24  # whether running jobs release cores: one of those below
-PROMISES = 25  # 1 where a running job is planned with the end that its application promises
-LOSES = 26  # 1 where running jobs may lose all their cores
-AFTER_PASS = 27  # the slot of the hook that finds out after a pass what running jobs are told; 0: they are told nothing
-TOLD_AT_MOST = 28  # so much may be told after one pass
-RESIZE = 29  # when running jobs are given cores, or asked for some: one of those below
-MOLDS = 30  # 1 where jobs may start with another width than they ask for
-DIRECTS = 31  # what a policy that decides, or a limit to power, does to running jobs, the sum of those below
-POWERED = 32  # how the power of the machine is limited: one of those below
-IDLE_MW = 33  # what the idle machine draws
-POWER_AMOUNT = 34  # which of the amounts of the profile of cores is what is left of power
-POWER_ALIKE = 35  # 1 where each state has the same speed in all groups
-SHUTS_DOWN = 36  # 1 where hosts that are stopped are shut down
-STRETCHES = 37  # 1 where what is slowed under a limit may run for longer than its walltime by as much
-# The slots of the hooks that find out what running jobs are told, in the order in which that happens, 0 none:
-AFTER_WIDTHS = 38  # cores that come and go
-AFTER_HINTS = 39  # cores that others wait for
-AFTER_DIRECTIONS = 40  # what a policy does to jobs
-AFTER_LEVELS = 41  # states under a limit to power
-MAY_NOT_FIT = 42  # 1 where a job that a policy has chosen, and that has no place, waits
-POWER_STAIRS = 43  # by how many steps of limits the profile may change at one instant
-NOTICED = 44  # 1 where limits are known before they begin
-SLOW = 45  # with levels, in which order jobs are slowed: one of those below
-# Where hosts that idle fall asleep:
-SLEEPS = 46  # 1 where they do
-SLEEP_AFTER = 47  # after so long
-KEEP_AWAKE = 48  # but for so many of those that idle
-MOST_LATE = 49  # the most that a job waits for its hosts
-HOST_LOG_ROOM = 50  # so much may become of hosts at one instant
-SETTINGS = 51
-
-# ---- entries of BatchState.clock: instants, and what has happened ----
-NOW = 0
-NEXT_ARRIVAL = 1  # place in BatchState.arrivals
-NEXT_CANCEL = 2  # place in BatchState.cancel_order
-NEXT_BOUNDARY = 3  # place in BatchState.boundaries
-WAKE = 4  # a pass is made then, NEVER none
-BUSY_UNTIL = 5  # the scheduler decides until then
-OBSERVE = 6  # before the first event after this instant an observer looks
-LAST_PASS = 7  # instant of the latest pass
-# Of the present instant, and the pass to be made at it:
-IN_PASS = 8  # 1 while the pass of this instant is still to be made
-CHANGED = 9  # something else than one arrival happened at this instant
-ARRIVED = 10  # the job that arrived last at this instant
-DUE_JOB = 11  # the job that a status is about
-GAIN = 12  # capacity was gained since the latest pass
-LOSS = 13  # capacity was lost since then
-HULL = 14  # capacity that was gained since kept reservations were last tried earlier lies before this instant
-IDLE = 15  # passes in a row without a start while only outages and wake-ups are to come
-# Of the latest pass, and of all:
-BLOCKED_HEAD = 16  # the head that blocked the latest pass, -1 none
-SHADOW = 17  # its slot
-EXTRA = 18  # cores free then beside it
-PASSES = 19
-DECIDE_NS = 20  # wall time of all passes
-MAX_DECIDE_NS = 21
-DECIDED_NS = 22  # wall time that a Python policy took for the pass under way
-# Of cores that a Python policy has named, and that a job cannot have:
-REFUSED = 23  # why, one of those below; 0 while there are none
-REFUSED_AT = 24  # which core, host, window, licence … that is about
-REFUSED_OF = 25  # and which resource of the host, core of the window …
-# Where power is limited:
-NEXT_POWER = 26  # place in PowerState.ns
-LIMIT_MW = 27  # the lowest limit that is known and in force, NEVER none
-LEVEL = 28  # at which running jobs are that may be slowed
-AT_MOST_MW = 29  # what hosts draw if all that are in service work at full speed, and the others rest
-NEXT_PASSAGE = 30  # when the next host is off, or has booted, NEVER none
-POWER_AT = 31  # when anything of this happens next, NEVER not at all
-DID_NOT_FIT = 32  # how many jobs that a policy had chosen had no place, in all passes
-STOPS_ANEW = 33  # 1 where other hosts may have to be stopped, as some went down or came back
-# Where hosts that idle fall asleep:
-IDLE_CHANGED = 34  # when hosts that are awake last fell idle, were taken, went down or came back
-LATE = 35  # while a job is placed that needs hosts that are not awake: for how much longer than its estimate
-REFUSED_WHERE = 36  # the part of the machine whose limit to power does not let a job have the cores that were named
-CLOCK = 37
-
-# ---- entries of BatchState.sizes: how many, and how much of what is in use ----
-N_ROWS = 0  # rows in use: jobs and their later attempts
-PREDICTED = 1  # rows up to this one have their estimates
-ENDED = 2  # jobs that have ended for good
-N_WAITING = 3  # jobs in the queue
-PRESETS_LEFT = 4  # jobs that run from the start and have still to be placed
-# Heaps and lists in use:
-N_RUNNING = 5  # size of the heap of ends and promises
-N_EXPECTED = 6  # size of the heap of expected ends
-N_ARRIVING = 7  # size of the heap of later arrivals and wake-ups
-N_HOST_EVENTS = 8  # size of the heap of host events
-N_STARTED = 9  # jobs started in the latest pass that await an answer
-ANSWERED = 10  # how many of them have had one
-N_CHOSEN = 11  # jobs that a Python policy has chosen or rejected, -1 before it has decided
-N_LOG = 12  # entries of the log
-N_DECISIONS = 13  # rows of the table of decisions in use
-# Cores, and their pools:
-FREE_CORES = 14
-OVERDUE_CORES = 15
-N_DOWN = 16  # hosts that are down
-POOL_USED = 17  # intervals in the allocation pool
-PLACED = 18  # intervals of cores that the hook EARLIEST has found
-PLAN_USED = 19  # intervals of kept reservations
-FIRST = 20  # slices of the profile in use: FIRST … LAST - 1
-LAST = 21
-PLAN_SLICES = 22  # slices of a plan that is made anew
-N_RELEASING = 23  # size of the heap of releases to come
-N_RELEASED = 24  # columns of the table of releases in use
-N_NAMED = 25  # intervals of cores that a Python policy has named for jobs that it has chosen
-N_REACHED = 26  # running jobs that the latest pass has something to tell
-N_TOLD = 27  # columns of the table of what was told in use
-N_HINTED = 28  # cores of running jobs that are known to be wanted
-N_WISHES = 29  # columns of the table of wishes in use
-N_DIRECTED = 30  # columns of what a policy has decided about running jobs in use
-N_STOPPED = 31  # hosts that are out of service and not on their way back
-N_HOST_LOG = 32  # columns of the table of states of hosts in use
-# Where hosts that idle fall asleep:
-N_AWAY = 33  # hosts that are asleep or booting
-N_IDLE = 34  # hosts that are awake, or booting, and idle
-N_SLEEPY = 35  # size of the heap of hosts that may fall asleep
-N_BOOTING = 36  # size of the heap of hosts that boot
-SIZES = 37
 
 # Values of ORDER:
 STATIC, SCORED, DECIDED, REJECTED = 0, 1, 2, 3
@@ -548,10 +338,8 @@ class BatchState(State):
 
     Attributes
     ----------
-    settings, clock, sizes : int64 (SETTINGS,), (CLOCK,), (SIZES,)
-        See the names above.
-    jobs : int64 (COLUMNS, rows)
-        See the names above; rows in workload order, ascending in submit, then later attempts.
+    settings : Settings
+    jobs : Jobs
     by_rank : int64 (n,)
         The row that has a rank now.
     arrivals : int64
@@ -683,10 +471,92 @@ class BatchState(State):
         ``bls.engine.hooks``.
     """
 
-    settings: Ints
-    clock: Ints
-    sizes: Ints
-    jobs: Ints2
+    settings: Settings
+    jobs: Jobs
+
+    # Instants, and what has happened:
+    now_ns: int = 0
+    next_arrival: int = 0  # place in arrivals
+    next_cancel: int = 0  # place in cancel_order
+    next_boundary: int = 0  # place in boundaries
+    wake_ns: int = NEVER  # a pass is made then
+    busy_until_ns: int = 0  # the scheduler decides until then
+    observe_after_ns: int = NEVER  # an observer looks before the first event after this instant
+    last_pass_ns: int = 0
+    # Of the present instant, and the pass to be made at it:
+    in_pass: int = 0  # 1 while the pass of this instant is still to be made
+    changed: int = 0  # 1 where something else than one arrival happened at this instant
+    arrived_job: int = -1  # the job that arrived last at this instant
+    due_job: int = -1  # the job that a status is about
+    gained: int = 0  # 1 where capacity was gained since the latest pass
+    lost: int = 0  # 1 where capacity was lost since then
+    hull_ns: int = 0  # what was gained since kept reservations were last tried earlier lies before this instant
+    idle_passes: int = 0  # passes in a row without a start while only outages and wake-ups are to come
+    # Of the latest pass, and of all:
+    blocked_head: int = -1  # the head that blocked the latest pass
+    shadow_ns: int = 0  # its slot
+    extra_cores: int = 0  # cores free then beside it
+    passes: int = 0
+    decide_ns: int = 0  # wall time of all passes
+    max_decide_ns: int = 0
+    policy_ns: int = 0  # wall time that a Python policy took for the pass under way
+    # Of cores that a Python policy has named, and that a job cannot have:
+    refused: int = 0  # why: HELD_BACK … NO_POWER_THERE; 0 while there are none
+    refused_at: int = 0  # which core, host, window, licence … that is about
+    refused_of: int = 0  # and which resource of the host, core of the window …
+    refused_where: int = 0  # the part of the machine whose power limit does not let the job have them
+    did_not_fit: int = 0  # how many jobs that a policy had chosen had no place, in all passes
+    # Where power is limited:
+    next_power: int = 0  # place in PowerState.ns
+    limit_mw: int = NEVER  # the lowest limit that is known and in force
+    level: int = 0  # at which running jobs are that may be slowed
+    max_mw: int = 0  # what hosts draw if all that are in service work at full speed, and the others rest
+    next_passage_ns: int = NEVER  # when the next host is off, or has booted
+    power_at_ns: int = NEVER  # when anything of this happens next
+    stops_anew: int = 0  # 1 where other hosts may have to be stopped, as some went down or came back
+    # Where hosts that idle fall asleep:
+    idle_changed_ns: int = 0  # when hosts that are awake last fell idle, were taken, went down or came back
+    late_ns: int = 0  # while a job is placed that needs hosts that are not awake: by how much it exceeds its estimate
+
+    # How many, and how much of what is in use:
+    n_rows: int = 0  # rows in use: jobs and their later attempts
+    n_predicted: int = 0  # rows up to this one have their estimates
+    n_ended: int = 0  # jobs that have ended for good
+    n_waiting: int = 0  # jobs in the queue
+    presets_left: int = 0  # jobs that run from the start and have still to be placed
+    n_running: int = 0  # size of the heap of ends and promises
+    n_expected: int = 0  # size of the heap of expected ends
+    n_arriving: int = 0  # size of the heap of later arrivals and wake-ups
+    n_host_events: int = 0  # size of the heap of host events
+    n_started: int = 0  # jobs started in the latest pass that await an answer
+    n_answered: int = 0  # how many of them have had one
+    n_chosen: int = -1  # jobs that a Python policy has chosen or rejected, -1 before it has decided
+    n_log: int = 0
+    n_decisions: int = 0
+    free_cores: int = 0
+    overdue_cores: int = 0
+    n_down: int = 0  # hosts that are down
+    pool_used: int = 0  # intervals in the allocation pool
+    n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
+    kept_used: int = 0  # intervals of kept reservations
+    first_slice: int = 0  # slices of the profile in use: first_slice … end_slice - 1
+    end_slice: int = 0
+    plan_slices: int = 0  # slices of a plan that is made anew
+    n_releasing: int = 0  # size of the heap of releases to come
+    n_released: int = 0  # columns of the table of releases in use
+    n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
+    n_reached: int = 0  # running jobs that the latest pass has something to tell
+    n_told: int = 0  # columns of the table of what was told in use
+    n_hinted: int = 0  # cores of running jobs that are known to be wanted
+    n_wishes: int = 0  # columns of the table of wishes in use
+    n_directed: int = 0  # columns of what a policy has decided about running jobs in use
+    n_stopped: int = 0  # hosts that are out of service and not on their way back
+    n_host_log: int = 0  # columns of the table of states of hosts in use
+    n_away: int = 0  # hosts that are asleep or booting
+    n_idle: int = 0  # hosts that are awake, or booting, and idle
+    n_sleepy: int = 0  # size of the heap of hosts that may fall asleep
+    n_booting: int = 0  # size of the heap of hosts that boot
+
     by_rank: Ints
     arrivals: Ints
     running_ns: Ints

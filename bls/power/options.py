@@ -325,24 +325,24 @@ class PowerPlan:
         table = self.table
         return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
 
-    def settings(self) -> dict[int, int]:
-        """Those of the engine (``bls.engine.state``)."""
+    def settings(self) -> dict[str, int]:
+        """Those of the engine (``bls.engine.settings``)."""
         if not self.limits_jobs:
             return {}
         if self.stops:
-            return {b.SHUTS_DOWN: int(self.fallback == "stop:off")}
+            return {"shuts_down": int(self.fallback == "stop:off")}
         table = self.table
         found = {
-            b.POWERED: {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
-            b.NOTICED: int(self.limits.notice_ns > 0),
-            b.IDLE_MW: table.idle_total_mw,
-            b.POWER_ALIKE: int(bool((table.speed == table.speed[:, :1]).all())),
+            "powered": {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
+            "noticed": int(self.limits.notice_ns > 0),
+            "idle_mw": table.idle_total_mw,
+            "power_alike": int(bool((table.speed == table.speed[:, :1]).all())),
         }
         if self.slows:
             found |= {
-                b.AFTER_LEVELS: SET_STATES if self.one_by_one else SET_LEVEL,
-                b.STRETCHES: int(self.options.stretch_walltime),
-                b.SLOW: SLOW[self.options.slow],
+                "after_levels": SET_STATES if self.one_by_one else SET_LEVEL,
+                "stretches": int(self.options.stretch_walltime),
+                "slow_order": SLOW[self.options.slow],
             }
         return found
 

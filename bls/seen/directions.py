@@ -159,7 +159,7 @@ class Directions:
             at = stop
         if entries:
             directed[:, at : at + len(entries)] = list(zip(*sorted(entries, key=lambda one: one[0]), strict=True))
-        state.sizes[b.N_DIRECTED] = at + len(entries)
+        state.n_directed = at + len(entries)
         for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             told.clear()
 
@@ -171,7 +171,7 @@ class Directions:
         for row, (cores, waiting) in self._hints.items():
             if waiting in started or waiting in rejected:
                 does = "starts" if waiting in started else "rejects"
-                number = state.jobs.item(b.NUMBER, waiting)
+                number = state.jobs.number.item(waiting)
                 raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
             entries += [(row, b.HINTED, core, waiting) for core in cores or [-1]]
         return entries

@@ -52,8 +52,8 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 @compiled(inner=True)
 def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     """Put down what a job was told last, if that does not show yet; returns the instant before which nothing does, or 0."""
-    put, now, k = inline.put_down, told_at(state, job), state.jobs[b.TOLD_FIRST, job]
-    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs[b.TOLD_COUNT, job] != 1:
+    put, now, k = inline.put_down, told_at(state, job), state.jobs.told_first[job]
+    if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs.told_count[job] != 1:
         return 0
     if state.told[b.TOLD_WHAT, k] != b.SCALED or state.told[b.TOLD_CORE, k] >= 0:
         return 0
@@ -62,7 +62,7 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0
     until = now + int(left / (scale / WHOLE)) - 1
-    until = min(until, state.jobs[b.STOP, job] - 1)
+    until = min(until, state.jobs.stop_ns[job] - 1)
     if until <= now:
         return 0
     at, ints = _begin_of_columns(inline, job) + n, inline.saved.ints

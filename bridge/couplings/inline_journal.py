@@ -34,7 +34,7 @@ def _put(inline: InlineState, at: int, core: int, what: int, scale: int) -> int:
 def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> int:
     """Write down for which cores of a running job others wait; returns the place behind them."""
     jobs = state.jobs
-    for k in range(jobs[b.HELD_FIRST, job], jobs[b.HELD_FIRST, job] + jobs[b.HELD_COUNT, job]):
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.hinted[core] == job + 1 and state.holder[core] == job:
                 at = _put(inline, at, core, b.HINTED, 0)
@@ -46,9 +46,9 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Write down what a running job is told now; False if there is no room."""
     cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
     entry, begin = cursor[JOURNAL_USED], cursor[FLAGS_USED]
-    first, count = jobs[b.TOLD_FIRST, job], jobs[b.TOLD_COUNT, job]
+    first, count = jobs.told_first[job], jobs.told_count[job]
     # Of a hint each core that is wanted, beside itself.
-    if entry == journal.instant.size or begin + count + jobs[b.HELD_CORES, job] > journal.core.size:
+    if entry == journal.instant.size or begin + count + jobs.held_cores[job] > journal.core.size:
         return False
     at = begin
     for k in range(first, first + count):

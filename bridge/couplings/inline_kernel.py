@@ -20,7 +20,6 @@ from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
 from als.programs.table import draw_program
-from bls.engine import state as columns
 from bls.engine.features import releases
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -71,10 +70,6 @@ __all__ = [
 ]
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
-_N_STARTED, _ANSWERED, _ENDED = columns.N_STARTED, columns.ANSWERED, columns.ENDED
-_CORES, _START, _STOP, _ORIGIN = columns.CORES, columns.START, columns.STOP, columns.ORIGIN
-_HELD_FIRST, _HELD_COUNT = columns.HELD_FIRST, columns.HELD_COUNT
-_GIVEN_FIRST, _GIVEN_COUNT = columns.GIVEN_FIRST, columns.GIVEN_COUNT
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
 _HOST = graphs.HOST
 _CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
@@ -95,9 +90,9 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     graph = work.graph
     has_graph = graph.numbers.size > 0
     c, hosts = 0, 0
-    first, count = state.jobs[_HELD_FIRST, job], state.jobs[_HELD_COUNT, job]
-    if state.jobs[_GIVEN_COUNT, job] > 0:
-        first, count = state.jobs[_GIVEN_FIRST, job], state.jobs[_GIVEN_COUNT, job]
+    first, count = state.jobs.held_first[job], state.jobs.held_count[job]
+    if state.jobs.given_count[job] > 0:
+        first, count = state.jobs.given_first[job], state.jobs.given_count[job]
     for k in range(first, first + count):
         for number in range(state.pool_lo[k], min(state.pool_hi[k], state.pool_lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], inline.core_host[number]
@@ -147,7 +142,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
 def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, keep_tasks: bool) -> None:
     """Let the application that runs be the front of all arrays: the job's cores, ``n`` tasks, records from ``row`` on."""
     work, app, table = inline.application, inline.app, inline.table
-    n_cores, place = state.jobs[_CORES, job], inline.program[state.jobs[_ORIGIN, job]]
+    n_cores, place = state.jobs.cores[job], inline.program[state.jobs.origin[job]]
     stop = row + n if keep_tasks else row
     app.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
     app.lengths = work.lengths[:n]
@@ -161,14 +156,14 @@ def bind(state: BatchState, inline: InlineState, job: int, n: int, row: int, kee
     app.start_ns, app.end_ns = work.start_ns[row:stop], work.end_ns[row:stop]
     app.core, app.chunk = work.core[row:stop], work.chunk[row:stop]
     if inline.wishing.size > 0:
-        call_hook(inline.hooks[WISHES], (inline, state.jobs[_ORIGIN, job], 0))
+        call_hook(inline.hooks[WISHES], (inline, state.jobs.origin[job], 0))
 
 
 @compiled(merged=True)
 def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, again: bool) -> int:
     """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
-    n_cores, origin = jobs[_CORES, job], jobs[_ORIGIN, job]
+    n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
     drawing = work.lengths, inline.part_first, table, place, inline.seed[0], inline.job_id[origin], inline.room
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
@@ -184,10 +179,10 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
     if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
-    inline.cursor[STARTED_NS] = jobs[_START, job]
+    inline.cursor[STARTED_NS] = jobs.start_ns[job]
     hosts = _take_cores(state, inline, job, n_cores)
     if inline.speeds.component.size > 0:
-        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs[_START, job]))
+        call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
     bind(state, inline, job, n, row, keep_tasks)
     if work.graph.numbers.size > 0:
         inline.app.graph.edge_first = inline.room.first[: parts + 1]
@@ -219,7 +214,7 @@ def fault_of(inline: InlineState, job: int, status: int) -> int:
 def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep_tasks: bool) -> bool:
     """Note what became of the application that has run, and tell the batch level how its job ends; False if that cannot be."""
     work, app, n_cores = inline.application, inline.app, inline.app.speed.size
-    start_ns = state.jobs[_START, job]
+    start_ns = state.jobs.start_ns[job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
     elif work.counters[_SCALE] != 0:
@@ -255,15 +250,15 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     if need != 0:
         return int(need)
     app, jobs, costs, engines = inline.app, state.jobs, inline.costs, inline.engines
-    start_ns, releasing = jobs[_START, job], inline.releasing.size > 0
+    start_ns, releasing = jobs.start_ns[job], inline.releasing.size > 0
     while True:
         _begin(engines[APP_BEGIN], (app, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0))
         if again:
-            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs[_STOP, job]))
+            status = call_hook(inline.hooks[REPLAY], (inline, job, jobs.stop_ns[job]))
         elif inline.speeds.component.size == 0:
-            status = _run_until_stop(engines[APP_RUN], (app, jobs[_STOP, job]))
+            status = _run_until_stop(engines[APP_RUN], (app, jobs.stop_ns[job]))
         else:
-            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs[_STOP, job]))
+            status = call_hook(inline.hooks[VARYING], (inline, app.speed.size, jobs.stop_ns[job]))
         if fault_of(inline, job, status) != 0:
             return InlineStatus.APPLICATION_FAULT
         if not (releasing and status == STOPPED and stops_later(state, inline, job)):
@@ -290,11 +285,10 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     keep_tasks = inline.lengths.size > 0
-    sizes = state.sizes
-    pause_at = sizes[_ENDED] + max_ends
+    pause_at = state.n_ended + max_ends
     while True:
-        while sizes[_ANSWERED] < sizes[_N_STARTED]:
-            job = state.started[sizes[_ANSWERED]]
+        while state.n_answered < state.n_started:
+            job = state.started[state.n_answered]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             need = run_application(state, inline, job, keep_tasks, False)
@@ -303,7 +297,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status != BatchStatus.STARTED:
             return int(status)
-        if sizes[_ENDED] >= pause_at:
+        if state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on
 
 

@@ -136,7 +136,7 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
 def _run_to_end(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run the application, which is a copy, to its end, and tell it; returns 0, or an ``InlineStatus``."""
     while True:
-        status = _run_to(inline, state.jobs[b.STOP, job])
+        status = _run_to(inline, state.jobs.stop_ns[job])
         need = fault_of(inline, job, status)
         if need != 0:
             return int(need)
@@ -154,10 +154,10 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     need = set_up(state, inline, job, keep_tasks, False)
     if need != 0:
         return int(need)
-    run, costs, start_ns = inline.app, inline.costs, state.jobs[b.START, job]
+    run, costs, start_ns = inline.app, inline.costs, state.jobs.start_ns[job]
     _begin(run, start_ns, costs.overhead_ns, costs.master != 0, costs.releases != 0)
     if inline.speeds.component.size > 0:
-        begin_varying(run, inline.speeds, inline.next_ns, state.jobs[b.STOP, job])
+        begin_varying(run, inline.speeds, inline.next_ns, state.jobs.stop_ns[job])
     if not keep(state, inline, job):
         return InlineStatus.SAVED_FULL
     inline.saved.reached_ns[job] = start_ns
@@ -181,7 +181,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
     A step is cheaper than a copy, but not if many follow.
     """
     now, saved = told_at(state, job), inline.saved
-    if until <= now or until >= state.jobs[b.STOP, job]:
+    if until <= now or until >= state.jobs.stop_ns[job]:
         return False
     few = saved.steps[job] <= saved.count[SAVED_INTS, job] // _NUMBERS_A_STEP
     return bool(few or until - now > saved.stride_ns[job])
@@ -202,7 +202,7 @@ def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Run a copy of a job's application ahead for a stride, and tell what is sure by that; 0, or an ``InlineStatus``."""
-    now, stop, saved = told_at(state, job), state.jobs[b.STOP, job], inline.saved
+    now, stop, saved = told_at(state, job), state.jobs.stop_ns[job], inline.saved
     copy_out(state, inline, job, keep_tasks)
     stride = saved.stride_ns[job]
     if stride >= stop - now:
@@ -234,8 +234,8 @@ def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
 @compiled(inner=True)
 def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Let the application that runs hear what its job was told last; returns its status."""
-    told, k = state.told, state.jobs[b.TOLD_FIRST, job]
-    stop, widths, scales = k + state.jobs[b.TOLD_COUNT, job], False, False
+    told, k = state.told, state.jobs.told_first[job]
+    stop, widths, scales = k + state.jobs.told_count[job], False, False
     while k < stop and (told[b.TOLD_WHAT, k] == b.GIVEN or told[b.TOLD_WHAT, k] == b.ASKED_FOR):
         if told[b.TOLD_WHAT, k] == b.GIVEN:
             give_core(inline, told[b.TOLD_CORE, k])
@@ -273,7 +273,7 @@ def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
         return _run_ahead(state, inline, job, keep_tasks)
     saved.steps[job] = 0
     if saved.reached_ns[job] < now:
-        since_start = now - state.jobs[b.START, job]
+        since_start = now - state.jobs.start_ns[job]
         saved.stride_ns[job] = max(1, since_start // _LEAST_STRIDE, 2 * (now - saved.reached_ns[job]))
         saved.reached_ns[job] = now
     if inline.costs.directs != 0:
@@ -297,7 +297,7 @@ def _go_on(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
     What it releases at this very instant is told before the batch level looks at any; nobody can tell it anything before.
     """
     enter(state, inline, job, keep_tasks)
-    status = _arrive(inline, job, state.clock[b.NOW])
+    status = _arrive(inline, job, state.now_ns)
     return _go_ahead(state, inline, job, keep_tasks, status)
 
 
@@ -330,8 +330,8 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
 @compiled(inner=True)
 def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
     """Tell running jobs what there is to tell; returns 0, or an ``InlineStatus``."""
-    cursor, sizes = inline.cursor, state.sizes
-    while cursor[REACHED_AT] < sizes[b.N_REACHED]:
+    cursor = inline.cursor
+    while cursor[REACHED_AT] < state.n_reached:
         job = state.reached[cursor[REACHED_AT]]
         if cursor[NOTED] == cursor[REACHED_AT]:
             if replays and not note(state, inline, job):
@@ -345,7 +345,7 @@ def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bo
         if need != 0:
             return int(need)
         cursor[REACHED_AT] += 1
-    sizes[b.N_REACHED] = cursor[REACHED_AT] = cursor[NOTED] = cursor[TOLD_UPTO] = 0
+    state.n_reached = cursor[REACHED_AT] = cursor[NOTED] = cursor[TOLD_UPTO] = 0
     return 0
 
 
@@ -354,11 +354,10 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
     """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
     keep_tasks = inline.lengths.size > 0
     replays = inline.saved.flags.size == 0
-    sizes = state.sizes
-    pause_at = sizes[b.ENDED] + max_ends
+    pause_at = state.n_ended + max_ends
     while True:
-        while sizes[b.ANSWERED] < sizes[b.N_STARTED]:
-            job = state.started[sizes[b.ANSWERED]]
+        while state.n_answered < state.n_started:
+            job = state.started[state.n_answered]
             if job >= inline.n_rows.size:
                 return InlineStatus.ROWS_SHORT
             if replays:
@@ -372,11 +371,11 @@ def drive_and_reach(state: BatchState, inline: InlineState, max_ends: int) -> in
             return int(need)
         status = _batch_advance(inline.engines[BATCH_ADVANCE], (state, max_ends))
         if status == BatchStatus.DUE and not replays:
-            need = _go_on(state, inline, state.clock[b.DUE_JOB], keep_tasks)
+            need = _go_on(state, inline, state.due_job, keep_tasks)
             if need != 0:
                 return int(need)
             continue
         if status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
-        if sizes[b.ENDED] >= pause_at:
+        if state.n_ended >= pause_at:
             return _PAUSED  # what has started is answered for when it goes on

@@ -12,7 +12,6 @@ import numpy as np
 
 from als.engine import state as app
 from als.streams import fill_round_keys
-from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, SAVED_KINDS, SAVED_SHORTS
 from bridge.couplings.inline_kernel import bind
@@ -39,7 +38,7 @@ def _place(inline: InlineState, job: int, kind: int, size: int, count: int) -> b
 @compiled(inner=True)
 def _widest(state: BatchState, job: int) -> int:
     """The most cores that a job's application may have at once, or had and has released."""
-    return int(max(state.jobs[b.CORES, job], state.jobs[b.MAX_CORES, state.jobs[b.ORIGIN, job]]))
+    return int(max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]]))
 
 
 @compiled(inner=True)
@@ -67,7 +66,7 @@ def _find_room(state: BatchState, inline: InlineState, job: int) -> bool:
 def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> None:
     """Let the application that runs be a job's, in place."""
     saved, run, home, table = inline.saved, inline.app, inline.home, inline.table
-    origin, n = state.jobs[b.ORIGIN, job], inline.n_rows[job]
+    origin, n = state.jobs.origin[job], inline.n_rows[job]
     place, n_cores, records = inline.program[origin], _widest(state, job), n if keep_tasks else 0
     run.phases = phases = table.phases[table.programs[place, 0] : table.programs[place, 1]]
     parts = phases.shape[0] * table.programs[place, 2] + 1
@@ -109,8 +108,8 @@ def enter(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
 @compiled(inner=True)
 def _fill_keys(state: BatchState, inline: InlineState, job: int) -> None:
     """What the application that runs, which is the job's, draws from, and who its master is."""
-    fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs[b.ORIGIN, job]]))
-    first = state.jobs[b.GIVEN_FIRST, job] if state.jobs[b.GIVEN_COUNT, job] > 0 else state.jobs[b.HELD_FIRST, job]
+    fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs.origin[job]]))
+    first = state.jobs.given_first[job] if state.jobs.given_count[job] > 0 else state.jobs.held_first[job]
     inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]
 
 

@@ -262,6 +262,10 @@ class State:
         for name, made in columns.items():
             setattr(self, name, made)
 
+    def front(self, n: int) -> Self:
+        """A state that has in common with this one the first ``n`` entries of each column."""
+        return type(self)(*(getattr(self, name)[:n] for name in fields_of(type(self))))
+
     def __getattr__(self, name: str) -> Any:
         # A column that nobody has asked for since the state was forked.
         field = None if name.startswith("_") else fields_of(type(self)).get(name)

@@ -47,9 +47,9 @@ def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
 @compiled(inner=True)
 def _goes_first(state: BatchState, k: int, other: int) -> bool:
     """Whether entry k is slowed before another one."""
-    of, number = state.power.slowing, state.jobs[b.NUMBER]
+    of, number = state.power.slowing, state.jobs.number
     order = of[b.SLOWING_KEY, other] - of[b.SLOWING_KEY, k]
-    if state.settings[b.SLOW] == b.LEAST_SENSITIVE:
+    if state.settings.slow_order == b.LEAST_SENSITIVE:
         order = _compare(
             of[b.SLOWING_SAVES, k],
             of[b.SLOWING_LOSES, k],
@@ -96,20 +96,20 @@ def _enter(state: BatchState, k: int, domain: int) -> None:
     """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
     of, jobs, settings = state.power.slowing, state.jobs, state.settings
     job, at = of[b.SLOWING_JOB, k], of[b.SLOWING_STATE, k]
-    slowest, rule = planned_state(state, job), settings[b.SLOW]
+    slowest, rule = planned_state(state, job), settings.slow_order
     saves = _mw(state, job, domain, at) - _mw(state, job, domain, slowest)
     of[b.SLOWING_SAVES, k] = saves
     if rule == b.LEAST_SENSITIVE:
         of[b.SLOWING_LOSES, k] = _parts(state, job, domain, at) - _parts(state, job, domain, slowest)
     key = -saves
     if rule == b.WIDEST_FIRST:
-        key = -jobs[b.HELD_CORES, job]
+        key = -jobs.held_cores[job]
     elif rule == b.NARROWEST_FIRST:
-        key = jobs[b.HELD_CORES, job]
+        key = jobs.held_cores[job]
     elif rule == b.LATEST:
-        key = -jobs[b.START, job]
+        key = -jobs.start_ns[job]
     elif rule == b.EARLIEST:
-        key = jobs[b.START, job]
+        key = jobs.start_ns[job]
     of[b.SLOWING_KEY, k] = key
 
 
@@ -156,16 +156,16 @@ def _saved_at(state: BatchState, n: int, domain: int, level: int) -> int:
 def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
     """Have all of n entries that are in a domain, and may be slowed, no faster than at the fastest level that saves ``above``
     mW, or at the slowest."""
-    of, clock, levels, level = state.power.slowing, state.clock, state.domains.level, 0
+    of, levels, level = state.power.slowing, state.domains.level, 0
     slowest = state.power.states - 1
     while level < slowest and _saved_at(state, n, domain, level) < above:
         level += 1
     machine = domain == levels.size
-    before = clock[b.LEVEL] if machine else levels[domain]
-    if level != before and state.settings[b.KEEP] == 1:
+    before = state.level if machine else levels[domain]
+    if level != before and state.settings.keeps_reservations == 1:
         drop_slots(state)  # as long as they were
     if machine:
-        clock[b.LEVEL] = level
+        state.level = level
     else:
         levels[domain] = level
     if level == 0:
@@ -179,10 +179,10 @@ def _set_level(state: BatchState, n: int, domain: int, above: int) -> None:
 @compiled(inner=True)
 def _list_jobs(state: BatchState) -> int:
     """Note the jobs that run, all at full speed; returns how many."""
-    of, sizes = state.power.slowing, state.sizes
-    n = sizes[b.N_RUNNING] + sizes[b.N_STARTED]
+    of = state.power.slowing
+    n = state.n_running + state.n_started
     for k in range(n):
-        started = k - sizes[b.N_RUNNING]
+        started = k - state.n_running
         of[b.SLOWING_JOB, k] = state.started[started] if started >= 0 else state.running_job[k]
         of[b.SLOWING_STATE, k] = 0
     return int(n)
@@ -194,13 +194,13 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
     of, domains, n = state.power.slowing, state.domains, _list_jobs(state)
     last = domains.limit_mw.size
     for domain in range(last + 1):
-        limit = state.clock[b.LIMIT_MW] if domain == last else domains.limit_mw[domain]
+        limit = state.limit_mw if domain == last else domains.limit_mw[domain]
         above = 0
         if limit != b.NEVER:
-            above = (state.settings[b.IDLE_MW] if domain == last else domains.idle_mw[domain]) - limit
+            above = (state.settings.idle_mw if domain == last else domains.idle_mw[domain]) - limit
             for k in range(n):
                 above += _mw(state, of[b.SLOWING_JOB, k], domain, of[b.SLOWING_STATE, k])
-        if state.settings[b.SLOW] == b.TOGETHER:
+        if state.settings.slow_order == b.TOGETHER:
             _set_level(state, n, domain, above)
         elif above > 0:
             _slow(state, n, domain, above)
