@@ -266,10 +266,10 @@ class _Noted:
         profile = state.cores_profile
         self.state, self.rows = state, rows
         first, last = state.first_slice, state.end_slice
-        slices, changes = profile.used[b.SLICES], profile.used[b.EVER]
+        slices, changes = profile.n_slices, profile.n_ever
         views = [state._block, state.profile_ns[first:last], state.profile_free[first:last]]
-        views += [state.queue_words, state.free_words, state.host_status, state.host_free, state.memory]
-        views += [state.partitions, state.user_tally, profile.used, profile.words, profile.hosts, profile.amounts]
+        views += [state.queue_words, state.free_words, *state.host_status, state.host_free, state.memory]
+        views += [*state.partitions, state.user_tally, profile._block, profile.words, profile.hosts, profile.amounts]
         views += [column[:slices] for column in (profile.ns, profile.free, profile.first)]
         views += [column[:changes] for column in (profile.lo, profile.hi, profile.amount, profile.after)]
         for size, one, other in (

@@ -13,7 +13,7 @@ from bls.engine.features.losses import tell_loss
 from bls.engine.features.reached import take_back
 from bls.engine.features.releases import FULL, TOLD, stop_after, tell_releases
 from bls.engine.features.wishes import tell_wishes
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Told
 from traces.compiled import Array
 
 __all__ = ["RunningJobs"]
@@ -86,11 +86,11 @@ class RunningJobs:
 
     def grow_releases(self) -> None:
         """Make room for more releases."""
-        self.state = first_state.grow_releases(self.state)
+        first_state.grow_releases(self.state)
 
     def release_columns(self) -> tuple[Array, Array, Array]:
         """All releases so far, or to come: rows, cores and instants, in the order of rows and cores."""
-        row, core, instant = self.state.releases[:, : int(self.state.n_released)]
+        row, core, instant = self.state.releases.front(self.state.n_released)
         order = np.lexsort((instant, core, row))
         return row[order], core[order], instant[order]
 
@@ -125,7 +125,7 @@ class RunningJobs:
 
     def grow_wishes(self, more: int) -> None:
         """Make room for so many more wishes, where there is too little."""
-        self.state = first_state.grow_wishes(self.state, more)
+        first_state.grow_wishes(self.state, more)
 
     @property
     def directs(self) -> bool:
@@ -151,21 +151,19 @@ class RunningJobs:
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
         told = self._told_last(row)
-        core, change = told[b.TOLD_CORE], told[b.TOLD_WHAT]
+        core, change = told.core, told.what
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
 
-    def _told_last(self, row: int) -> Array:
-        # What a running job was told last: columns of the table of what was told.
+    def _told_last(self, row: int) -> Told:
+        # What a running job was told last.
         first, count = self.state.jobs.told_first[row], self.state.jobs.told_count[row]
-        found: Array = self.state.told[:, first : first + count]
-        return found
+        return self.state.told.take(np.arange(first, first + count))
 
-    def _all_told(self, *kinds: int) -> Array:
-        # What running jobs were told so far, of these kinds, by row, then by time: columns of the table.
-        told = self.state.told[:, : int(self.state.n_told)]
-        told = told[:, np.isin(told[b.TOLD_WHAT], kinds)]
-        found: Array = told[:, np.argsort(told[b.TOLD_JOB], kind="stable")]
-        return found
+    def _all_told(self, *kinds: int) -> Told:
+        # What running jobs were told so far, of these kinds, by row, then by time.
+        told = self.state.told.front(self.state.n_told)
+        told = told.take(np.isin(told.what, kinds))
+        return told.take(np.argsort(told.job, kind="stable"))
 
     def holds(self, row: int, core_number: Array) -> Array:
         """Which of these cores, by their numbers in the machine, a running job holds: bool."""
@@ -175,30 +173,33 @@ class RunningJobs:
     def width_columns(self) -> tuple[Array, ...]:
         """All changes of the widths of running jobs so far, by row, then by time: rows, instants, cores, and ``GIVEN`` or
         ``ASKED_FOR`` of ``bls.engine.state``; and what they have wished for: how many cores, and 0."""
-        told = self._all_told(b.GIVEN, b.ASKED_FOR)[:4]
+        told = self._all_told(b.GIVEN, b.ASKED_FOR)
+        changes = told.job, told.at_ns, told.core, told.what
         if not self.evolves:
-            return tuple(told)
-        wishes = self.state.wishes[:4, : int(self.state.n_wishes)]
-        wishes = wishes[:, (wishes[0] >= 0) & (wishes[1] <= self.state.now_ns)]
-        both = np.concatenate([wishes, told], axis=1)
-        both[3, : wishes.shape[1]] = 0
-        return tuple(both[:, np.lexsort((both[1], both[0]))])
+            return changes
+        wishes = self.state.wishes.front(self.state.n_wishes)
+        wishes = wishes.take((wishes.job >= 0) & (wishes.at_ns <= self.state.now_ns))
+        wished = wishes.job, wishes.at_ns, wishes.cores, np.zeros_like(wishes.job)
+        both = [np.concatenate(columns) for columns in zip(wished, changes, strict=True)]
+        order = np.lexsort((both[1], both[0]))
+        return tuple(column[order] for column in both)
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
         and by what, parts per billion."""
-        told = self._told_last(row)[[b.TOLD_CORE, b.TOLD_WHAT, b.TOLD_VALUE]]
-        return [(core, scale) for core, what, scale in told.T.tolist() if what == b.SCALED]
+        told = self._told_last(row)
+        told = told.take(told.what == b.SCALED)
+        return list(zip(told.core.tolist(), told.value.tolist(), strict=True))
 
     def hinted(self, row: int) -> bool:
         """Whether a running job was last told for which of its cores others wait."""
-        return bool((self._told_last(row)[b.TOLD_WHAT] == b.HINTED).any())
+        return bool((self._told_last(row).what == b.HINTED).any())
 
     def scale_columns(self) -> tuple[Array, ...]:
         """All scales of speeds so far, by row, then by time: rows, instants, cores (-1: all of them), and scales, parts per
         billion."""
         told = self._all_told(b.SCALED)
-        return tuple(told[[b.TOLD_JOB, b.TOLD_NS, b.TOLD_CORE, b.TOLD_VALUE]])
+        return told.job, told.at_ns, told.core, told.value
 
     def reached(self) -> list[int]:
         """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
@@ -224,7 +225,7 @@ class RunningJobs:
         of the told job's are wanted.
         """
         told = self._all_told(b.HINTED)
-        return tuple(told[[b.TOLD_JOB, b.TOLD_NS, b.TOLD_CORE, b.TOLD_VALUE, b.TOLD_WANTED]])
+        return told.job, told.at_ns, told.core, told.value, told.wanted
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
@@ -285,7 +286,8 @@ class RunningJobs:
         if not self.directs:
             return []
         state, end_ns = self.column("state"), self.column("end_ns")
-        at, how = self.state.scaling[[b.CUT_AT, b.CUT_STATE], : len(state)]
+        scaling = self.state.scaling.front(len(state))
+        at, how = scaling.cut_at, scaling.cut_state
         rows: list[int] = np.flatnonzero((at > 0) & (end_ns == at) & (state == how)).tolist()
         return rows
 

@@ -341,7 +341,7 @@ class BatchSimulator(RunningJobs):
                 self._finish(self.policy)
             return True
         if status in _GROWN:
-            self.state = _GROWN[status](self.state)
+            _GROWN[status](self.state)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
@@ -512,7 +512,7 @@ class BatchSimulator(RunningJobs):
         windows, n_hosts = self.circumstances.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
         moved = first[:-1] - self.state.outage_first[:-1]
-        self.state.host_status[b.NEXT_OUTAGE] += moved
+        self.state.host_status.next_outage += moved
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
@@ -610,9 +610,9 @@ class BatchSimulator(RunningJobs):
             from bls.engine.features.sleep import let_sleep  # which few runs need
 
             let_sleep(self.state, -1, self.now_ns, 0, 0)
-        log = self.state.stops.log[:, : int(self.state.n_host_log)]
-        instant, host, what = log[:, log[0] <= self.now_ns]  # passages may be still to come
-        return instant.copy(), host.copy(), what.copy()
+        log = self.state.stops.log.front(self.state.n_host_log)
+        log = log.take(log.at_ns <= self.now_ns)  # passages may be still to come
+        return log.at_ns, log.host, log.state
 
     def predicted_power(self) -> Array | None:
         """What each row's job was thought to draw beyond idle cores, by what the platform says of that, parts per billion:
@@ -643,9 +643,8 @@ class BatchSimulator(RunningJobs):
         """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns; how many
         had no place, where that may be; and what the policy has noted (``traces.tables.Values``)."""
         n = int(self.state.n_decisions)
-        found: dict[str, Any] = {
-            name: column[:n] for name, column in zip(PASS_COLUMNS, self.state.decisions, strict=False)
-        }
+        kept = list(self.state.decisions.front(n))[: len(PASS_COLUMNS) if self.state.settings.may_not_fit else -1]
+        found: dict[str, Any] = dict(zip(PASS_COLUMNS, kept, strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
     @property
@@ -664,7 +663,7 @@ def _waiting(state: b.BatchState) -> str:
 _SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
 
 #: What is done about a status that asks for room.
-_GROWN: dict[int, Callable[[b.BatchState], b.BatchState]] = {
+_GROWN: dict[int, Callable[[b.BatchState], None]] = {
     BatchStatus.POOL_FULL: first_state.grow_pool,
     BatchStatus.ROWS_FULL: first_state.grow_rows,
     BatchStatus.PROFILE_FULL: first_state.grow_profile,

@@ -20,7 +20,7 @@ from bls.constraints.outages import Outages
 from bls.constraints.partition_assignment import partitions_of
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
-from bls.engine.carried import carried_over
+from bls.engine.carried import carry_over
 from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform
@@ -308,7 +308,7 @@ def stretches(
         begin_ns = int(coming.submit_ns[0])
         if before is not None:
             _check_same(before.simulator, run, left)
-            run.state = carried_over(before.simulator.state, run.state, left)
+            carry_over(before.simulator.state, run.state, left)
             if run.is_seen:
                 run.view = before.simulator.view
                 run.view.go_on(run, left, np.concatenate([before.number[left], number]))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.engine.initial_state import intervals_of, kept_reservations
+from bls.engine.initial_state import intervals_of, keep_reservations
 from bls.engine.jobs import BECOMES
 from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.kernels.signatures import Number
 from traces.kernels.state import fields_of
 
-__all__ = ["carried_over"]
+__all__ = ["carry_over"]
 
 #: Numbers that name a row.
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
@@ -35,8 +35,8 @@ _OWN_NUMBERS = frozenset(
 _CHANGED = ("attempt", "walltime_ns")
 
 
-def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
-    """``new`` at the instant at which ``old`` has stopped, between two instants at which something happens.
+def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
+    """Bring ``new`` to the instant at which ``old`` has stopped, between two instants at which something happens.
 
     Parameters
     ----------
@@ -64,8 +64,11 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     new.next_arrival = len(joined)
     for name in _NAME_ROWS:
         setattr(new, name, int(place[getattr(old, name)]))
-    for name in ("free_words", "host_free", "partitions", "host_ns", "host_key", "host_status"):
+    for name in ("free_words", "host_free", "host_ns", "host_key"):
         getattr(new, name)[:] = getattr(old, name)
+    for table, before in ((new.partitions, old.partitions), (new.host_status, old.host_status)):
+        for column, values in zip(table, before, strict=True):
+            column[:] = values
 
     waits = (jobs.eligible_ns[:n] >= 0) & (jobs.start_ns[:n] < 0)
     _fill_queue(new, jobs.rank[:n][waits])
@@ -97,8 +100,9 @@ def carried_over(old: BatchState, new: BatchState, rows: Array) -> BatchState:
     if len(new.numbers):
         new.numbers[:, :n] = old.numbers[:, rows]
     new.memory[:] = old.memory
-    new = new._replace(cores_profile=old.cores_profile)
-    return kept_reservations(new, old.kept_lo, old.kept_hi) if len(new.kept_lo) else new
+    new.cores_profile = old.cores_profile
+    if len(new.kept_lo):
+        keep_reservations(new, old.kept_lo, old.kept_hi)
 
 
 def _fill_queue(state: BatchState, ranks: Array) -> None:

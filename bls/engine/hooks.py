@@ -138,7 +138,7 @@ def wanted(state: BatchState) -> set[int]:
             found.add(POWER_PLAN if settings.max_reservations == 1 else POWER_FITS)
     if state.domains.limit_mw.size > 0:
         found |= {DOMAIN_LIMITS, DOMAIN_OFFER} | ({DOMAIN_FITS} if settings.order == b.DECIDED else set())
-    if state.stops.host.size > 0:
+    if state.stops.host.state.size > 0:
         found |= {STOP_HOSTS} | ({HOLD_HOST} if by_cores else set())
     if settings.sleeps == 1:
         found |= {HOSTS_SLEEP, PLACE_AWAKE, SLOT_AWAKE, BOOT_HOSTS}

@@ -124,7 +124,7 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
         for k in range(first, first + jobs.held_count[job]):
             host = state.host_of[state.pool_lo[k]]
             while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
-                down = min(state.host_status[b.NEXT_DOWN, host], state.host_status[b.NEXT_DOWN, n_hosts + host])
+                down = min(state.host_status.next_down_ns[host], state.host_status.next_down_ns[n_hosts + host])
                 if down < stop:
                     stop, reason = down, b.FAILED
                 host += 1
@@ -267,7 +267,7 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
     """Count a job and so many cores in (1) or out (-1) of what its partition and its user have running."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions[partition, b.RUNNING_JOBS] += sign
+    state.partitions.running_jobs[partition] += sign
     state.user_tally[partition, user, 0] += sign
     tally_cores(state, job, sign * cores)
 
@@ -276,5 +276,5 @@ def tally(state: BatchState, job: int, cores: int, sign: int) -> None:
 def tally_cores(state: BatchState, job: int, cores: int) -> None:
     """Count so many more cores among those that the partition and the user of a job have running."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
-    state.partitions[partition, b.RUNNING_CORES] += cores
+    state.partitions.running_cores[partition] += cores
     state.user_tally[partition, user, 1] += cores

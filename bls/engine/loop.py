@@ -147,9 +147,9 @@ def _room(state: BatchState) -> int:
     settings = state.settings
     if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool_lo.size:
         return BatchStatus.POOL_FULL
-    if 0 < state.decisions.shape[1] <= state.n_decisions:
+    if 0 < state.decisions.at_ns.size <= state.n_decisions:
         return BatchStatus.DECISIONS_FULL
-    if settings.after_pass != 0 and state.n_told + settings.max_told > state.told.shape[1]:
+    if settings.after_pass != 0 and state.n_told + settings.max_told > state.told.job.size:
         return BatchStatus.TOLD_FULL
     if settings.by_cores == 1:
         return int(call_hook(state.hooks[ROOM], (state, -1, 0, 0, 0)))
@@ -172,12 +172,12 @@ def _pass(state: BatchState) -> int:
     state.decide_ns += took
     state.max_decide_ns = max(state.max_decide_ns, took)
     n = state.n_started
-    if state.decisions.shape[1] > 0:
+    if state.decisions.at_ns.size > 0:
         k = state.n_decisions
-        state.decisions[0, k] = state.now_ns
-        state.decisions[1, k] = waiting
-        state.decisions[2, k] = n - presets
-        state.decisions[3, k] = took
+        state.decisions.at_ns[k] = state.now_ns
+        state.decisions.waiting[k] = waiting
+        state.decisions.started[k] = n - presets
+        state.decisions.wall_ns[k] = took
         state.n_decisions = k + 1
     cost_ns = 0
     if settings.charges_decisions == 1:
@@ -265,7 +265,7 @@ def _events(state: BatchState) -> int:
     settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
-    if state.n_host_log + settings.host_log_room > state.stops.log.shape[1]:
+    if state.n_host_log + settings.host_log_room > state.stops.log.host.size:
         return BatchStatus.HOST_LOG_FULL
     t = _next_instant(state)
     if t > state.observe_after_ns:

@@ -48,20 +48,20 @@ def _all_free(state: BatchState, lo: Array, hi: Array) -> bool:
 def _all_allowed(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether all are of the job's partition, and no window keeps it off them."""
     jobs, windows, masks = state.jobs, state.windows, state.masks
-    partition, own, n_partitions = jobs.partition[job], jobs.window[job], state.partitions.shape[0]
+    partition, own, n_partitions = jobs.partition[job], jobs.window[job], state.partitions.tier.size
     begin = state.now_ns
     stop = begin + planned_ns(state, job)
-    if state.partitions[partition, b.MASKED] == 1:
+    if state.partitions.masked[partition] == 1:
         core = _first_core(masks[partition], lo, hi, False)
         if core >= 0:
             return _refuse(state, b.OUTSIDE, core, -1)
     if own >= 0:
-        if begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]:
+        if begin < windows.begin_ns[own] or stop > windows.end_ns[own]:
             return _refuse(state, b.OUT_OF_WINDOW, own, -1)
         core = _first_core(masks[n_partitions + own], lo, hi, False)
         return core < 0 or _refuse(state, b.OUT_OF_WINDOW, own, core)
     for w in range(state.settings.n_windows):
-        if windows[b.WINDOW_BEGIN, w] < stop and windows[b.WINDOW_END, w] > begin:
+        if windows.begin_ns[w] < stop and windows.end_ns[w] > begin:
             core = _first_core(masks[n_partitions + w], lo, hi, True)
             if core >= 0:
                 return _refuse(state, b.IN_WINDOW, w, core)

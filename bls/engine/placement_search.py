@@ -72,7 +72,7 @@ def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> b
         return False
     if state.jobs.preset[job] == 1 and state.presets_left > 0:
         return False
-    return bool(state.windows[b.WINDOW_BEGIN, window] < stop and state.windows[b.WINDOW_END, window] > begin)
+    return bool(state.windows.begin_ns[window] < stop and state.windows.end_ns[window] > begin)
 
 
 @compiled(inner=True)
@@ -96,11 +96,11 @@ def _offer_cores(
     """Offer the cores for a job that begins with slice ``at``, when ``words`` are free."""
     offered, starts, masks = state.offered_words, state.free_starts, state.masks
     own, partition = state.jobs.window[job], state.jobs.partition[job]
-    n_partitions, n_leaves = state.partitions.shape[0], starts[1]
+    n_partitions, n_leaves = state.partitions.tier.size, starts[1]
     masked = False
     _copy(words, offered)
     _copy(hosts, state.offered_hosts)
-    if state.partitions[partition, b.MASKED] == 1:
+    if state.partitions.masked[partition] == 1:
         masked = True
         for word in range(n_leaves):
             offered[word] &= masks[partition, word]
@@ -228,11 +228,11 @@ def earliest_place(
         When it can start, ``NEVER`` if not before that instant, and the number of intervals written.
     """
     jobs, settings, windows = state.jobs, state.settings, state.windows
-    ns, free, used = profile.ns, profile.free, profile.used[b.SLICES]
+    ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
     powered = settings.powered != b.UNPOWERED
     others = powered or _needs_others(state, job)
-    kept_off = own >= 0 or state.partitions[jobs.partition[job], b.MASKED] == 1
+    kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, reached, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:
         begin = ns[at]
@@ -246,7 +246,7 @@ def earliest_place(
             continue
         if limit > 0 and begin - jobs.eligible_ns[job] >= settings.switch_wait_ns:
             limit, tried = 0, False  # it has waited long enough for few switches
-        if own >= 0 and (begin < windows[b.WINDOW_BEGIN, own] or stop > windows[b.WINDOW_END, own]):
+        if own >= 0 and (begin < windows.begin_ns[own] or stop > windows.end_ns[own]):
             at, tried = at + 1, False
             continue
         # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other

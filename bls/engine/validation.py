@@ -223,13 +223,9 @@ def _check_widths(state: BatchState, jobs: Jobs, rows: Array, left: Array) -> No
         _fault(state, f"{_name(state, bad[0])} holds {left[bad[0]]} cores; at most {most[bad[0]]} it may")
     at = state.given_at[held]
     given = held[at > 0], at[at > 0] - 1
-    told = state.told[:, given[1]]
+    told = state.told.take(given[1])
     if len(
-        wrong := np.flatnonzero(
-            (told[b.TOLD_JOB] != state.holder[given[0]])
-            | (told[b.TOLD_CORE] != given[0])
-            | (told[b.TOLD_WHAT] != b.GIVEN)
-        )
+        wrong := np.flatnonzero((told.job != state.holder[given[0]]) | (told.core != given[0]) | (told.what != b.GIVEN))
     ):
         _fault(state, f"core {given[0][wrong[0]]} was not given to who holds it, as it says")
 
@@ -246,7 +242,7 @@ def _still_held(state: BatchState, owner: Array, lo: Array, hi: Array) -> tuple[
     if (at := first_out_of_order(ns, key)) >= 0:
         _fault(state, f"heap of releases: entry {at}, ({ns[at]} ns, {key[at]}), comes before the one above it")
     wishing = key >= b.WISH_KEY
-    if len(bad := np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing[b.WISHING_COUNT]))):
+    if len(bad := np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count))):
         _fault(state, f"{_name(state, bad[0])} is to wish for cores, or in the heap of releases for that, and not both")
     key = key[~wishing]
     if len(bad := np.setdiff1d(key, owner * len(state.host_of) + cores)):
@@ -265,18 +261,18 @@ def _down_until(state: BatchState) -> Array:
     # Until when each host is known to be gone, 0 if it is up.
     n_hosts = len(state.host_first) - 1
     until: Array = np.zeros(n_hosts, np.int64)
-    if state.host_status.shape[1]:
-        until = state.host_status[b.DOWN_UNTIL].reshape(-1, n_hosts).max(axis=0)
-    if state.stops.host.shape[1]:
-        until = np.maximum(until, state.stops.host[b.STOP_UNTIL])
+    if state.host_status.next_outage.size:
+        until = state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0)
+    if state.stops.host.state.size:
+        until = np.maximum(until, state.stops.host.until_ns)
     return until
 
 
 def _stopped(state: BatchState) -> Array:
     # Which hosts are out of service, as the power of the machine is limited.
-    if not state.stops.host.shape[1]:
+    if not state.stops.host.state.size:
         return np.zeros(len(state.host_first) - 1, np.bool_)
-    what = state.stops.host[b.STOP_STATE]
+    what = state.stops.host.state
     _count(
         state,
         "hosts that are stopped",
@@ -317,7 +313,7 @@ def _check_free(state: BatchState, holder: Array) -> None:
 def _check_sleep(state: BatchState, holder: Array) -> None:
     # Of hosts that fall asleep as they idle: who is asleep, boots, and idles.
     sleep = state.sleep
-    what, since = sleep.host[b.SLEEP_STATE], sleep.host[b.IDLE_SINCE]
+    what, since = sleep.host.state, sleep.host.idle_since_ns
     n_cores, n_hosts = len(state.host_of), len(what)
     away = what != b.UP
     _count(state, "hosts that are asleep or booting", int(state.n_away), int(away.sum()))
@@ -329,9 +325,9 @@ def _check_sleep(state: BatchState, holder: Array) -> None:
     said = _bits(sleep.booting[: state.free_starts[1]])[:n_cores]
     if len(bad := np.flatnonzero(said != (what == b.BOOTING)[state.host_of])):
         _fault(state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that boots")
-    down = np.zeros(n_hosts, np.bool_)
-    if state.host_status.shape[1]:
-        down = (state.host_status[b.DOWN_UNTIL] > 0).reshape(-1, n_hosts).any(axis=0)
+    down: Array = np.zeros(n_hosts, np.bool_)
+    if state.host_status.next_outage.size:
+        down = (state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0)
     used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
     idles = since != b.NEVER
     if not state.in_pass and len(bad := np.flatnonzero(idles != ~(down | used | (what == b.OFF)))):
@@ -341,9 +337,7 @@ def _check_sleep(state: BatchState, holder: Array) -> None:
     queued = np.zeros(n_hosts, np.bool_)
     queued[n_hosts - 1 - sleep.sleepy_key[:n]] = True
     _count(state, "hosts that may fall asleep", n, int(queued.sum()))
-    if len(bad := np.flatnonzero(queued != (sleep.host[b.IS_SLEEPY] == 1))) or len(
-        bad := np.flatnonzero(idles & ~queued)
-    ):
+    if len(bad := np.flatnonzero(queued != (sleep.host.is_sleepy == 1))) or len(bad := np.flatnonzero(idles & ~queued)):
         _fault(state, f"host {bad[0]} is {'' if queued[bad[0]] else 'not '}among those that may fall asleep")
     if len(bad := np.flatnonzero(away & down)):
         _fault(state, f"host {bad[0]} is down, and asleep or booting")
@@ -375,7 +369,7 @@ def _check_heaps(state: BatchState, jobs: Jobs) -> None:
         ("ends", state.n_running, state.running_ns, state.running_job, len(jobs.number)),
         ("expected ends", state.n_expected, state.expected_ns, state.expected_job, len(jobs.number)),
         ("later arrivals", state.n_arriving, state.arriving_ns, state.arriving_job, 2 * rows),
-        ("events of hosts", state.n_host_events, state.host_ns, state.host_key, 2 * state.host_status.shape[1]),
+        ("events of hosts", state.n_host_events, state.host_ns, state.host_key, 2 * state.host_status.next_outage.size),
     ):
         if not 0 <= n <= len(ns):
             _fault(state, f"heap of {what}: {n} entries, room for {len(ns)}")
@@ -394,14 +388,15 @@ def _check_tallies(state: BatchState, jobs: Jobs, holds: Array) -> None:
     np.add.at(found[..., 0], (jobs.partition[rows], jobs.user[rows]), 1)
     working = jobs.cores[rows] - jobs.released[rows]
     np.add.at(found[..., 1], (jobs.partition[rows], jobs.user[rows]), working)
-    for unit, column, what in ((0, b.RUNNING_JOBS, "running jobs"), (1, b.RUNNING_CORES, "their cores")):
+    tables = state.partitions
+    for unit, column, what in ((0, tables.running_jobs, "running jobs"), (1, tables.running_cores, "their cores")):
         for p, u in np.argwhere(found[..., unit] != state.user_tally[..., unit]):
             _count(
                 state, f"{what} of user {u} in partition {p}", int(state.user_tally[p, u, unit]), int(found[p, u, unit])
             )
         sums = found[..., unit].sum(axis=1)
-        for p in np.flatnonzero(sums != state.partitions[:, column]):
-            _count(state, f"{what} of partition {p}", int(state.partitions[p, column]), int(sums[p]))
+        for p in np.flatnonzero(sums != column):
+            _count(state, f"{what} of partition {p}", int(column[p]), int(sums[p]))
 
 
 def _check_overdue(state: BatchState, jobs: Jobs, holds: Array) -> None:
@@ -484,7 +479,7 @@ def _check_count_profile(state: BatchState, jobs: Jobs, holds: Array, waits: Arr
 
 def _check_core_profile(state: BatchState, jobs: Jobs, holds: Array, waits: Array) -> None:
     profile, kept = state.cores_profile, _kept(state, jobs, waits)
-    slices = int(profile.used[b.SLICES])
+    slices = int(profile.n_slices)
     _check_slices(state, profile.ns[:slices], profile.free[:slices], jobs, holds, kept)
     free = _numbers_in(state, profile.words, state.free_starts, "profile")
     seen, others = np.zeros(len(profile.lo), np.bool_), np.zeros(2, np.int64)
@@ -510,7 +505,7 @@ def _check_core_profile(state: BatchState, jobs: Jobs, holds: Array, waits: Arra
         _apply(state, profile, k, free, takes, False)
         if free.sum() != profile.free[k]:
             _fault(state, f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
-    _count(state, "changes of the profile", int(profile.used[b.CHANGES]), int(others[0]))
+    _count(state, "changes of the profile", int(profile.n_changes), int(others[0]))
     if state.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
         left = int(profile.amounts[state.settings.power_amount])
         begun = kept[jobs.slot_ns[kept] <= state.now_ns]

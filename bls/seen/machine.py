@@ -56,7 +56,7 @@ class Present:
     def up_again_ns(self) -> Array:
         """When hosts that are down are up again as far as anybody knows: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
         n_hosts = len(self._state.host_first) - 1
-        until = self._state.host_status[b.DOWN_UNTIL]
+        until = self._state.host_status.down_until_ns
         if not len(until):
             return read_only(np.zeros(n_hosts, np.int64))
         return read_only(until.reshape(-1, n_hosts).max(axis=0))

@@ -134,7 +134,7 @@ def moment_of(state: BatchState) -> Moment:
         hi, holder = lo + 1, state.holder[lo]
     down = np.zeros(0, np.int64)
     if state.n_down:
-        until = state.host_status[b.DOWN_UNTIL].reshape(-1, len(state.host_first) - 1)
+        until = state.host_status.down_until_ns.reshape(-1, len(state.host_first) - 1)
         down = np.flatnonzero(until.max(axis=0) > 0)
     ended = jobs.state[: state.n_rows]
     return Moment(

@@ -55,9 +55,9 @@ def put_down(state: BatchState, inline: InlineState, job: int) -> int:
     put, now, k = inline.put_down, told_at(state, job), state.jobs.told_first[job]
     if put.scale[job] == 0 or put.count[job] == PUT_DOWN or state.jobs.told_count[job] != 1:
         return 0
-    if state.told[b.TOLD_WHAT, k] != b.SCALED or state.told[b.TOLD_CORE, k] >= 0:
+    if state.told.what[k] != b.SCALED or state.told.core[k] >= 0:
         return 0
-    scale, n = state.told[b.TOLD_VALUE, k], put.count[job]
+    scale, n = state.told.value[k], put.count[job]
     left = put.left_ns[job] - (now - put.since_ns[job]) * (put.scale[job] / WHOLE)
     if put.farthest_ns[job] / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0

@@ -52,10 +52,10 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
         return False
     at = begin
     for k in range(first, first + count):
-        what = state.told[b.TOLD_WHAT, k]
+        what = state.told.what[k]
         if what != b.ENDED_BY:
-            core = -1 if what == b.HINTED else state.told[b.TOLD_CORE, k]
-            at = _put(inline, at, core, what, state.told[b.TOLD_VALUE, k])
+            core = -1 if what == b.HINTED else state.told.core[k]
+            at = _put(inline, at, core, what, state.told.value[k])
         if what == b.HINTED:
             at = _put_wanted(state, inline, job, at)
     journal.instant[entry], journal.after[entry] = told_at(state, job), -1

@@ -236,20 +236,20 @@ def _hear(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Let the application that runs hear what its job was told last; returns its status."""
     told, k = state.told, state.jobs.told_first[job]
     stop, widths, scales = k + state.jobs.told_count[job], False, False
-    while k < stop and (told[b.TOLD_WHAT, k] == b.GIVEN or told[b.TOLD_WHAT, k] == b.ASKED_FOR):
-        if told[b.TOLD_WHAT, k] == b.GIVEN:
-            give_core(inline, told[b.TOLD_CORE, k])
+    while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
+        if told.what[k] == b.GIVEN:
+            give_core(inline, told.core[k])
         else:
-            ask_core(inline, told[b.TOLD_CORE, k])
+            ask_core(inline, told.core[k])
         widths = True
         k += 1
     if widths:
         width_changed(inline)
-    if k < stop and told[b.TOLD_WHAT, k] == b.HINTED:
+    if k < stop and told.what[k] == b.HINTED:
         _hear_hint(state, inline, job)
     while k < stop:
-        if told[b.TOLD_WHAT, k] == b.SCALED:
-            scale_core(inline, told[b.TOLD_CORE, k], told[b.TOLD_VALUE, k])
+        if told.what[k] == b.SCALED:
+            scale_core(inline, told.core[k], told.value[k])
             scales = True
         k += 1
     return scales_changed(inline, now) if scales else int(SUSPENDED)

@@ -266,6 +266,10 @@ class State:
         """A state that has in common with this one the first ``n`` entries of each column."""
         return type(self)(*(getattr(self, name)[:n] for name in fields_of(type(self))))
 
+    def take(self, places: Array) -> Self:
+        """A state with copies of these entries of each column (places, or whether each is taken)."""
+        return type(self)(*(getattr(self, name)[places] for name in fields_of(type(self))))
+
     def __getattr__(self, name: str) -> Any:
         # A column that nobody has asked for since the state was forked.
         field = None if name.startswith("_") else fields_of(type(self)).get(name)

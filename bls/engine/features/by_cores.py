@@ -65,7 +65,7 @@ def _planned_cores(state: BatchState) -> int:
     settings = state.settings
     most = state.n_waiting
     if settings.max_reservations < most:
-        most = min(most, settings.max_reservations * state.partitions.shape[0])
+        most = min(most, settings.max_reservations * state.partitions.tier.size)
     cores = most * settings.widest
     if state.kept_used + cores <= state.kept_lo.size:
         return int(cores)
@@ -104,7 +104,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.n_running
     profile = state.cores_profile
-    if profile.used[b.SLICES] + more > profile.ns.size:
+    if profile.n_slices + more > profile.ns.size:
         return BatchStatus.PROFILE_FULL
     # There are no more intervals than cores, and so many changes of amounts at the most.
     planned = _planned_cores(state) if settings.plans == 1 else 0
@@ -119,7 +119,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
         amounts += 1 + state.domains.limit_mw.size
     more *= 1 + amounts
     more += steps
-    if profile.used[b.CHANGES] + more > profile.lo.size:
+    if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
     if state.kept_used + planned > state.kept_lo.size:
         return BatchStatus.POOL_FULL

@@ -7,7 +7,6 @@ that comes needs its amounts of what its host has, and so many must be free ther
 
 from __future__ import annotations
 
-from bls.engine import state as b
 from bls.engine.features.reached import masked, usable
 from bls.engine.planned_time import planned_ns
 from bls.engine.state import BatchState
@@ -28,14 +27,14 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
     jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.now_ns
     if not usable(state, job, core):
         return False
-    own, behind = jobs.window[job], state.partitions.shape[0]
+    own, behind = jobs.window[job], state.partitions.tier.size
     until = now + planned_ns(state, job) if jobs.start_ns[job] < 0 else max(jobs.expected_end_ns[job], now + 1)
     for w in range(state.settings.n_windows):
         covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
         if w == own:
-            if not covers or windows[b.WINDOW_BEGIN, w] > now or windows[b.WINDOW_END, w] < until:
+            if not covers or windows.begin_ns[w] > now or windows.end_ns[w] < until:
                 return False
-        elif own < 0 and covers and windows[b.WINDOW_BEGIN, w] < until and windows[b.WINDOW_END, w] > now:
+        elif own < 0 and covers and windows.begin_ns[w] < until and windows.end_ns[w] > now:
             return False
     return True
 
@@ -64,7 +63,7 @@ def _amounts_suffice(state: BatchState, job: int, core: int, first: int) -> bool
             if holder >= 0 and state.jobs.state[holder] < 0:
                 left -= needs[r, holder]
         for k in range(first, state.n_told):
-            if state.host_of[state.told[b.TOLD_CORE, k]] == host:
+            if state.host_of[state.told.core[k]] == host:
                 left -= needs[r, job]
         if left < 0:
             return False

@@ -77,6 +77,6 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
     state.n_chosen = state.n_named = 0
-    if state.decisions.shape[0] > 4 and state.decisions.shape[1] > 0:
-        state.decisions[4, state.n_decisions] = state.did_not_fit - before
+    if state.settings.may_not_fit == 1 and state.decisions.at_ns.size > 0:
+        state.decisions.unplaced[state.n_decisions] = state.did_not_fit - before
     return BatchStatus.RUNNING

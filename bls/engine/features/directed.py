@@ -36,20 +36,20 @@ def _holds(state: BatchState, job: int, core: int) -> bool:
 @compiled(inner=True)
 def _scale_of_all(state: BatchState, job: int) -> int:
     """The scale of the cores of a job that were not told another one since."""
-    scale = state.scaling[b.SCALE_OF_ALL, job]
+    scale = state.scaling.scale[job]
     return int(scale if scale > 0 else WHOLE)
 
 
 @compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
     """The mean of the scales of the cores that a job holds."""
-    if state.scaling[b.SCALED_APART, job] == 0:
+    if state.scaling.apart[job] == 0:
         return int(_scale_of_all(state, job))
     jobs, total, n = state.jobs, 0, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if _holds(state, job, core):
-                total += state.core_scale[1, core] if state.core_scale[0, core] == job + 1 else WHOLE
+                total += state.core_scale.scale[core] if state.core_scale.row[core] == job + 1 else WHOLE
                 n += 1
     return int(max(1, total // max(1, n)))
 
@@ -57,17 +57,17 @@ def _mean_scale(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _scale_core(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core for a job."""
-    state.core_scale[0, core], state.core_scale[1, core] = job + 1, scale
+    state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale
 
 
 @compiled(inner=True)
 def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
     """Note the scale of a core, or of all cores, of a job."""
     if core < 0:
-        state.scaling[b.SCALE_OF_ALL, job], state.scaling[b.SCALED_APART, job] = scale, 0
+        state.scaling.scale[job], state.scaling.apart[job] = scale, 0
         return
-    if state.scaling[b.SCALED_APART, job] == 0:
-        state.scaling[b.SCALED_APART, job], jobs = 1, state.jobs
+    if state.scaling.apart[job] == 0:
+        state.scaling.apart[job], jobs = 1, state.jobs
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool_lo[k], state.pool_hi[k]):
                 if _holds(state, job, each):
@@ -79,7 +79,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
 def _end_anew(state: BatchState, job: int) -> None:
     """A job that is only replayed may end at another instant than before, or be cut."""
     jobs, at, stop = state.jobs, 0, state.jobs.stop_ns[job]
-    end_ns = state.scaling[b.RUNS_UNTIL, job]
+    end_ns = state.scaling.runs_until_ns[job]
     if end_ns == 0:
         end_ns = jobs.start_ns[job] + jobs.run_ns[job]
     jobs.end_ns[job] = min(end_ns, stop)
@@ -93,15 +93,15 @@ def _end_anew(state: BatchState, job: int) -> None:
 def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> bool:
     """A job that is only replayed runs on at ``scale``, ``before`` until now; False if it would end beyond all time."""
     own, jobs = state.scaling, state.jobs
-    if own[b.LEFT_SINCE, job] == 0:
-        own[b.LEFT_NS, job], own[b.LEFT_PARTS, job] = jobs.run_ns[job], 0
-        own[b.LEFT_SINCE, job] = jobs.start_ns[job] + 1
-    elapsed = now - (own[b.LEFT_SINCE, job] - 1)
+    if own.left_since[job] == 0:
+        own.left_ns[job], own.left_parts[job] = jobs.run_ns[job], 0
+        own.left_since[job] = jobs.start_ns[job] + 1
+    elapsed = now - (own.left_since[job] - 1)
     whole, part = elapsed // WHOLE * before, elapsed % WHOLE * before
-    left, parts = own[b.LEFT_NS, job] - whole - part // WHOLE, own[b.LEFT_PARTS, job] - part % WHOLE
+    left, parts = own.left_ns[job] - whole - part // WHOLE, own.left_parts[job] - part % WHOLE
     if parts < 0:
         left, parts = left - 1, parts + WHOLE
-    own[b.LEFT_NS, job], own[b.LEFT_PARTS, job], own[b.LEFT_SINCE, job] = left, parts, now + 1
+    own.left_ns[job], own.left_parts[job], own.left_since[job] = left, parts, now + 1
     quotient, rest = left // scale, left % scale
     if quotient > (MAX_NS - now) // WHOLE - 2:
         state.due_job = job
@@ -110,7 +110,7 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
     takes = quotient * WHOLE + rest // scale
     rest = 2 * (rest % scale)
     takes += rest > scale or (rest == scale and takes % 2 == 1)
-    own[b.RUNS_UNTIL, job] = now + max(1, takes)
+    own.runs_until_ns[job] = now + max(1, takes)
     return True
 
 
@@ -159,13 +159,13 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
     begin, before, scales = state.n_told, _mean_scale(state, job), False
     at = max(now, jobs.start_ns[job])  # where deciding takes time, or hosts boot, it starts only then
     for k in range(first, stop):
-        what, core, value = given[b.DIRECTED_WHAT, k], given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k]
+        what, core, value = given.what[k], given.core[k], given.value[k]
         write_down(state, job, at, core, what, value, 0)
         if what == b.SCALED:
             _scale(state, job, core, value)
             scales = True
         else:
-            state.scaling[b.CUT_AT, job], state.scaling[b.CUT_STATE, job] = at + 1, value
+            state.scaling.cut_at[job], state.scaling.cut_state[job] = at + 1, value
             if jobs.end_ns[job] < 0 or jobs.run_ns[job] >= 0:  # else as its end is taken back
                 end_as_directed(state, job)
     if scales:
@@ -190,11 +190,11 @@ def carry_out(state: BatchState, now: int) -> int:
     """What was decided about running jobs in the pass happens to them; returns 0, or a status."""
     given = state.directed
     k = 0
-    while k < state.n_directed and given[b.DIRECTED_WHAT, k] == b.HINTED:
+    while k < state.n_directed and given.what[k] == b.HINTED:
         k += 1  # they were heard before
     while k < state.n_directed:
-        job, stop = given[b.DIRECTED_JOB, k], k
-        while stop < state.n_directed and given[b.DIRECTED_JOB, stop] == job:
+        job, stop = given.job[k], k
+        while stop < state.n_directed and given.job[stop] == job:
             stop += 1
         if not _direct(state, job, now, k, stop):
             return BatchStatus.OVERFLOW

@@ -152,10 +152,10 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """After a pass: who is told what its policy has decided, if that is news, is in ``state.reached``."""
     given, k = state.directed, 0
-    while k < state.n_directed and given[b.DIRECTED_WHAT, k] == b.HINTED:
-        job, waiting = given[b.DIRECTED_JOB, k], given[b.DIRECTED_VALUE, k]
-        while k < state.n_directed and given[b.DIRECTED_JOB, k] == job and given[b.DIRECTED_WHAT, k] == b.HINTED:
-            core = given[b.DIRECTED_CORE, k]
+    while k < state.n_directed and given.what[k] == b.HINTED:
+        job, waiting = given.job[k], given.value[k]
+        while k < state.n_directed and given.job[k] == job and given.what[k] == b.HINTED:
+            core = given.core[k]
             if core >= 0:
                 state.wanted_of[core] = job + 1
             k += 1

@@ -27,7 +27,7 @@ def outages_short(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     for k in range(state.n_host_events):
         if state.host_ns[k] <= now and state.host_key[k] < n:
             v = state.host_key[k]
-            if state.host_status[b.NEXT_OUTAGE, v] + 1 >= state.outage_first[v + 1]:
+            if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
                 return 1
     return 0
 
@@ -51,9 +51,9 @@ def _push(state: BatchState, instant: int, key: int) -> None:
 def _until(state: BatchState, host: int) -> int:
     """Until when a host is known to be gone: 0 if it is up."""
     n_hosts, status = state.host_first.size - 1, state.host_status
-    until = max(status[b.DOWN_UNTIL, host], status[b.DOWN_UNTIL, n_hosts + host])
+    until = max(status.down_until_ns[host], status.down_until_ns[n_hosts + host])
     if state.settings.releases == b.BY_DRAIN:
-        until = max(until, status[b.DOWN_UNTIL, 2 * n_hosts + host])
+        until = max(until, status.down_until_ns[2 * n_hosts + host])
     return int(until)
 
 
@@ -73,18 +73,18 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         host = v % n_hosts
         unplanned = v < n_hosts or v >= 2 * n_hosts
         before = _until(state, host)
-        at = status[b.NEXT_OUTAGE, v]
+        at = status.next_outage[v]
         if key >= n:
             # A failure's end is not known to anyone before it is there; that of a maintenance is.
-            status[b.DOWN_UNTIL, v] = b.NEVER if unplanned else state.outage_up[at]
-            status[b.NEXT_DOWN, v] = b.NEVER
+            status.down_until_ns[v] = b.NEVER if unplanned else state.outage_up[at]
+            status.next_down_ns[v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
                 _push(state, state.outage_up[at], v)
         else:
-            status[b.DOWN_UNTIL, v] = 0
-            status[b.NEXT_OUTAGE, v] = at + 1
+            status.down_until_ns[v] = 0
+            status.next_outage[v] = at + 1
             if at + 1 < state.outage_first[v + 1]:
-                status[b.NEXT_DOWN, v] = state.outage_down[at + 1]
+                status.next_down_ns[v] = state.outage_down[at + 1]
                 _push(state, state.outage_down[at + 1], n + v)
         if unplanned and key >= n:
             # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
@@ -96,7 +96,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
             state.hull_ns = b.NEVER
         after = _until(state, host)
         lo, hi = state.host_first[host], state.host_first[host + 1]
-        stops = state.stops.host.size > 0
+        stops = state.stops.host.state.size > 0
         if stops and before == 0 and after > 0:
             call_hook(state.hooks[STOP_HOSTS], (state, host, now, now, -1))  # it is stopped no more, but down
         if settings.sleeps == 1 and before == 0 and after > 0:

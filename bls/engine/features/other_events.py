@@ -59,7 +59,7 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
     if state.n_host_events > 0 and state.host_ns[0] <= now:
         call_hook(state.hooks[HOST_EVENTS], (state, -1, now, now, 0))
         state.changed = 1
-    if state.stops.host.size > 0:
+    if state.stops.host.state.size > 0:
         call_hook(state.hooks[STOP_HOSTS], (state, -1, now, now, 0))
     elif state.power_at_ns <= now:
         call_hook(state.hooks[LIMITS], (state, -1, now, now, 0))

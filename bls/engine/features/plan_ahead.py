@@ -49,8 +49,8 @@ def _begin(state: BatchState, is_copied: bool) -> None:
     late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
     now, lost = state.now_ns, state.lost == 1 or late
     state.blocked_head = -1
-    for p in range(partitions.shape[0]):
-        partitions[p, b.BLOCKED] = partitions[p, b.WAITS] = 0
+    for p in range(partitions.tier.size):
+        partitions.blocked[p] = partitions.waits[p] = 0
     if state.settings.keeps_reservations == 1:
         # A slot that has passed, as while the scheduler was deciding: nothing is as planned.
         position = -1 if lost else queue_next(state.queue_words, state.queue_starts, 0)
@@ -133,7 +133,7 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
     jobs, now = state.jobs, state.now_ns
     placed = state.settings.by_cores == 1 or state.n_away > 0
     count = state.n_placed if placed else suggest(state, job)
-    why = b.BY_BACKFILL if state.partitions[jobs.partition[job], b.WAITS] == 1 else b.BY_HEAD
+    why = b.BY_BACKFILL if state.partitions.waits[jobs.partition[job]] == 1 else b.BY_HEAD
     if jobs.reserved[job] == 1:
         why = b.BY_RESERVATION
     if not start(state, job, count, why):
@@ -191,19 +191,19 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
             given_up = call_hook(state.hooks[MOLD_BESIDE], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
         length, p, kept = planned_ns(state, job), jobs.partition[job], jobs.slot_ns[job]
-        stopped = partitions[p, b.BLOCKED] >= max(depth, 1)  # no more reservations
+        stopped = partitions.blocked[p] >= max(depth, 1)  # no more reservations
         if limited:
             if kept != b.NEVER:
                 hull = moved = max(hull, kept + length)
                 drop_slot(state, job)
-            partitions[p, b.WAITS] = 1
+            partitions.waits[p] = 1
             continue
         if depth == 0 and stopped:
             continue
         if now < kept < b.NEVER and (
             not gained or (not by_cores and not _earlier(state, jobs.cores[job], min(kept, hull)))
         ):
-            partitions[p, b.WAITS], blocked = 1, True
+            partitions.waits[p], blocked = 1, True
             wake = min(wake, kept if kept > awake else b.NEVER)
             continue
         if kept != b.NEVER:
@@ -224,13 +224,13 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
                 status = BatchStatus.ALLOCATOR_FAULT
                 break
             continue
-        partitions[p, b.WAITS], blocked = 1, True
+        partitions.waits[p], blocked = 1, True
         if stopped:
             continue
-        partitions[p, b.BLOCKED] += 1
+        partitions.blocked[p] += 1
         if depth == 0:
             n_blocked += 1
-            if n_blocked == partitions.shape[0]:
+            if n_blocked == partitions.tier.size:
                 break
             continue
         jobs.reserved[job] = 1

@@ -137,8 +137,8 @@ def _level(state: BatchState) -> int:
 def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
     """Have the speed of a core of a job scaled, or of all of them (-1)."""
     k, given = state.n_directed, state.directed
-    given[b.DIRECTED_JOB, k], given[b.DIRECTED_WHAT, k] = job, b.SCALED
-    given[b.DIRECTED_CORE, k], given[b.DIRECTED_VALUE, k] = core, scale
+    given.job[k], given.what[k] = job, b.SCALED
+    given.core[k], given.value[k] = core, scale
     state.n_directed = k + 1
 
 
@@ -151,11 +151,11 @@ def put_into(state: BatchState, job: int, level: int) -> None:
     wanted = planned_state(state, job)
     if settings.powered == b.LEVELS:
         wanted = min(wanted, level)
-    changed = state.scaling[b.POWER_STATE, job] != wanted
+    changed = state.scaling.power_state[job] != wanted
     # Cores that have come since are in that state by themselves only where it has one speed.
     if not changed and (wanted == 0 or settings.power_alike == 1 or settings.resizing == b.NO_RESIZE):
         return
-    state.scaling[b.POWER_STATE, job] = wanted
+    state.scaling.power_state[job] = wanted
     if settings.power_alike == 1:
         _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
         return
@@ -166,8 +166,8 @@ def put_into(state: BatchState, job: int, level: int) -> None:
                 group += 1
             if state.settings.releases != b.NO_RELEASES and state.holder[core] != job:
                 continue
-            scale, has = speed_in(state, job, wanted, group), state.core_scale[0, core] == job + 1
-            if changed or not (has and state.core_scale[1, core] == scale):
+            scale, has = speed_in(state, job, wanted, group), state.core_scale.row[core] == job + 1
+            if changed or not (has and state.core_scale.scale[core] == scale):
                 _direct_core(state, job, core, scale)
 
 
@@ -177,7 +177,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
     jobs = state.jobs
     for k in range(state.n_running):  # those that are only replayed are among them already
         job = state.running_job[k]
-        if jobs.start_ns[job] >= now and state.scaling[b.POWER_STATE, job] == 0:  # else a pass before has told it
+        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
             expect(state, job, now, jobs.start_ns[job] + jobs.estimate_ns[job])
             if state.settings.promises == 1:
                 call_hook(state.hooks[HEAR], (state, job, 0, 0, 0))

@@ -29,8 +29,8 @@ __all__ = ["stop_hosts"]
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
     """A host comes to another state, which it leaves at an instant, ``due``."""
     stops, k = state.stops, state.n_host_log
-    stops.host[b.STOP_STATE, host], stops.host[b.STOP_DUE, host] = what, due
-    stops.log[0, k], stops.log[1, k], stops.log[2, k] = now, host, what
+    stops.host.state[host], stops.host.due_ns[host] = what, due
+    stops.log.at_ns[k], stops.log.host[k], stops.log.state[k] = now, host, what
     state.n_host_log = k + 1
 
 
@@ -65,12 +65,12 @@ def _come_back(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
     """A host that is up, or stopped, goes down."""
-    stops, what = state.stops, state.stops.host[b.STOP_STATE, host]
+    stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
-        if stops.host[b.STOP_UNTIL, host] > now:
-            gone(state, host, now, stops.host[b.STOP_UNTIL, host], 1)
+        if stops.host.until_ns[host] > now:
+            gone(state, host, now, stops.host.until_ns[host], 1)
             state.gained, state.hull_ns = 1, b.NEVER
-        stops.host[b.STOP_UNTIL, host] = 0
+        stops.host.until_ns[host] = 0
         if what != b.BOOTING:
             state.n_stopped -= 1
             state.max_mw += stops.saves_mw[host]
@@ -83,13 +83,13 @@ def _passages(state: BatchState, now: int) -> bool:
     """Shutdowns and boots that are done; whether there were any."""
     host, found, due = state.stops.host, False, b.NEVER
     for h in range(host.shape[1]):
-        if host[b.STOP_DUE, h] <= now:
+        if host.due_ns[h] <= now:
             found = True
-            if host[b.STOP_STATE, h] == b.SHUTTING:
+            if host.state[h] == b.SHUTTING:
                 _become(state, h, b.OFF, b.NEVER, now)
             else:
                 _come_back(state, h, now)
-        due = min(due, host[b.STOP_DUE, h])
+        due = min(due, host.due_ns[h])
     state.next_passage_ns = due
     return found
 
@@ -103,12 +103,12 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
         if state.max_mw <= limit:
             break
         h = n - 1 - back
-        if host[b.STOP_STATE, h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
+        if host.state[h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
             _leave(state, h, now)
             state.max_mw -= stops.saves_mw[h]
             found = True
     for h in range(n):
-        what = host[b.STOP_STATE, h]
+        what = host.state[h]
         if what == b.OUT or what == b.OFF:
             if state.max_mw + stops.saves_mw[h] > limit:
                 break
@@ -122,7 +122,7 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
     if found:
         due = b.NEVER
         for h in range(n):
-            due = min(due, host[b.STOP_DUE, h])
+            due = min(due, host.due_ns[h])
         state.next_passage_ns = due
     return found
 
@@ -131,9 +131,9 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
 def _back_at(state: BatchState, host: int, drawn: int) -> int:
     """When a host is thought to be back that is out of service: when ``drawn`` fits, what is drawn at the most with it."""
     stops, k = state.stops, state.next_power - 1
-    what, boot = stops.host[b.STOP_STATE, host], stops.passages[1, host]
+    what, boot = stops.host.state[host], stops.passages[1, host]
     if what == b.BOOTING:
-        return int(stops.host[b.STOP_DUE, host])
+        return int(stops.host.due_ns[host])
     until = b.NEVER
     for stair in range(stops.first[k], stops.first[k + 1]):
         if stops.stairs[1, stair] < drawn:
@@ -143,7 +143,7 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
     if what == b.OUT:
         return int(until)
     if what == b.SHUTTING:
-        until = max(until, stops.host[b.STOP_DUE, host])
+        until = max(until, stops.host.due_ns[host])
     return int(until + boot)
 
 
@@ -153,14 +153,14 @@ def _plan_anew(state: BatchState, now: int) -> None:
     settings, host, dropped = state.settings, state.stops.host, False
     n, drawn = host.shape[1], state.max_mw  # with those up to each host, which come back before it
     for h in range(n):
-        if host[b.STOP_STATE, h] != b.UP and host[b.STOP_STATE, h] != b.BOOTING:
+        if host.state[h] != b.UP and host.state[h] != b.BOOTING:
             drawn += state.stops.saves_mw[h]
     for back in range(n):
         h = n - 1 - back
-        before, after = host[b.STOP_UNTIL, h], 0
-        if host[b.STOP_STATE, h] != b.UP:
+        before, after = host.until_ns[h], 0
+        if host.state[h] != b.UP:
             after = _back_at(state, h, drawn) if settings.plans == 1 else b.NEVER
-            if host[b.STOP_STATE, h] != b.BOOTING:
+            if host.state[h] != b.BOOTING:
                 drawn -= state.stops.saves_mw[h]
         if before == after:
             continue
@@ -171,7 +171,7 @@ def _plan_anew(state: BatchState, now: int) -> None:
             gone(state, h, now, before, 1)
         if after > now:
             gone(state, h, now, after, -1)
-        host[b.STOP_UNTIL, h] = after
+        host.until_ns[h] = after
         if after > before:
             state.lost = 1
         else:

@@ -57,13 +57,13 @@ def head_of_queue(state: BatchState) -> int:
 def usable(state: BatchState, job: int, core: int) -> bool:
     """Whether a core is of a job's partition."""
     p = state.jobs.partition[job]
-    return bool(state.partitions[p, b.MASKED] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
+    return bool(state.partitions.masked[p] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
 
 
 @compiled(inner=True)
 def masked(state: BatchState, job: int) -> bool:
     """Whether a job can use some of the cores only."""
-    return bool(state.partitions[state.jobs.partition[job], b.MASKED] == 1)
+    return bool(state.partitions.masked[state.jobs.partition[job]] == 1)
 
 
 @compiled(inner=True)
@@ -83,8 +83,8 @@ def room_in_limits(state: BatchState, job: int) -> int:
     if state.settings.limited == 0:
         return int(state.host_of.size)
     partitions, p = state.partitions, state.jobs.partition[job]
-    of_all = partitions[p, b.MAX_RUNNING_CORES] - partitions[p, b.RUNNING_CORES]
-    return int(min(of_all, partitions[p, b.MAX_USER_CORES] - state.user_tally[p, state.jobs.user[job], 1]))
+    of_all = partitions.max_running_cores[p] - partitions.running_cores[p]
+    return int(min(of_all, partitions.max_user_cores[p] - state.user_tally[p, state.jobs.user[job], 1]))
 
 
 @compiled(inner=True)
@@ -103,8 +103,8 @@ def behind_last_working(state: BatchState, job: int) -> int:
 def write_down(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
     """Write down what a running job is told: a column of ``BatchState.told``."""
     told, k = state.told, state.n_told
-    told[b.TOLD_JOB, k], told[b.TOLD_NS, k], told[b.TOLD_CORE, k] = job, now, core
-    told[b.TOLD_WHAT, k], told[b.TOLD_VALUE, k], told[b.TOLD_WANTED, k] = what, value, wanted
+    told.job[k], told.at_ns[k], told.core[k] = job, now, core
+    told.what[k], told.value[k], told.wanted[k] = what, value, wanted
     state.n_told = k + 1
 
 
@@ -145,12 +145,12 @@ def _drop_releases(state: BatchState, job: int) -> None:
     told, k = state.releases, state.n_released
     while left > 0:  # they were told not long ago; the table's order says nothing
         k -= 1
-        if told[0, k] != job or told[2, k] < now or state.holder[told[1, k]] != job:
+        if told.job[k] != job or told.at_ns[k] < now or state.holder[told.core[k]] != job:
             continue
         # Of this very instant one may have happened, and its core been given back; or it is still to come.
-        if told[2, k] > now or _is_to_come(state, job * n_cores + told[1, k], now):
+        if told.at_ns[k] > now or _is_to_come(state, job * n_cores + told.core[k], now):
             last = state.n_released - 1
-            told[0, k], told[1, k], told[2, k] = told[0, last], told[1, last], told[2, last]
+            told.job[k], told.core[k], told.at_ns[k] = told.job[last], told.core[last], told.at_ns[last]
             state.n_released = last
             left -= 1
     state.n_releasing = heap_remove_keys(
@@ -163,17 +163,17 @@ def _drop_releases(state: BatchState, job: int) -> None:
 def drop_wishes(state: BatchState, job: int) -> None:
     """Forget for what a job was to wish from now on."""
     wishing = state.wishing
-    if wishing.shape[1] == 0 or wishing[b.WISHING_COUNT, job] == 0:
+    if wishing.wish.size == 0 or wishing.count[job] == 0:
         return
-    count = wishing[b.WISHING_COUNT, job]
+    count = wishing.count[job]
     key = b.WISH_KEY + job
     state.n_releasing = heap_remove_keys(state.releasing_ns, state.releasing_key, state.n_releasing, key, key + 1)
-    first = wishing[b.WISHING_FIRST, job]
+    first = wishing.first[job]
     if first + count == state.n_wishes:
         state.n_wishes = first
     else:
-        state.wishes[0, first : first + count] = -1
-    wishing[b.WISHING_COUNT, job] = 0
+        state.wishes.job[first : first + count] = -1
+    wishing.count[job] = 0
 
 
 @compiled()
@@ -203,6 +203,6 @@ def take_back(state: BatchState, job: int) -> bool:
 @compiled(inner=True)
 def end_as_directed(state: BatchState, job: int) -> None:
     """If its policy has a job ended, that is when it is cut, unless it is before."""
-    at, jobs = state.scaling[b.CUT_AT, job], state.jobs
+    at, jobs = state.scaling.cut_at[job], state.jobs
     if 0 < at < jobs.stop_ns[job]:
-        jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling[b.CUT_STATE, job]
+        jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling.cut_state[job]

@@ -153,7 +153,7 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 
     Beside them are those that it had before: of these it has told that it released them, by now.
     """
-    holder, place, now = state.holder, state.resizing[0], state.now_ns
+    holder, place, now = state.holder, state.resizing.key, state.now_ns
     for c in range(core_number.size):
         place[core_number[c]] = -1
     there = 0
@@ -217,7 +217,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             return REFUSED
     if resizes and not _all_once(state, job, core_number, released_ns):
         return REFUSED
-    if state.n_released + jobs.held_cores[job] > state.releases.shape[1]:
+    if state.n_released + jobs.held_cores[job] > state.releases.job.size:
         return FULL
     c = 0
     while c < n:
@@ -230,7 +230,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns and (not resizes or state.resizing[0, first] == c - 1):
+        if latest < end_ns and (not resizes or state.resizing.key[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
                     _tell(state, job, core, latest)
@@ -241,7 +241,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
 def _tell(state: BatchState, job: int, core: int, instant: int) -> None:
     """Have a core released at an instant."""
     k = state.n_released
-    state.releases[0, k], state.releases[1, k], state.releases[2, k] = job, core, instant
+    state.releases.job[k], state.releases.core[k], state.releases.at_ns[k] = job, core, instant
     state.n_released = k + 1
     state.jobs.to_release[job] += 1
     state.n_releasing = heap_push(
@@ -268,7 +268,7 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     for k in range(first, first + jobs.held_count[job]):
         host = state.host_of[state.pool_lo[k]]
         while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
-            down = min(host_status[b.NEXT_DOWN, host], host_status[b.NEXT_DOWN, n_hosts + host])
+            down = min(host_status.next_down_ns[host], host_status.next_down_ns[n_hosts + host])
             if down < stop and not _gone_by(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED
             host += 1

@@ -63,10 +63,10 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
     rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
     sort_places(keys, places, space, n)
     _reorder(order, places, rows, n)
-    if state.partitions.shape[0] > 1:
+    if state.partitions.tier.size > 1:
         tiers = state.sorting[3]
         for k in range(n):
-            tiers[k] = -state.partitions[jobs.partition[order[k]], b.TIER]
+            tiers[k] = -state.partitions.tier[jobs.partition[order[k]]]
         sort_places(tiers, places, space, n)
         _reorder(order, places, rows, n)
     return n

@@ -39,7 +39,7 @@ def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
 @compiled(inner=True)
 def _wakes(state: BatchState, host: int) -> None:
     """A host is neither asleep nor booting any more."""
-    state.sleep.host[b.SLEEP_STATE, host] = b.UP
+    state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
     state.n_away -= 1
@@ -49,7 +49,7 @@ def _wakes(state: BatchState, host: int) -> None:
 def _log(state: BatchState, instant: int, host: int, what: int) -> int:
     """Write down that a host comes to a state; returns where."""
     k, log = state.n_host_log, state.stops.log
-    log[0, k], log[1, k], log[2, k] = instant, host, what
+    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
     state.n_host_log = k + 1
     return int(k)
 
@@ -59,9 +59,9 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
     """A host that idles begins to shut down."""
     sleep = state.sleep
     off = at + sleep.passages[0, host]
-    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.OFF, off
-    sleep.host[b.IDLE_SINCE, host] = b.NEVER
-    sleep.host[b.SLEPT_AT, host] = _log(state, at, host, b.SHUTTING)
+    sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
+    sleep.host.idle_since_ns[host] = b.NEVER
+    sleep.host.slept_at[host] = _log(state, at, host, b.SHUTTING)
     _log(state, off, host, b.OFF)
     state.n_idle -= 1
     state.n_away += 1
@@ -75,7 +75,7 @@ def _booted(state: BatchState, now: int) -> None:
     while state.n_booting > 0 and sleep.booting_ns[0] <= now:
         due, host = sleep.booting_ns[0], sleep.booting_host[0]
         state.n_booting = heap_drop_top(sleep.booting_ns, sleep.booting_host, state.n_booting)
-        if sleep.host[b.SLEEP_STATE, host] == b.BOOTING and sleep.host[b.SLEEP_DUE, host] == due:
+        if sleep.host.state[host] == b.BOOTING and sleep.host.due_ns[host] == due:
             _wakes(state, host)
 
 
@@ -83,14 +83,14 @@ def _booted(state: BatchState, now: int) -> None:
 def _settle(state: BatchState, now: int) -> None:
     """Find out what has become of hosts before an instant, and which have booted by then."""
     sleep, after = state.sleep, state.settings.sleep_after_ns
-    n_hosts = sleep.host.shape[1]
+    n_hosts = sleep.host.state.size
     _booted(state, now)
     while state.n_sleepy > 0:
         key = sleep.sleepy_key[0]
         host = n_hosts - 1 - key
-        since = sleep.host[b.IDLE_SINCE, host]
+        since = sleep.host.idle_since_ns[host]
         if since == b.NEVER:
-            sleep.host[b.IS_SLEEPY, host] = 0
+            sleep.host.is_sleepy[host] = 0
             state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
             continue
         due = since + after
@@ -100,7 +100,7 @@ def _settle(state: BatchState, now: int) -> None:
         at = max(due, state.idle_changed_ns)
         if at >= now or state.n_idle <= state.settings.keep_awake:
             return
-        sleep.host[b.IS_SLEEPY, host] = 0
+        sleep.host.is_sleepy[host] = 0
         state.n_sleepy = heap_drop_top(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy)
         _fall_asleep(state, host, at)
 
@@ -109,27 +109,27 @@ def _settle(state: BatchState, now: int) -> None:
 def _idles(state: BatchState, host: int, now: int) -> None:
     """A host idles from now on, or from when it is up, if no job holds any of its cores."""
     sleep = state.sleep
-    if sleep.host[b.SLEEP_STATE, host] == b.OFF or sleep.host[b.IDLE_SINCE, host] != b.NEVER:
+    if sleep.host.state[host] == b.OFF or sleep.host.idle_since_ns[host] != b.NEVER:
         return
     if not free_all(state.free_words, state.host_first[host], state.host_first[host + 1]):
         return
     since = now
-    if sleep.host[b.SLEEP_STATE, host] == b.BOOTING:
-        since = max(now, sleep.host[b.SLEEP_DUE, host])
-    sleep.host[b.IDLE_SINCE, host] = since
+    if sleep.host.state[host] == b.BOOTING:
+        since = max(now, sleep.host.due_ns[host])
+    sleep.host.idle_since_ns[host] = since
     state.n_idle += 1
     state.idle_changed_ns = now
-    if sleep.host[b.IS_SLEEPY, host] == 0:
-        sleep.host[b.IS_SLEEPY, host] = 1
-        due, key = since + state.settings.sleep_after_ns, sleep.host.shape[1] - 1 - host
+    if sleep.host.is_sleepy[host] == 0:
+        sleep.host.is_sleepy[host] = 1
+        due, key = since + state.settings.sleep_after_ns, sleep.host.state.size - 1 - host
         state.n_sleepy = heap_push(sleep.sleepy_ns, sleep.sleepy_key, state.n_sleepy, due, key)
 
 
 @compiled(inner=True)
 def _idles_no_more(state: BatchState, host: int, now: int) -> None:
     """A host is taken, or goes down."""
-    if state.sleep.host[b.IDLE_SINCE, host] != b.NEVER:
-        state.sleep.host[b.IDLE_SINCE, host] = b.NEVER
+    if state.sleep.host.idle_since_ns[host] != b.NEVER:
+        state.sleep.host.idle_since_ns[host] = b.NEVER
         state.n_idle -= 1
         state.idle_changed_ns = now
 
@@ -137,19 +137,19 @@ def _idles_no_more(state: BatchState, host: int, now: int) -> None:
 @compiled(inner=True)
 def _cut_short(state: BatchState, k: int, now: int) -> None:
     """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
-    log = state.stops.log
-    log[0, k], log[0, k + 1] = min(log[0, k], now), min(log[0, k + 1], now)
+    at_ns = state.stops.log.at_ns
+    at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
     """A host goes down, whatever it does: it is up when it is back."""
     sleep = state.sleep
-    what = sleep.host[b.SLEEP_STATE, host]
+    what = sleep.host.state[host]
     if what != b.UP:
-        _cut_short(state, sleep.host[b.SLEPT_AT, host], now)
+        _cut_short(state, sleep.host.slept_at[host], now)
         if what == b.BOOTING:
-            _cut_short(state, sleep.host[b.BOOTED_AT, host], now)
+            _cut_short(state, sleep.host.booted_at[host], now)
             at = 0
             while sleep.booting_host[at] != host:
                 at += 1
@@ -186,7 +186,7 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
 def late_on(state: BatchState, host: int, at: int) -> int:
     """For how long a job waits that is given cores of a host at an instant."""
     sleep = state.sleep
-    what, due = sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host]
+    what, due = sleep.host.state[host], sleep.host.due_ns[host]
     if what == b.UP:
         return 0
     if what == b.BOOTING:
@@ -198,10 +198,10 @@ def late_on(state: BatchState, host: int, at: int) -> int:
 def _boot(state: BatchState, host: int, at: int) -> None:
     """A host that sleeps is to boot: at once, or as soon as it is off."""
     sleep = state.sleep
-    begin = max(at, sleep.host[b.SLEEP_DUE, host])
+    begin = max(at, sleep.host.due_ns[host])
     up = begin + sleep.passages[1, host]
-    sleep.host[b.SLEEP_STATE, host], sleep.host[b.SLEEP_DUE, host] = b.BOOTING, up
-    sleep.host[b.BOOTED_AT, host] = _log(state, begin, host, b.BOOTING)
+    sleep.host.state[host], sleep.host.due_ns[host] = b.BOOTING, up
+    sleep.host.booted_at[host] = _log(state, begin, host, b.BOOTING)
     _log(state, up, host, b.UP)
     state.n_booting = heap_push(sleep.booting_ns, sleep.booting_host, state.n_booting, up, host)
     _mark(state, sleep.booting, host, True)
@@ -222,7 +222,7 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
         while host < n_hosts and state.host_first[host] < state.pool_hi[k]:
             late = max(late, late_on(state, host, start))
             _idles_no_more(state, host, now)
-            if sleep.host[b.SLEEP_STATE, host] == b.OFF and start < jobs.stop_ns[job]:
+            if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:
                 _boot(state, host, start)
             host += 1
     late = max(0, min(late, jobs.stop_ns[job] - start))

@@ -49,7 +49,7 @@ def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
     if state.settings.whole_hosts == 1 and not free_all(words, lo, hi):
         return 0
     partition, n = state.jobs.partition[job], 0
-    if state.partitions[partition, b.MASKED] == 0:
+    if state.partitions.masked[partition] == 0:
         n = free_count(words, lo, hi)
     else:
         for core in range(lo, hi):
@@ -121,7 +121,7 @@ def _try_now(state: BatchState, job: int) -> bool:
 def _latest(state: BatchState) -> int:
     """How long it takes at the most until a host that sleeps or boots is up."""
     late = 0
-    for host in range(state.sleep.host.shape[1]):
+    for host in range(state.sleep.host.state.size):
         late = max(late, late_on(state, host, state.now_ns))
     return late
 
@@ -142,8 +142,8 @@ def _place_by_cores(state: BatchState, job: int) -> int:
     if not found:
         state.late_ns = _latest(state)
         lacking = state.jobs.cores[job]
-        for h in range(sleep.host.shape[1]):
-            if sleep.host[b.SLEEP_STATE, h] == b.UP:
+        for h in range(sleep.host.state.size):
+            if sleep.host.state[h] == b.UP:
                 lacking -= _usable(state, job, sleep.words, h)
         _add_hosts(state, job, sleep.saved_words, lacking)
         found = _try_now(state, job)

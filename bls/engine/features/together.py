@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, call_hook
-from bls.engine.state import BatchState
+from bls.engine.state import BatchState, Told
 from traces.compiled import compiled
 
 __all__ = ["tell_together"]
@@ -16,10 +16,10 @@ __all__ = ["tell_together"]
 
 @compiled(inner=True)
 def _once_each(state: BatchState, first: int) -> int:
-    """Have each job once in ``reached``, in the order in which they were; of these TOLD_COUNT is 0, of others -1."""
+    """Have each job once in ``reached``, in the order in which they were; of these told_count is 0, of others -1."""
     jobs, told, n = state.jobs, state.told, 0
     for k in range(first, state.n_told):
-        jobs.told_count[told[b.TOLD_JOB, k]] = -1
+        jobs.told_count[told.job[k]] = -1
     for k in range(state.n_reached):
         job = state.reached[k]
         if jobs.told_count[job] < 0:
@@ -31,16 +31,21 @@ def _once_each(state: BatchState, first: int) -> int:
 
 
 @compiled(inner=True)
+def _copy(told: Told, source: int, target: int) -> None:
+    for column in (told.job, told.at_ns, told.core, told.what, told.value, told.wanted):
+        column[target] = column[source]
+
+
+@compiled(inner=True)
 def _gather(state: BatchState, first: int) -> None:
     """Put what was written down from ``first`` on in order, job by job as they are reached, then of those who are not."""
     jobs, told, stop = state.jobs, state.told, state.n_told
     reached, size = _once_each(state, first), stop - first
     for k in range(first, stop):
-        job = told[b.TOLD_JOB, k]
+        job = told.job[k]
         if jobs.told_count[job] >= 0:
             jobs.told_count[job] += 1
-        for row in range(b.TOLD_ROWS):
-            told[row, k + size] = told[row, k]
+        _copy(told, k, k + size)
     at = first
     for k in range(reached):
         job = state.reached[k]
@@ -48,18 +53,17 @@ def _gather(state: BatchState, first: int) -> None:
         at += jobs.told_count[job]
         jobs.told_count[job] = 0
     for k in range(stop, stop + size):
-        job, to = told[b.TOLD_JOB, k], at
+        job, to = told.job[k], at
         if jobs.told_count[job] >= 0:
             to = jobs.told_first[job] + jobs.told_count[job]
             jobs.told_count[job] += 1
         else:
             at += 1
-        for row in range(b.TOLD_ROWS):
-            told[row, to] = told[row, k]
-        if told[b.TOLD_WHAT, to] == b.GIVEN:
-            state.given_at[told[b.TOLD_CORE, to]] = to + 1
+        _copy(told, k, to)
+        if told.what[to] == b.GIVEN:
+            state.given_at[told.core[to]] = to + 1
     for k in range(first, stop):
-        jobs.told_count[told[b.TOLD_JOB, k]] = max(jobs.told_count[told[b.TOLD_JOB, k]], 0)
+        jobs.told_count[told.job[k]] = max(jobs.told_count[told.job[k]], 0)
 
 
 @compiled(HOOK)

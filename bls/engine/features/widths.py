@@ -43,9 +43,6 @@ from traces.compiled import compiled
 
 __all__ = ["resize_running"]
 
-# Rows of BatchState.resizing: two for heaps; then the jobs in order, their least numbers of cores, and their most.
-_KEY, _WHAT, _JOB, _LEAST, _MOST = range(5)
-
 
 @compiled(inner=True)
 def _stay(state: BatchState, job: int) -> int:
@@ -56,7 +53,7 @@ def _stay(state: BatchState, job: int) -> int:
 @compiled(inner=True)
 def _in_order(state: BatchState, now: int) -> int:
     """Put the running jobs whose width may change into ``resizing``, by start and row; returns how many."""
-    jobs, keys, rows = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
+    jobs, keys, rows = state.jobs, state.resizing.key, state.resizing.what
     left = n = 0
     for k in range(state.n_running):
         job = state.running_job[k]
@@ -67,8 +64,8 @@ def _in_order(state: BatchState, now: int) -> int:
         job = rows[0]
         origin = jobs.origin[job]
         left = heap_drop_top(keys, rows, left)
-        state.resizing[_JOB, n] = job
-        state.resizing[_LEAST, n], state.resizing[_MOST, n] = jobs.min_cores[origin], jobs.max_cores[origin]
+        state.resizing.job[n] = job
+        state.resizing.least[n], state.resizing.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
         n += 1
     return n
 
@@ -131,8 +128,8 @@ def _plan_anew(
     jobs.held_first[job], jobs.held_count[job] = list_first, list_count
     more = 0
     for k in range(first, state.n_told):
-        if state.told[b.TOLD_WHAT, k] == b.GIVEN:
-            state.holder[state.told[b.TOLD_CORE, k]] = job
+        if state.told.what[k] == b.GIVEN:
+            state.holder[state.told.core[k]] = job
             more += 1
     jobs.held_cores[job] += more
     after = _stay(state, job)
@@ -159,9 +156,9 @@ def _comes_as_new(state: BatchState, job: int, core: int) -> None:
     """A core that comes to a job is not wanted by anybody, and has the scale that all of the job's were told last."""
     if state.hinted.size > 0:
         state.hinted[core] = 0
-    if state.core_scale.shape[1] > 0:
-        scale = state.scaling[b.SCALE_OF_ALL, job]
-        state.core_scale[0, core], state.core_scale[1, core] = job + 1, scale if scale > 0 else WHOLE
+    if state.core_scale.row.size > 0:
+        scale = state.scaling.scale[job]
+        state.core_scale.row[core], state.core_scale.scale[core] = job + 1, scale if scale > 0 else WHOLE
 
 
 @compiled(inner=True)
@@ -184,12 +181,12 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
         for core in range(state.pool_lo[k], state.pool_hi[k]):
             if state.holder[core] != job:
                 continue
-            while given < state.n_told and state.told[b.TOLD_CORE, given] < core:
-                count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
+            while given < state.n_told and state.told.core[given] < core:
+                count = _add_interval(state, first, count, state.told.core[given])
                 given += 1
             count = _add_interval(state, first, count, core)
     while given < state.n_told:
-        count = _add_interval(state, first, count, state.told[b.TOLD_CORE, given])
+        count = _add_interval(state, first, count, state.told.core[given])
         given += 1
     state.pool_used = first + count
     return count
@@ -224,7 +221,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
     _plan_anew(state, job, now, before, first, list_first, list_count)
     for k in range(first, state.n_told):
-        core = state.told[b.TOLD_CORE, k]
+        core = state.told.core[k]
         free_take(words, state.free_starts, core, core + 1)
         if state.settings.by_hosts == 1:
             count_hosts(state.host_of, state.host_first, state.host_free, core, core + 1, -1)
@@ -242,7 +239,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
 @compiled(inner=True)
 def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores: those it was given last, then its last; only what the head can use, if any, -1."""
-    jobs, keys, cores = state.jobs, state.resizing[_KEY], state.resizing[_WHAT]
+    jobs, keys, cores = state.jobs, state.resizing.key, state.resizing.what
     first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
     n, n_cores = 0, state.host_of.size
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -266,9 +263,9 @@ def _expand(state: BatchState, now: int) -> None:
     """Nobody waits: what is free goes to running jobs, in order."""
     n = _in_order(state, now)
     for k in range(n):
-        most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+        most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
         if most > 0:
-            _give(state, state.resizing[_JOB, k], most, now)
+            _give(state, state.resizing.job[k], most, now)
 
 
 @compiled(inner=True)
@@ -279,17 +276,17 @@ def _shrink(state: BatchState, head: int, now: int) -> None:
         return
     n, can = _in_order(state, now), 0
     for k in range(n):
-        job = state.resizing[_JOB, k]
+        job = state.resizing.job[k]
         lack -= _held_for(state, head, job, 1)
-        can += _most_asked(state, head, job, state.resizing[_LEAST, k])
+        can += _most_asked(state, head, job, state.resizing.least[k])
     if can < lack:
         return
     for back in range(n):
         if lack <= 0:
             return
         k = n - 1 - back
-        job = state.resizing[_JOB, k]
-        most = min(lack, _most_asked(state, head, job, state.resizing[_LEAST, k]))
+        job = state.resizing.job[k]
+        most = min(lack, _most_asked(state, head, job, state.resizing.least[k]))
         if most > 0:
             _ask(state, head, job, most, now)
             lack -= most
@@ -300,7 +297,7 @@ def _shared(state: BatchState, n: int, level: int) -> int:
     """How many cores the jobs have where each has ``level``, but no fewer than its least, and no more than its most."""
     together = 0
     for k in range(n):
-        together += max(state.resizing[_LEAST, k], min(state.resizing[_MOST, k], level))
+        together += max(state.resizing.least[k], min(state.resizing.most[k], level))
     return int(together)
 
 
@@ -310,7 +307,7 @@ def _equal(state: BatchState, head: int, now: int) -> None:
     n = _in_order(state, now)
     pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
     for k in range(n):
-        pool += state.jobs.held_cores[state.resizing[_JOB, k]]
+        pool += state.jobs.held_cores[state.resizing.job[k]]
     # The highest level at which there is enough; what is left over goes to the first of those that stand at it.
     low, high = 0, state.host_of.size
     while low < high:
@@ -321,22 +318,22 @@ def _equal(state: BatchState, head: int, now: int) -> None:
             high = level - 1
     over = max(0, pool - _shared(state, n, low))
     for k in range(n):
-        job, least, most = state.resizing[_JOB, k], state.resizing[_LEAST, k], state.resizing[_MOST, k]
+        job, least, most = state.resizing.job[k], state.resizing.least[k], state.resizing.most[k]
         target = max(least, min(most, low))
         if over > 0 and least <= low < most:
             target += 1
             over -= 1
-        state.resizing[_MOST, k] = target
+        state.resizing.most[k] = target
     for k in range(n):
-        job, target = state.resizing[_JOB, k], state.resizing[_MOST, k]
+        job, target = state.resizing.job[k], state.resizing.most[k]
         more = min(_stay(state, job) - target, _most_asked(state, job, job, 1))
         if more > 0:
             _ask(state, -1, job, more, now)
     for k in range(n):
         if state.n_waiting == 0:
-            most = _most_given(state, state.resizing[_JOB, k], state.resizing[_MOST, k])
+            most = _most_given(state, state.resizing.job[k], state.resizing.most[k])
             if most > 0:
-                _give(state, state.resizing[_JOB, k], most, now)
+                _give(state, state.resizing.job[k], most, now)
 
 
 @compiled(inner=True)
@@ -344,14 +341,14 @@ def _evolve(state: BatchState, now: int) -> None:
     """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
     n, wishing = _in_order(state, now), state.wishing
     for k in range(n):
-        job = state.resizing[_JOB, k]
-        wish = wishing[b.WISH, job]
+        job = state.resizing.job[k]
+        wish = wishing.wish[job]
         more = min(_stay(state, job) - wish, _most_asked(state, job, job, 1)) if wish > 0 else 0
         if more > 0:
             _ask(state, -1, job, more, now)
     for k in range(n):
-        job = state.resizing[_JOB, k]
-        most = _most_given(state, job, wishing[b.WISH, job])
+        job = state.resizing.job[k]
+        most = _most_given(state, job, wishing.wish[job])
         if most > 0:
             _give(state, job, most, now)
 
