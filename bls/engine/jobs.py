@@ -17,25 +17,27 @@ class Jobs(State, dim="rows"):
     """
 
     # What is given:
-    submit_ns: Ints = column()
+    submit_ns: Ints = column(constant=True)
     estimate_ns: Ints = column()  # the run time that is planned with, once it has arrived
     cores: Ints = column()
     run_ns: Ints = column()  # run time at full width and speed; -1 where the application level decides
-    number: Ints = column()  # the job's number in the workload
-    rank: Ints = column()  # place in the order of a static policy; of others in the order of (tier, submit, row)
-    origin: Ints = column()  # row of the job's first attempt
-    attempt: Ints = column()
+    number: Ints = column(constant=True)  # the job's number in the workload
+    rank: Ints = column(
+        constant=True
+    )  # place in the order of a static policy; of others in the order of (tier, submit, row)
+    origin: Ints = column(constant=True)  # row of the job's first attempt
+    attempt: Ints = column(constant=True)
     depends_on: Ints = column(fill=-1)  # row of the job that must end first
-    think_ns: Ints = column()  # duration from that end to the arrival
+    think_ns: Ints = column(constant=True)  # duration from that end to the arrival
     cancel_ns: Ints = column(fill=NEVER)  # when its user withdraws it
-    preset: Ints = column()  # 1 where it runs from the start
-    partition: Ints = column()
-    user: Ints = column()  # dense number of its user
-    unit_cores: Ints = column(fill=1)  # cores of one unit
-    switch_limit: Ints = column()  # most leaf switches, 0 any number
-    window: Ints = column(fill=-1)  # the reservation that it runs in
+    preset: Ints = column(constant=True)  # 1 where it runs from the start
+    partition: Ints = column(constant=True)
+    user: Ints = column(constant=True)  # dense number of its user
+    unit_cores: Ints = column(fill=1, constant=True)  # cores of one unit
+    switch_limit: Ints = column(constant=True)  # most leaf switches, 0 any number
+    window: Ints = column(fill=-1, constant=True)  # the reservation that it runs in
     walltime_ns: Ints = column()  # requested run time, after which it is killed, if at all
-    begin_ns: Ints = column()  # from when on it may join the queue: its submit, or later
+    begin_ns: Ints = column(constant=True)  # from when on it may join the queue: its submit, or later
 
     # What becomes of it:
     eligible_ns: Ints = column(fill=-1)

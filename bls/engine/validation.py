@@ -325,9 +325,7 @@ def _check_sleep(state: BatchState, holder: Array) -> None:
     said = _bits(sleep.booting[: state.free_starts[1]])[:n_cores]
     if len(bad := np.flatnonzero(said != (what == b.BOOTING)[state.host_of])):
         _fault(state, f"core {bad[0]} is {'' if said[bad[0]] else 'not '}said to be of a host that boots")
-    down: Array = np.zeros(n_hosts, np.bool_)
-    if state.host_status.next_outage.size:
-        down = (state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0)
+    down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
     used = np.bincount(state.host_of[holder >= 0], minlength=n_hosts) > 0
     idles = since != b.NEVER
     if not state.in_pass and len(bad := np.flatnonzero(idles != ~(down | used | (what == b.OFF)))):

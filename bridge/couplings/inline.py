@@ -92,7 +92,7 @@ def run_inline(
             row = int(inline.cursor[FAULT_JOB])
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")
         elif status == InlineStatus.ROWS_SHORT:
-            inline = with_rows(inline, simulator.state.jobs.shape[1])
+            inline = with_rows(inline, len(simulator.state.jobs.number))
         elif status == InlineStatus.APPLICATION_FAULT:
             job = simulator.job_number(int(inline.cursor[FAULT_JOB]))
             status = int(inline.cursor[FAULT_STATUS])

@@ -40,14 +40,14 @@ _LINE = 64
 class _Own:
     # What ``column`` has said of a field, until the class's fields are laid out.
 
-    __slots__ = ("dims", "fill")
+    __slots__ = ("constant", "dims", "fill")
 
-    def __init__(self, dims: tuple[str | int, ...], fill: float) -> None:
-        self.dims, self.fill = dims, fill
+    def __init__(self, dims: tuple[str | int, ...], fill: float, constant: bool) -> None:
+        self.dims, self.fill, self.constant = dims, fill, constant
 
 
-def column(*dims: str | int, fill: float = 0) -> Any:
-    """Declare a column that a state has of its own.
+def column(*dims: str | int, fill: float = 0, constant: bool = False) -> Any:
+    """Declare a column, or a state of several, that a state has of its own.
 
     Parameters
     ----------
@@ -56,8 +56,10 @@ def column(*dims: str | int, fill: float = 0) -> Any:
         the dimension of the class.
     fill : float, default 0
         The first value of each entry.
+    constant : bool, default False
+        Whether what it has at first never changes, so that forks share it (:meth:`State.fork`). More room may be written to.
     """
-    return _Own(dims, fill)
+    return _Own(dims, fill, constant)
 
 
 class Field:
@@ -75,12 +77,23 @@ class Field:
         Of a column that is the state's own, what its axes are as long as; None of what is given.
     fill : float
         First value of an own column, or of a number.
+    constant : bool
+        Whether an own column never changes.
     """
 
-    __slots__ = ("dims", "dtype", "fill", "kind", "name", "place")
+    __slots__ = ("constant", "dims", "dtype", "fill", "kind", "name", "place")
 
-    def __init__(self, name: str, kind: Any, place: int, dims: tuple[str | int, ...] | None, fill: float) -> None:
-        self.name, self.kind, self.place, self.dims, self.fill = name, kind, place, dims, fill
+    def __init__(
+        self,
+        name: str,
+        kind: Any,
+        place: int,
+        dims: tuple[str | int, ...] | None = None,
+        fill: float = 0,
+        constant: bool = False,
+    ) -> None:
+        self.name, self.kind, self.place = name, kind, place
+        self.dims, self.fill, self.constant = dims, fill, constant
         names = {"boolean": "bool"}  # as numpy calls it
         self.dtype = np.dtype(names.get(kind.dtype.name, kind.dtype.name)) if isinstance(kind, Column) else None
 
@@ -106,19 +119,20 @@ def fields_of(state: type[State]) -> dict[str, Field]:
             place += field.entries
         state._laid_out = found
         state._entries = place
+        state._columns = np.array([field.place for field in found.values() if field.dtype is not None], np.int64)
     return found
 
 
 def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
     default = state._defaults.get(name)
     if not isinstance(default, _Own):
-        return Field(name, kind, place, None, default or 0)
+        return Field(name, kind, place, fill=default or 0)
     dims = default.dims
     if isinstance(kind, Column):
         dims = dims or ((state._dim,) if state._dim else ())
         if len(dims) != kind.ndim:
             raise TypeError(f"{state.__name__}.{name}: {len(dims)} dimensions; allowed: {kind.ndim}, as its type says")
-    return Field(name, kind, place, dims, default.fill)
+    return Field(name, kind, place, dims, default.fill, default.constant)
 
 
 def layout_of(state: type[State]) -> str:
@@ -167,6 +181,7 @@ class State:
 
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
+    _columns: ClassVar[Array]
     _layout: ClassVar[str]
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
@@ -220,7 +235,11 @@ class State:
             if field.dims is None:
                 values[name] = given[name] if name in given else cls._default(field)
             elif field.dtype is not None:
-                shapes[name] = tuple(sizes[one] if isinstance(one, str) else one for one in field.dims)
+                shape = tuple(sizes[one] if isinstance(one, str) else one for one in field.dims)
+                if field.constant and _is_as_stored(found := given.get(name), field, shape):
+                    values[name] = found
+                else:
+                    shapes[name] = shape
             else:
                 values[name] = given[name] if name in given else field.kind.new(sizes)
         slab, columns = _laid_in_slab(fields, shapes)
@@ -261,6 +280,38 @@ class State:
         self.__dict__["_slab"] = slab
         for name, made in columns.items():
             setattr(self, name, made)
+
+    def fork(self) -> Self:
+        """A copy that goes its own way.
+
+        It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
+        of the states that are its own.
+        """
+        fields = fields_of(type(self))
+        fork = type(self).__new__(type(self))
+        held, block, slab = fork.__dict__, self._block.copy(), self._slab
+        if slab is not None:
+            held["_slab"] = slab.copy()
+            first = slab.__array_interface__["data"][0]
+            moved = held["_slab"].__array_interface__["data"][0] - first
+            addresses = block[self._columns]
+            block[self._columns] += np.where((addresses >= first) & (addresses < first + len(slab)), moved, 0)
+        else:
+            held["_slab"] = None
+        for name, value in self.__dict__.items():
+            if name.startswith("_"):
+                continue
+            field = fields[name]
+            if field.dims is None:
+                held[name] = value
+            elif field.dtype is None:
+                child = held[name] = value.fork()
+                block[field.place] = child.address
+            elif value.base is not slab:
+                held[name] = value  # it is constant
+        held["_block"] = block
+        held["_address"] = block.__array_interface__["data"][0]
+        return fork
 
     def front(self, n: int) -> Self:
         """A state that has in common with this one the first ``n`` entries of each column."""
@@ -358,6 +409,16 @@ def _laid_in_slab(
     slab = np.zeros(max(at, 1), np.uint8)
     columns = {name: np.ndarray(shape, fields[name].dtype, slab, places[name]) for name, shape in shapes.items()}
     return slab, columns
+
+
+def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
+    # Whether an array can be a column as it is.
+    return (
+        isinstance(given, np.ndarray)
+        and given.dtype == field.dtype
+        and given.shape == shape
+        and bool(given.flags.c_contiguous)
+    )
 
 
 def _remade(made: type[State], values: tuple[Any, ...]) -> State:
