@@ -206,7 +206,7 @@ def given_for(
 
 
 def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
-    # How the order of the queue is found, a value of the setting ORDER.
+    # How the order of the queue is found, a value of ``Settings.order``.
     if isinstance(policy, DecidingPolicy):
         return b.DECIDED
     if scored is not None:

@@ -309,7 +309,7 @@ class RunningJobs:
 
 
 def _loss(noted: int) -> str:
-    # What a value of the column LAST_LOST means, in words.
+    # What a value of the column ``last_lost`` means, in words.
     return (
         "its cores came and went before any task ended"
         if noted < 0

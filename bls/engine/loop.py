@@ -8,7 +8,7 @@ only code that changes it.
 The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
 for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and
 suspends only there (``DUE``). A job that will be cut (at its walltime, by its user, by the failure of a host) is told so when
-it starts: ``jobs[STOP]``.
+it starts: ``jobs.stop_ns``.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def _stuck(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _events(state: BatchState) -> int:
-    """Handle the next instant: ends, then what is rarer, then arrivals; ``IN_PASS`` where it is to have a pass."""
+    """Handle the next instant: ends, then what is rarer, then arrivals; ``in_pass`` where it is to have a pass."""
     settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
@@ -330,7 +330,7 @@ def advance(state: BatchState, max_ends: int) -> int:
     ----------
     state : BatchState
         Changed in place. Of its ``functions``, ``DECIDE`` has a Python policy decide: called with the instant, it writes the
-        answer into ``state.chosen`` and ``sizes[N_CHOSEN]``, and returns 0. There the engine waits for Python without
+        answer into ``state.chosen`` and ``state.n_chosen``, and returns 0. There the engine waits for Python without
         giving up its place, since to leave a kernel and enter it again takes longer than most decisions.
     max_ends : int
         Pause after about so many ends, for a caller that shows progress.
@@ -385,7 +385,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
 def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     """Tell when ``job``, which runs, ends, and whether because it was stopped.
 
-    False if that is in the past, before its promise, after its ``STOP``, or stopped at another instant.
+    False if that is in the past, before its promise, after its ``stop_ns``, or stopped at another instant.
     """
     jobs = state.jobs
     if jobs.start_ns[job] < 0 or jobs.end_ns[job] >= 0:

@@ -169,7 +169,7 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
     Returns
     -------
     int
-        The number of intervals, or -1; then the clock's ``REFUSED`` says why.
+        The number of intervals, or -1; then ``state.refused`` says why.
     """
     lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
     if state.settings.limited == 1 and held_back(state, job):

@@ -512,7 +512,7 @@ class BatchState(State):
         Who came, started and left, for Python policies and observers; and a policy's answer: rows of jobs that start, and
         -1 - row of those that it rejects.
     chosen_first : int64 (n + 1,) or (0,); chosen_lo, chosen_hi : int64 (M,) or (0,)
-        Where ``N_NAMED`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
+        Where ``n_named`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
         ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses.
     wall_time : int64 (2,)
         What the wall clock last said: seconds, nanoseconds.

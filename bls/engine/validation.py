@@ -1,7 +1,7 @@
 """What must hold of the batch engine's state between two calls: every number that is kept twice is counted again.
 
 The engine keeps what it needs often in more than one form: a job that waits is a row of ``jobs``, a bit of the queue and one
-of ``N_WAITING``; a core that is held is an interval of the pool and no bit of the free cores. :func:`validate` compares these
+of ``n_waiting``; a core that is held is an interval of the pool and no bit of the free cores. :func:`validate` compares these
 forms, in plain numpy, sharing no code with the kernels that keep them.
 """
 

@@ -406,7 +406,7 @@ def _laid_in_slab(
         for long in shape:
             size *= long
         at += -(-size // _LINE) * _LINE
-    slab = np.zeros(max(at, 1), np.uint8)
+    slab = np.zeros(at + 1, np.uint8)  # each column begins within it, one of no size, too
     columns = {name: np.ndarray(shape, fields[name].dtype, slab, places[name]) for name, shape in shapes.items()}
     return slab, columns
 

@@ -51,7 +51,7 @@ def move(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
 
 @compiled(HOOK)
 def earliest(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
-    """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``PLACED`` intervals."""
+    """The earliest slot of a job before an instant, ``stop``; its cores are at the end of the pool, ``n_placed`` intervals."""
     used = state.pool_used
     lo, hi = state.pool_lo[used:], state.pool_hi[used:]
     slot, count = earliest_place(state, state.cores_profile, job, before, lo, hi)

@@ -54,7 +54,7 @@ def _put(state: BatchState, k: int, job: int) -> int:
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order.
 
-    With ``MAY_NOT_FIT`` a job for which it has named no cores, and which cannot start now, waits.
+    With ``Settings.may_not_fit`` a job for which it has named no cores, and which cannot start now, waits.
     """
     waits = state.settings.may_not_fit == 1
     before = state.did_not_fit

@@ -14,7 +14,7 @@ __all__ = ["learn", "predict"]
 def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
 
-    Never more than the request; else never less than ``SHORTEST``. The window of a reservation was checked to be long
+    Never more than the request; else never less than ``shortest_ns``. The window of a reservation was checked to be long
     enough for what its jobs ask for: they are planned with that.
     """
     jobs, history = state.jobs, state.history

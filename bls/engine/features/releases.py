@@ -179,7 +179,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
     Parameters
     ----------
     state : BatchState
-        By its setting ``RELEASES``, each core goes at its own instant, or all that the job has of a host go as the last
+        By the setting ``releases``, each core goes at its own instant, or all that the job has of a host go as the last
         of those that it computes on does.
     job : int
         Row.
@@ -254,7 +254,7 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
     """Put off when ``job`` is cut at the latest, where that is because of hosts that it will have released by then.
 
     ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, as far as the application got by then. Returns
-    whether it was put off: the application is to be run again, up to the new ``STOP``.
+    whether it was put off: the application is to be run again, up to the new ``stop_ns``.
     """
     jobs, host_status = state.jobs, state.host_status
     before = jobs.stop_ns[job]

@@ -169,7 +169,7 @@ def _late(state: BatchState, count: int) -> int:
 
 @compiled(HOOK)
 def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
-    """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``BOOT_WAIT`` says how long
+    """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``boot_wait_ns`` says how long
     it is to wait for their hosts.
 
     -1 if it would then run beyond the slot of the head, ``begin``, with more cores than are free beside it then, ``stop``.
@@ -189,7 +189,7 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: int) -> int:
     """The earliest slot, before an instant, of a job that would start now, ``begin``, were all hosts awake.
 
-    It is now if it fits for as much longer as its hosts take to boot. Its cores are at the end of the pool, in ``PLACED``
+    It is now if it fits for as much longer as its hosts take to boot. Its cores are at the end of the pool, in ``n_placed``
     intervals.
     """
     jobs = state.jobs
