@@ -463,7 +463,7 @@ class BatchSimulator(RunningJobs):
             )
 
     def _look(self, *, last: bool = False) -> None:
-        # Before the first event after ``observe_after_ns``, where the engine has put that event's instant; or after the last event.
+        # Before the first event after ``observe_after_ns``, where the engine has put its instant; or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
