@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
-from als.engine.state import GRAPH, KIND, WIDTH
+from als.engine.state import GRAPH, KIND
 from bridge.couplings.inline_state import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
 from traces.compiled import Array, compiled
 
@@ -25,7 +25,7 @@ def measure(inline: InlineState, job: int, stopped: int) -> int:
     """Measure the application that has ended, if a part of it is a graph; ``stopped`` says whether (1 or 0) it was cut."""
     app = inline.app
     if _any_graph(app.phases):
-        speed = app.speed if app.counters[WIDTH] == 0 else inline.fastest  # others may have come
+        speed = app.speed if app.width == 0 else inline.fastest  # others may have come
         measure_graph(inline.graph_values[job], app, inline.cursor[STARTED_NS], end_ns(app), speed, stopped != 0)
     return 0
 

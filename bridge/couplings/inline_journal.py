@@ -88,7 +88,7 @@ def _hear_again(inline: InlineState, entry: int) -> int:
             journal.flags[:] = 0
             hinted = True
         for slot in range(run.speed.size):
-            if run.core_number[slot] == journal.core[at] and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+            if run.core_number[slot] == journal.core[at] and run.cores.released_ns[slot] == app.NEVER:
                 journal.flags[slot] = 1
         at += 1
     if hinted:

@@ -12,7 +12,6 @@ import numpy as np
 
 from als.engine import loop as application
 from als.engine import state as app
-from als.engine.dag import state as graphs
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
 from als.engine.status import FINISHED, LOST, STOPPED
@@ -71,10 +70,6 @@ __all__ = [
 
 _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumerations has no type
 _end_ns, _total_gflop = application.end_ns, application.total_gflop
-_HOST = graphs.HOST
-_CHUNKS, _RAN, _SCHEDULING, _AHEAD_CHUNKS = app.CHUNKS, app.RAN, app.SCHEDULING, app.AHEAD_CHUNKS
-_RELEASED_NS = app.RELEASED_NS
-_LAST_LOST, _SCALE = app.LAST_LOST, app.SCALE
 _FULL, _REFUSED, _TOLD = releases.FULL, releases.REFUSED, releases.TOLD
 _whole_memo = app.whole_memo
 _batch_advance, _batch_outcome, _begin, _run_until_stop = (caller(signature) for _, signature in ENGINES)
@@ -88,7 +83,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     """Give the application the first ``n_cores`` of the cores that its job holds, and their hosts; returns how many hosts."""
     work = inline.application
     graph = work.graph
-    has_graph = graph.numbers.size > 0
+    has_graph = graph.exists == 1
     c, hosts = 0, 0
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     if state.jobs.given_count[job] > 0:
@@ -105,7 +100,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                 if hosts == 0 or graph.host_number[hosts - 1] != host:
                     graph.host_number[hosts] = host
                     hosts += 1
-                graph.cores[_HOST, c] = hosts - 1
+                graph.cores.host[c] = hosts - 1
             c += 1
     inline.cursor[MASTER_HOST] = inline.core_host[work.core_number[0]]
     return hosts
@@ -115,7 +110,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 def stops_later(state: BatchState, inline: InlineState, job: int) -> bool:
     """Whether a job that was cut had released the failing hosts by then, so that it is to be run again, for longer."""
     app = inline.app
-    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    released_ns = app.cores.released_ns[: app.core_number.size]
     return bool(_batch_stop_after(inline.releasing[BATCH_STOP_AFTER], (state, job, app.core_number, released_ns)))
 
 
@@ -124,7 +119,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
     """Tell the batch level what a job that has run releases before an instant, and when, and for how many cores it wishes;
     returns 0, or an ``InlineStatus``."""
     app = inline.app
-    released_ns = app.cores[_RELEASED_NS][: app.core_number.size]
+    released_ns = app.cores.released_ns[: app.core_number.size]
     answer = _TOLD
     if app.wishes.size > 0:
         answer = _batch_wish(inline.wishing[BATCH_WISH], (state, job, app.wished_ns, app.wishes, until_ns))
@@ -184,7 +179,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
     bind(state, inline, job, n, row, keep_tasks)
-    if work.graph.numbers.size > 0:
+    if work.graph.exists == 1:
         inline.app.graph.edge_first = inline.room.first[: parts + 1]
         inline.app.graph.host_number = work.graph.host_number[:hosts]
     return 0
@@ -217,18 +212,18 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     start_ns = state.jobs.start_ns[job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
-    elif work.counters[_SCALE] != 0:
+    elif work.scale != 0:
         for c in range(n_cores):
             app.speed[c] = inline.base_gflops[c]
-    inline.n_tasks[job] = work.counters[_RAN]
-    inline.n_chunks[job] = work.counters[_CHUNKS]
+    inline.n_tasks[job] = work.n_ran
+    inline.n_chunks[job] = work.n_chunks
     total = _total_gflop(app)
     inline.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
     what = inline.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
-    measure(*what, work.counters[_SCHEDULING], work.counters[_CHUNKS])
-    inline.ahead_chunks[job] = work.counters[_AHEAD_CHUNKS]
-    if work.graph.numbers.size > 0:
+    measure(*what, work.scheduling_ns, work.n_chunks)
+    inline.ahead_chunks[job] = work.ahead_chunks
+    if work.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
         if (
             keep_tasks
@@ -237,7 +232,7 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
         ):
             call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
-        last = work.counters[_LAST_LOST]
+        last = work.last_lost
         core = work.core_number[last] if last >= 0 else last
         return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
     return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))

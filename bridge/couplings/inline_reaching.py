@@ -91,13 +91,13 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     Whoever asks may have ended the last task before: a request is under way for a while.
     """
     run = inline.app
-    asking = run.counters[app.ASKING]
+    asking = run.n_asking
     if asking == 0:
         return until_ns
     latest = 0
     for at in range(asking):
         c = run.ask_core[at]
-        if run.cores[app.HELD_SIZE, c] > 0:
+        if run.cores.held_size[c] > 0:
             latest = max(latest, run.ask_ns[at] - run.latency_ns[c])
     return min(until_ns, latest)
 
@@ -110,7 +110,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
     is under way, unless a speed changes by itself before. Messages that are under way make it another matter.
     """
     run, costs = inline.app, inline.costs
-    if run.counters[app.ASKING] == 0 or costs.latency_ns != 0 or costs.master != 0:
+    if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0:
         return now
     until = run.ask_ns[0] if inline.releasing.size > 0 else _not_before(inline, app.NEVER)
     if inline.speeds.component.size > 0:
@@ -191,7 +191,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 def _step(state: BatchState, inline: InlineState, job: int, until: int) -> int:
     """Let nothing be visible before ``until`` but what the application that runs, in place, releases, and its wishes."""
     run = inline.app
-    if inline.releasing.size > 0 and (run.counters[app.RELEASED] > 0 or run.wishes.size > 0):
+    if inline.releasing.size > 0 and (run.n_released > 0 or run.wishes.size > 0):
         need = tell_releases_of(state, inline, job, until)
         if need != 0:
             return int(need)
@@ -226,7 +226,7 @@ def _hear_hint(state: BatchState, inline: InlineState, job: int) -> None:
     """Let the application that runs know for which of its cores others wait."""
     run, flags = inline.app, inline.saved.flags
     for slot in range(run.speed.size):
-        core, there = run.core_number[slot], run.cores[app.RELEASED_NS, slot] == app.NEVER
+        core, there = run.core_number[slot], run.cores.released_ns[slot] == app.NEVER
         flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
     _hint(run, flags)
 
@@ -307,7 +307,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
     now, saved = told_at(state, job), inline.saved
     if status != SUSPENDED:
         need = fault_of(inline, job, status)
-        leave(inline)
+        leave(inline, job)
         if need != 0:
             return int(need)
         copy_out(state, inline, job, keep_tasks)
@@ -317,7 +317,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
         look_ahead(state, inline, job)
     steps = _steps(state, inline, job, until)
     need = _step(state, inline, job, until) if steps else 0
-    leave(inline)
+    leave(inline, job)
     if steps:
         return int(need)
     if saved.steps[job] > 0:  # many steps, and it was told nothing meanwhile

@@ -28,7 +28,7 @@ def scale_core(inline: InlineState, number: int, scale: int) -> None:
         _set_scale(run, -1, scale)
         return
     for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
             _set_scale(run, slot, scale)
 
 

@@ -10,7 +10,7 @@ from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.dag.metrics import GRAPH_METRICS, transfer_room
 from als.engine.metrics import LOOP_METRICS
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, CoreAmounts, Cores
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.routes import longest_route
@@ -251,6 +251,8 @@ class InlineState(State):
         The batch engine's function for jobs that wish for cores, where they may.
     width_range : int64 (2, n) or (2, 0)
         Where they may, the fewest cores that each job may have, and the most.
+    cores, amounts : Cores, CoreAmounts
+        The tables of cores of an application that is saved, while it runs in place.
     """
 
     cursor: Ints
@@ -298,6 +300,8 @@ class InlineState(State):
     reaching: Ints
     wishing: Ints
     width_range: Ints2
+    cores: Cores
+    amounts: CoreAmounts
 
 
 #: ``hook(inline, job or cores, instant or flag)``
@@ -437,6 +441,8 @@ def new_inline_state(
         width_range=np.stack([widths.min_cores, widths.max_cores])
         if wishes and widths is not None
         else np.zeros((2, 0), np.int64),
+        cores=work.cores._replace(),
+        amounts=work.amounts._replace(),
     )
     return with_rows(with_application(state, work), n)
 
@@ -521,7 +527,7 @@ def _graph_room(
 def with_application(inline: InlineState, work: application.ApplicationState) -> InlineState:
     """The same with other arrays of an application, or other room for edges."""
     room, graph = inline.room, work.graph
-    if graph.numbers.size:
+    if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
     return inline._replace(
         application=work, app=work._replace(table=inline.table.rules, graph=graph), home=work._replace()
@@ -603,7 +609,7 @@ def with_rows(inline: InlineState, rows: int) -> InlineState:
         chosen=sized(inline.chosen, 0),
         ahead_chunks=sized(inline.ahead_chunks, 0),
         first=sized(inline.first, -1),
-        graph_values=sized(graph_values, np.nan) if inline.application.graph.numbers.size else graph_values,
+        graph_values=sized(graph_values, np.nan) if inline.application.graph.exists else graph_values,
         n_transfers=sized(inline.n_transfers, 0),
         transfer_first=sized(inline.transfer_first, -1),
     )

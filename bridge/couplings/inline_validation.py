@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.engine import state as app
 from als.engine.status import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.jobs import Jobs
@@ -55,7 +54,7 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
     sent = int(inline.n_transfers[:rows].sum())
     if sent > inline.cursor[TRANSFERS_USED] or (sent < inline.cursor[TRANSFERS_USED] and not len(inline.reaching)):
         _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
-    status = inline.application.counters[app.STATUS]
+    status = inline.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and _whole(inline) and not len(inline.saved.flags):
         _fault(state, f"the application that ran last has status {status}")

@@ -32,7 +32,7 @@ def show(inline: InlineState, slots: int) -> None:
 @compiled(inner=True)
 def give_core(inline: InlineState, number: int) -> None:
     """A core comes to the application that runs, at the speed that it has then; :func:`width_changed` follows."""
-    run, now = inline.app, inline.app.counters[app.NOW]
+    run, now = inline.app, inline.app.now_ns
     slot = _slot_for(run)
     if slot == run.speed.size:
         show(inline, slot + 1)
@@ -54,7 +54,7 @@ def ask_core(inline: InlineState, number: int) -> None:
     """The application that runs is to give up a core; if it has done so, or nobody would stay, it does nothing."""
     run = inline.app
     for slot in range(run.speed.size):
-        if run.core_number[slot] == number and run.cores[app.RELEASED_NS, slot] == app.NEVER:
+        if run.core_number[slot] == number and run.cores.released_ns[slot] == app.NEVER:
             _take(run, slot)
 
 

@@ -32,9 +32,9 @@ from traces.kernels.signatures import (
     int64,
     uint64,
 )
-from traces.kernels.state import State
+from traces.kernels.state import State, first_numbers, numbers_of
 
-__all__ = ["CFunction", "Caller", "Kernel", "Rows", "jit_enabled"]
+__all__ = ["CFunction", "Caller", "Kernel", "Numbers", "jit_enabled"]
 
 OURS = ("als", "bls", "bridge", "traces")
 
@@ -307,14 +307,25 @@ class Caller:
         return entry if self.makes else entry(*arguments)
 
 
-class Rows:
-    """What shows, within a kernel, the front of a column as rows of equal lengths.
+class Numbers:
+    """What keeps, within a kernel, all numbers of a state in a column, puts them back, or has them begin anew.
 
-    numba's ``reshape`` does more, and needs a library of numba's where it runs.
+    Attributes
+    ----------
+    what : {"keep", "put", "reset"}
     """
 
-    def __call__(self, column: Array, rows: int, length: int) -> Array:
-        return column[: rows * length].reshape(rows, length)
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __call__(self, state: State, column: Array | None = None, at: int = 0) -> None:
+        numbers = numbers_of(state)
+        if column is None:
+            numbers[:] = first_numbers(type(state))
+        elif self.what == "keep":
+            column[at : at + len(numbers)] = numbers
+        else:
+            numbers[:] = column[at : at + len(numbers)]
 
 
 class CFunction:

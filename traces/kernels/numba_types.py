@@ -22,9 +22,9 @@ from numba.extending import models, register_model, typeof_impl
 from numba.np.arrayobj import make_array, populate_array
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Caller, Rows
+from traces.kernels.declared import OURS, Caller, Numbers
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
-from traces.kernels.state import State, fields_of, layout_of
+from traces.kernels.state import State, fields_of, first_numbers, layout_of
 
 __all__ = [
     "FunctionType",
@@ -298,20 +298,43 @@ def _type_of_caller(caller: Caller, _context: Any) -> Any:
 
 
 @functools.cache
-def _rows_type() -> Any:
-    def typed(typing_context: Any, column: Any, rows: Any, length: Any) -> Any:
-        shown = types.Array(column.dtype, 2, "C")
+def _numbers_type(what: str) -> Any:
+    def typed(typing_context: Any, state: Any, *where: Any) -> Any:
+        first = first_numbers(state.state)
 
         def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
-            array = make_array(column)(context, builder, values[0])
-            return _array(context, builder, shown, builder.ptrtoint(array.data, _I64), values[1:])
+            tag = _tag(builder.module, "number")
+            entry = None
+            if where:
+                column = make_array(where[0])(context, builder, values[1])
+                entry = builder.gep(column.data, [values[2]])
+            for k in range(len(first)):
+                number = entry_of(builder, values[0], k)
+                if entry is None:
+                    written = builder.store(_I64(int(first[k])), number)
+                elif what == "keep":
+                    read = builder.load(number)
+                    read.set_metadata("tbaa", tag)
+                    builder.store(read, builder.gep(entry, [_I64(k)]))
+                    continue
+                else:
+                    written = builder.store(builder.load(builder.gep(entry, [_I64(k)])), number)
+                written.set_metadata("tbaa", tag)
+            return context.get_dummy_value()
 
-        return shown(column, types.int64, types.int64), generate
+        return types.none(state, *((where[0], types.int64) if where else ())), generate
 
-    template = make_intrinsic_template(object(), typed, "rows", prefer_literal=False, kwargs={})
+    def of_all(typing_context: Any, state: Any) -> Any:
+        return typed(typing_context, state)
+
+    def with_column(typing_context: Any, state: Any, column: Any, at: Any) -> Any:
+        return typed(typing_context, state, column, at)
+
+    made = of_all if what == "reset" else with_column
+    template = make_intrinsic_template(object(), made, "numbers", prefer_literal=False, kwargs={})
     return types.Function(template)
 
 
-@typeof_impl.register(Rows)  # type: ignore[untyped-decorator]
-def _type_of_rows(_rows: Rows, _context: Any) -> Any:
-    return _rows_type()
+@typeof_impl.register(Numbers)  # type: ignore[untyped-decorator]
+def _type_of_numbers(numbers: Numbers, _context: Any) -> Any:
+    return _numbers_type(numbers.what)

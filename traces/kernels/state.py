@@ -28,7 +28,7 @@ import numpy as np
 
 from traces.kernels.signatures import Array, Column, Number, float64, int64
 
-__all__ = ["Field", "State", "column", "fields_of", "layout_of"]
+__all__ = ["Field", "State", "column", "fields_of", "first_numbers", "layout_of", "numbers_of"]
 
 
 _NUMBERS = {int: int64, float: float64}
@@ -108,9 +108,9 @@ def fields_of(state: type[State]) -> dict[str, Field]:
     found = state.__dict__.get("_laid_out")
     if found is None:
         found, place = {}, 0
-        for name, hint in get_type_hints(state, include_extras=True).items():
-            if name.startswith("_"):
-                continue
+        hints = {name: hint for name, hint in get_type_hints(state, include_extras=True).items() if name[0] != "_"}
+        # Numbers come first in the block, one behind the other.
+        for name, hint in sorted(hints.items(), key=lambda one: one[1] not in _NUMBERS):
             said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Column | Number)]
             kind = said[0] if said else _NUMBERS.get(hint, hint)
             if not isinstance(kind, Column | Number) and not (isinstance(kind, type) and issubclass(kind, State)):
@@ -133,6 +133,24 @@ def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
         if len(dims) != kind.ndim:
             raise TypeError(f"{state.__name__}.{name}: {len(dims)} dimensions; allowed: {kind.ndim}, as its type says")
     return Field(name, kind, place, dims, default.fill, default.constant)
+
+
+def numbers_of(state: State) -> Array:
+    """All numbers of a state, as they are stored: a view, int64."""
+    return state._block[: len(first_numbers(type(state)))]
+
+
+def first_numbers(state: type[State]) -> Array:
+    """What the numbers of a class of states begin with, as they are stored."""
+    found: Array | None = state.__dict__.get("_first")
+    if found is None:
+        found = state._first = _first_numbers(state)
+    return found
+
+
+def _first_numbers(state: type[State]) -> Array:
+    numbers = [field for field in fields_of(state).values() if field.kind is int64 or field.kind is float64]
+    return np.array([np.array(field.fill, field.kind.name).view(np.int64) for field in numbers], np.int64)
 
 
 def layout_of(state: type[State]) -> str:
@@ -183,6 +201,7 @@ class State:
     _entries: ClassVar[int]
     _columns: ClassVar[Array]
     _layout: ClassVar[str]
+    _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
     _block: Array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from als.engine.dag import state as g
 from als.engine.dag.hooks import HOOK
 from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
@@ -34,16 +33,16 @@ def begin(graph: GraphState, n_edges: int, t: int) -> int:
     """A part of so many edges begins at ``t``: nothing is under way; what transfers are expected to cost is worked out."""
     if n_edges > 0:
         begin_flows(graph.flows, n_edges, longest_route(graph.net), t)
-    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.amounts)
+    mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.costs)
     return 0
 
 
 @compiled(HOOK)
 def send_edge(graph: GraphState, edge: int, t: int) -> int:
     """Begin the transfer of an edge of the part at ``t``; returns what ``als.network.flows.send`` does."""
-    at, first = graph.numbers[g.EDGE_0] + edge, graph.numbers[g.TASK_0]
-    producer = graph.tasks[g.AT, first + graph.source[at]]
-    here = graph.host_number[graph.cores[g.HOST, producer]]
+    at, first = graph.first_edge + edge, graph.first_task
+    producer = graph.tasks.at[first + graph.source[at]]
+    here = graph.host_number[graph.cores.host[producer]]
     there = graph.host_number[host_of(graph, first + graph.target[at])]
     return int(send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t))
 
