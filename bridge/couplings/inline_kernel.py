@@ -212,17 +212,17 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     start_ns = state.jobs.start_ns[job]
     if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, start_ns))
-    elif work.scale != 0:
+    elif app.scale != 0:
         for c in range(n_cores):
             app.speed[c] = inline.base_gflops[c]
-    inline.n_tasks[job] = work.n_ran
-    inline.n_chunks[job] = work.n_chunks
+    inline.n_tasks[job] = app.n_ran
+    inline.n_chunks[job] = app.n_chunks
     total = _total_gflop(app)
     inline.length_gflop[job] = total
     done, cov = total if status == FINISHED else math.nan, length_cov(work.lengths, 0, app.lengths.size)
     what = inline.loops[job], start_ns, app.finish_ns, app.busy_ns, app.speed, done, cov
-    measure(*what, work.scheduling_ns, work.n_chunks)
-    inline.ahead_chunks[job] = work.ahead_chunks
+    measure(*what, app.scheduling_ns, app.n_chunks)
+    inline.ahead_chunks[job] = app.ahead_chunks
     if work.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
         if (
@@ -232,7 +232,7 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
         ):
             call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
-        last = work.last_lost
+        last = app.last_lost
         core = work.core_number[last] if last >= 0 else last
         return bool(_batch_loss(inline.losing[BATCH_LOSS], (state, job, _end_ns(app), core)))
     return bool(_batch_outcome(inline.engines[BATCH_OUTCOME], (state, job, _end_ns(app), status == STOPPED)))
