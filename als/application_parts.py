@@ -11,7 +11,6 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.parts import GraphPart
 from als.engine.rule_table import Rules
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE as NO_DELAY
 from als.network.state import NetworkState
 from als.planners import Planner
@@ -58,7 +57,7 @@ def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: Network
         if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
             return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
     graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
-    if graphs and network.numbers[NETWORK_KIND] != NO_DELAY:
+    if graphs and network.kind != NO_DELAY:
         return "a graph whose data take time on a network; allowed: no network"
     return ""
 

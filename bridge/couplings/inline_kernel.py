@@ -16,7 +16,6 @@ from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.metrics import measure
 from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE
 from als.programs.table import draw_program
 from bls.engine.features import releases
@@ -171,7 +170,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
     parts = (table.programs[place, 1] - table.programs[place, 0]) * table.programs[place, 2]
-    sends = keep_tasks and work.graph.net.numbers[NETWORK_KIND] != NONE and inline.room.first[parts] > 0
+    sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
     if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
     inline.cursor[STARTED_NS] = jobs.start_ns[job]
@@ -225,11 +224,7 @@ def note_end(state: BatchState, inline: InlineState, job: int, status: int, keep
     inline.ahead_chunks[job] = app.ahead_chunks
     if work.graph.exists == 1:
         call_hook(inline.hooks[GRAPHS], (inline, job, status != FINISHED))
-        if (
-            keep_tasks
-            and work.graph.net.numbers[NETWORK_KIND] != NONE
-            and inline.room.first[app.part_first.size - 1] > 0
-        ):
+        if keep_tasks and work.graph.net.kind != NONE and inline.room.first[app.part_first.size - 1] > 0:
             call_hook(inline.hooks[TRANSFERS], (inline, job, 0))
     if status == LOST:
         last = app.last_lost

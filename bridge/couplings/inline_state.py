@@ -14,7 +14,6 @@ from als.engine.state import ApplicationState, CoreAmounts, Cores
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.contract import MAX_TASKS_PER_JOB
 from als.network.routes import longest_route
-from als.network.state import KIND as NETWORK_KIND
 from als.network.state import NONE, NetworkState
 from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
 from bls.engine import loop as batch
@@ -375,7 +374,7 @@ def new_inline_state(
         core=np.empty(rows, np.int32),
         chunk=np.empty(rows, np.int32),
     )
-    sends = keep_tasks and edges > 0 and scenario.network.numbers[NETWORK_KIND] != NONE
+    sends = keep_tasks and edges > 0 and scenario.network.kind != NONE
     wanted = {SPEEDS, VARYING} if speeds.component.size else set()
     wanted |= ({GRAPHS} if programs.has_graph else set()) | ({TRANSFERS} if sends else set())
     # Where a job is planned with the end that it promises, that is to be known as soon as it is told something.

@@ -149,7 +149,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
     graph.n_tasks = graph.n_undone = m
     graph.n_edges = n_edges
     graph.round = -1
-    graph.has_data = 1 if graph.net.numbers[n.KIND] != n.NONE and n_edges > 0 else 0
+    graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
     state.next_task = state.lowest_hole = state.rule_base = first
     state.n_left = state.rule_tasks = m
     state.n_holes = state.n_put_back = state.open = state.n_requests = 0
@@ -159,7 +159,7 @@ def open_graph(state: ApplicationState, t: int) -> None:
     _pose_problem(state, first, stop, edge_0, edge_1)
     problem = graph.problem
     index_edges(problem.source, problem.target, m, problem.out_first, problem.in_first, problem.in_edge)
-    if graph.net.numbers[n.KIND] != n.NONE:
+    if graph.net.kind != n.NONE:
         call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(n_cores):
         cores.task[c] = cores.sequence[c] = -1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from als.network.flows import FlowState, new_flow_state
-from als.network.state import KIND, NO_NETWORK, NONE, NetworkState
+from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.planners.contract import COSTS, PlanningProblem
 from traces.compiled import Array, own
 from traces.kernels.signatures import Floats, Ints, Ints2
@@ -256,7 +256,7 @@ def new_graph_state(
         ranks=np.empty(n_tasks),
         costs=np.zeros(COSTS),
         problem=_new_problem(*plan_room),
-        flows=new_flow_state(n_edges if net.numbers[KIND] != NONE else 0, max(1, longest_route)),
+        flows=new_flow_state(n_edges if net.kind != NONE else 0, max(1, longest_route)),
         net=net,
         hooks=hooks,
     )

@@ -8,9 +8,6 @@ from als.engine.dag.hooks import HOOK
 from als.engine.dag.ready_pool import host_of
 from als.engine.dag.state import GraphState
 from als.network.flows import (
-    BASE_NS,
-    DIRTY,
-    INSTANT,
     FlowState,
     begin_flows,
     cancel,
@@ -53,14 +50,14 @@ def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
     # All that happens at one point happens before rates are worked out anew.
     while True:
         at = next_event(flows)
-        if at != flows.clock[INSTANT]:
-            if flows.numbers[DIRTY] > 0:
+        if at != flows.instant:
+            if flows.n_dirty > 0:
                 share(flows, net)
                 at = next_event(flows)
             if not (at <= until or next_flow_ns(flows) == t):
-                flows.clock[INSTANT] = math.nan
+                flows.instant = math.nan
                 return -1
-            flows.clock[INSTANT] = at
+            flows.instant = at
         edge = pop_flow(flows)
         if edge >= 0:
             return int(edge)
@@ -69,7 +66,7 @@ def _take(flows: FlowState, net: NetworkState, until: float, t: int) -> int:
 @compiled(HOOK)
 def arrived_by(graph: GraphState, _edge: int, t: int) -> int:
     """Take the next edge whose bytes have arrived by ``t``; -1 when there is none, and then transfers are as of ``t``."""
-    edge = _take(graph.flows, graph.net, float(t - graph.flows.numbers[BASE_NS]), -1)
+    edge = _take(graph.flows, graph.net, float(t - graph.flows.base_ns), -1)
     if edge < 0:
         set_clock(graph.flows, t)
     return edge
@@ -84,7 +81,7 @@ def arrived_at(graph: GraphState, _edge: int, t: int) -> int:
 @compiled(HOOK)
 def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
     """When the next phase of a transfer ends; ``MAX_NS`` if none does before time ends."""
-    if graph.flows.numbers[DIRTY] > 0:
+    if graph.flows.n_dirty > 0:
         share(graph.flows, graph.net)
     return int(next_flow_ns(graph.flows))
 
