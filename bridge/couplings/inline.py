@@ -17,8 +17,6 @@ from bls.simulator import BatchSimulator
 from bridge.couplings.contract import Applications, Pace, PeerOptions, Watch
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import (
-    FAULT_JOB,
-    FAULT_STATUS,
     HOOKS,
     new_inline_state,
     with_journal,
@@ -68,7 +66,7 @@ def run_inline(
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             inline = with_room(inline, programs)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
-            row = int(inline.cursor[FAULT_JOB])
+            row = int(inline.fault_job)
             place = int(scenario.program[simulator.origin(row)])
             drawing = NO_ROOM if status == InlineStatus.LENGTHS_FULL else IMPOSSIBLE
             raise programs.fault(drawing, place, inline.part_first, f"job {simulator.job_number(row)}: ")
@@ -84,18 +82,18 @@ def run_inline(
             simulator.grow_releases()
             simulator.grow_wishes(len(inline.app.wished_ns))
         elif status == InlineStatus.RELEASES_FAULT:
-            row = int(inline.cursor[FAULT_JOB])
+            row = int(inline.fault_job)
             raise RuntimeError(
                 f"job {simulator.job_number(row)} releases cores that it does not hold, or wishes in the past"
             )
         elif status == InlineStatus.OUTCOME_FAULT:
-            row = int(inline.cursor[FAULT_JOB])
+            row = int(inline.fault_job)
             raise RuntimeError(f"job {simulator.job_number(row)} ends at another instant than can be")
         elif status == InlineStatus.ROWS_SHORT:
             inline = with_rows(inline, len(simulator.state.jobs.number))
         elif status == InlineStatus.APPLICATION_FAULT:
-            job = simulator.job_number(int(inline.cursor[FAULT_JOB]))
-            status = int(inline.cursor[FAULT_STATUS])
+            job = simulator.job_number(int(inline.fault_job))
+            status = int(inline.fault_status)
             raise application_fault(status, inline.application, programs.rules, f"job {job}: ")
         elif simulator.settle(status) and status == BatchStatus.DONE:
             break

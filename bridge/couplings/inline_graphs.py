@@ -5,7 +5,7 @@ from __future__ import annotations
 from als.engine.dag.metrics import copy_transfers, measure_graph
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH, KIND
-from bridge.couplings.inline_state import HOOK, STARTED_NS, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import Array, compiled
 
 __all__ = ["measure", "note_transfers"]
@@ -26,17 +26,17 @@ def measure(inline: InlineState, job: int, stopped: int) -> int:
     app = inline.app
     if _any_graph(app.phases):
         speed = app.speed if app.width == 0 else inline.fastest  # others may have come
-        measure_graph(inline.graph_values[job], app, inline.cursor[STARTED_NS], end_ns(app), speed, stopped != 0)
+        measure_graph(inline.graph_values[job], app, inline.started_ns, end_ns(app), speed, stopped != 0)
     return 0
 
 
 @compiled(HOOK)
 def note_transfers(inline: InlineState, job: int, _: int) -> int:
     """Keep the records of its transfers."""
-    at, columns = inline.cursor[TRANSFERS_USED], inline.transfers
+    at, columns = inline.transfers_used, inline.transfers
     stop = copy_transfers(
         inline.app, at, columns.source, columns.target, columns.bytes, columns.sent_ns, columns.arrived_ns
     )
-    inline.cursor[TRANSFERS_USED] = stop
+    inline.transfers_used = stop
     inline.transfer_first[job], inline.n_transfers[job] = at, stop - at
     return 0

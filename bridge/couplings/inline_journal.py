@@ -14,7 +14,7 @@ from als.engine.varying_speeds import advance_varying, begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_scaling import scale_core, scales_changed, told_at
-from bridge.couplings.inline_state import FLAGS_USED, HOOK, JOURNAL_USED, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from bridge.couplings.inline_widths import ask_core, give_core, width_changed
 from traces.compiled import compiled
 
@@ -44,8 +44,8 @@ def _put_wanted(state: BatchState, inline: InlineState, job: int, at: int) -> in
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Write down what a running job is told now; False if there is no room."""
-    cursor, journal, jobs = inline.cursor, inline.journal, state.jobs
-    entry, begin = cursor[JOURNAL_USED], cursor[FLAGS_USED]
+    journal, jobs = inline.journal, state.jobs
+    entry, begin = inline.journal_used, inline.flags_used
     first, count = jobs.told_first[job], jobs.told_count[job]
     # Of a hint each core that is wanted, beside itself.
     if entry == journal.instant.size or begin + count + jobs.held_cores[job] > journal.core.size:
@@ -65,7 +65,7 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
     else:
         journal.first[job] = entry
     journal.last[job] = entry
-    cursor[JOURNAL_USED], cursor[FLAGS_USED] = entry + 1, at
+    inline.journal_used, inline.flags_used = entry + 1, at
     return True
 
 

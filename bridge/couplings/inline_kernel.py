@@ -31,18 +31,12 @@ from bridge.couplings.inline_state import (
     BATCH_STOP_AFTER,
     BATCH_WISH,
     ENGINES,
-    FAULT_JOB,
-    FAULT_STATUS,
     GRAPHS,
-    LEDGER_USED,
     LOSING,
-    MASTER_HOST,
     RELEASING,
     REPLAY,
     SPEEDS,
-    STARTED_NS,
     TRANSFERS,
-    TRANSFERS_USED,
     VARYING,
     WISHES,
     WISHING,
@@ -101,7 +95,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
                     hosts += 1
                 graph.cores.host[c] = hosts - 1
             c += 1
-    inline.cursor[MASTER_HOST] = inline.core_host[work.core_number[0]]
+    inline.master_host = inline.core_host[work.core_number[0]]
     return hosts
 
 
@@ -127,7 +121,7 @@ def tell_releases_of(state: BatchState, inline: InlineState, job: int, until_ns:
     if answer == _FULL:
         return InlineStatus.RELEASES_FULL
     if answer == _REFUSED:
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.RELEASES_FAULT
     return 0
 
@@ -163,17 +157,17 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
     speeds = inline.costs.slowest_gflops, inline.costs.bytes_per_gflop
     n = draw_program(*drawing, inline.asked[origin], inline.core_gflop[origin], *speeds)
     if n in (NO_ROOM, IMPOSSIBLE):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.LENGTHS_FULL if n == NO_ROOM else InlineStatus.LENGTHS_FAULT
-    row = inline.first[job] if again and keep_tasks else inline.cursor[LEDGER_USED]
+    row = inline.first[job] if again and keep_tasks else inline.ledger_used
     stop = row + n if keep_tasks else row
     if stop > work.start_ns.size:
         return InlineStatus.LEDGER_FULL
     parts = (table.programs[place, 1] - table.programs[place, 0]) * table.programs[place, 2]
     sends = keep_tasks and work.graph.net.kind != NONE and inline.room.first[parts] > 0
-    if sends and inline.cursor[TRANSFERS_USED] + inline.room.first[parts] > inline.transfers.source.size:
+    if sends and inline.transfers_used + inline.room.first[parts] > inline.transfers.source.size:
         return InlineStatus.TRANSFERS_FULL
-    inline.cursor[STARTED_NS] = jobs.start_ns[job]
+    inline.started_ns = jobs.start_ns[job]
     hosts = _take_cores(state, inline, job, n_cores)
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[SPEEDS], (inline, n_cores, jobs.start_ns[job]))
@@ -188,8 +182,8 @@ def set_up(state: BatchState, inline: InlineState, job: int, keep_tasks: bool, a
 def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
     """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
     inline.n_rows[job] = inline.app.lengths.size
-    inline.first[job] = inline.cursor[LEDGER_USED] if keep_tasks else -1
-    inline.cursor[LEDGER_USED] += inline.app.start_ns.size
+    inline.first[job] = inline.ledger_used if keep_tasks else -1
+    inline.ledger_used += inline.app.start_ns.size
     if keep_tasks:
         copy_first(inline.lengths[inline.first[job] :], inline.app.lengths, inline.n_rows[job])
 
@@ -198,8 +192,8 @@ def keep_rows(inline: InlineState, job: int, keep_tasks: bool) -> None:
 def fault_of(inline: InlineState, job: int, status: int) -> int:
     """An ``InlineStatus`` if the application of a job has come to another end than there is; else 0."""
     if status != FINISHED and status != STOPPED and status != LOST:
-        inline.cursor[FAULT_JOB] = job
-        inline.cursor[FAULT_STATUS] = status
+        inline.fault_job = job
+        inline.fault_status = status
         return InlineStatus.APPLICATION_FAULT
     return 0
 
@@ -266,7 +260,7 @@ def run_application(state: BatchState, inline: InlineState, job: int, keep_tasks
     if not again:
         keep_rows(inline, job, keep_tasks)
     if not note_end(state, inline, job, status, keep_tasks):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 

@@ -42,11 +42,7 @@ from bridge.couplings.inline_state import (
     BATCH_PROMISE,
     BATCH_TAKE_BACK,
     ENGINES,
-    FAULT_JOB,
-    NOTED,
-    REACHED_AT,
     REACHING,
-    TOLD_UPTO,
     InlineState,
 )
 from bridge.couplings.inline_status import InlineStatus
@@ -127,7 +123,7 @@ def _tell_end(state: BatchState, inline: InlineState, job: int, status: int, kee
         if need != 0:
             return int(need)
     if not note_end(state, inline, job, status, keep_tasks):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 
@@ -169,7 +165,7 @@ def _start(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -
 def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
     """Tell that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
     if not _batch_promise(inline.reaching[BATCH_PROMISE], (state, job, not_before_ns)):
-        inline.cursor[FAULT_JOB] = job
+        inline.fault_job = job
         return InlineStatus.OUTCOME_FAULT
     return 0
 
@@ -269,7 +265,7 @@ def _arrive(inline: InlineState, job: int, now: int) -> int:
 def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) -> int:
     """Tell a running job what there is to tell, and see how far it goes on; returns 0, or an ``InlineStatus``."""
     now, saved = told_at(state, job), inline.saved
-    if inline.cursor[TOLD_UPTO] > inline.cursor[REACHED_AT]:  # room had to be made for what it releases
+    if inline.told_upto > inline.reached_at:  # room had to be made for what it releases
         return _run_ahead(state, inline, job, keep_tasks)
     saved.steps[job] = 0
     if saved.reached_ns[job] < now:
@@ -285,7 +281,7 @@ def _tell(state: BatchState, inline: InlineState, job: int, keep_tasks: bool) ->
     status = _arrive(inline, job, now)
     if status == SUSPENDED:
         status = _hear(state, inline, job, now)
-    inline.cursor[TOLD_UPTO] = inline.cursor[REACHED_AT] + 1
+    inline.told_upto = inline.reached_at + 1
     saved.slots[job] = inline.app.speed.size
     return _go_ahead(state, inline, job, keep_tasks, status)
 
@@ -330,22 +326,21 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, keep_tasks: bool
 @compiled(inner=True)
 def _reach(state: BatchState, inline: InlineState, keep_tasks: bool, replays: bool) -> int:
     """Tell running jobs what there is to tell; returns 0, or an ``InlineStatus``."""
-    cursor = inline.cursor
-    while cursor[REACHED_AT] < state.n_reached:
-        job = state.reached[cursor[REACHED_AT]]
-        if cursor[NOTED] == cursor[REACHED_AT]:
+    while inline.reached_at < state.n_reached:
+        job = state.reached[inline.reached_at]
+        if inline.n_noted == inline.reached_at:
             if replays and not note(state, inline, job):
                 return InlineStatus.JOURNAL_FULL
             _batch_take_back(inline.reaching[BATCH_TAKE_BACK], (state, job))
-            cursor[NOTED] += 1
+            inline.n_noted += 1
         if replays:
             need = run_application(state, inline, job, keep_tasks, True)
         else:
             need = _tell(state, inline, job, keep_tasks)
         if need != 0:
             return int(need)
-        cursor[REACHED_AT] += 1
-    state.n_reached = cursor[REACHED_AT] = cursor[NOTED] = cursor[TOLD_UPTO] = 0
+        inline.reached_at += 1
+    state.n_reached = inline.reached_at = inline.n_noted = inline.told_upto = 0
     return 0
 
 

@@ -16,7 +16,7 @@ from als.streams import fill_round_keys
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import PUT_DOWN, SAVED_BYTES, SAVED_FLOATS, SAVED_INTS, SAVED_KINDS, SAVED_SHORTS
 from bridge.couplings.inline_kernel import bind
-from bridge.couplings.inline_state import MASTER_HOST, WISHES, InlineState, call_hook
+from bridge.couplings.inline_state import WISHES, InlineState, call_hook
 from bridge.couplings.inline_widths import show
 from traces.compiled import Array, compiled, keep_numbers, put_numbers
 from traces.kernels.state import fields_of, first_numbers
@@ -146,7 +146,7 @@ def _fill_keys(state: BatchState, inline: InlineState, job: int) -> None:
     """What the application that runs, which is the job's, draws from, and who its master is."""
     fill_round_keys(inline.app.keys, inline.seed[0], np.uint64(inline.job_id[state.jobs.origin[job]]))
     first = state.jobs.given_first[job] if state.jobs.given_count[job] > 0 else state.jobs.held_first[job]
-    inline.cursor[MASTER_HOST] = inline.core_host[state.pool_lo[first]]
+    inline.master_host = inline.core_host[state.pool_lo[first]]
 
 
 @compiled(inner=True)

@@ -48,26 +48,15 @@ __all__ = [
     "BATCH_TAKE_BACK",
     "BATCH_WISH",
     "ENGINES",
-    "FAULT_JOB",
-    "FAULT_STATUS",
-    "FLAGS_USED",
     "GRAPHS",
     "HOOK",
     "HOOKS",
-    "JOURNAL_USED",
-    "LEDGER_USED",
     "LOSING",
-    "MASTER_HOST",
-    "NOTED",
-    "REACHED_AT",
     "REACHING",
     "RELEASING",
     "REPLAY",
     "SPEEDS",
-    "STARTED_NS",
-    "TOLD_UPTO",
     "TRANSFERS",
-    "TRANSFERS_USED",
     "VARYING",
     "WISHES",
     "WISHING",
@@ -84,20 +73,6 @@ __all__ = [
     "with_saved",
     "with_transfers",
 ]
-
-# Entries of InlineState.cursor.
-LEDGER_USED = 0
-FAULT_JOB = 1
-FAULT_STATUS = 2
-TRANSFERS_USED = 3
-STARTED_NS = 4  # of the application that runs
-REACHED_AT = 5  # how many of the jobs that are reached have been dealt with
-NOTED = 6  # how many of them have heard of it
-JOURNAL_USED = 7
-FLAGS_USED = 8
-MASTER_HOST = 9  # of the application that runs
-TOLD_UPTO = 10  # how many of the jobs that are reached have been told what there was to tell
-CURSOR = 11
 
 # Both engines are called through pointers: places in InlineState.engines.
 BATCH_ADVANCE, BATCH_OUTCOME, APP_BEGIN, APP_RUN = range(4)
@@ -184,8 +159,6 @@ class InlineState(State):
 
     Attributes
     ----------
-    cursor : int64 (CURSOR,)
-        See the names above.
     core_speed : float64 (M,)
         GFLOP/s of each core of the machine at factor 1.
     core_host : int64 (M,)
@@ -254,7 +227,17 @@ class InlineState(State):
         The tables of cores of an application that is saved, while it runs in place.
     """
 
-    cursor: Ints
+    ledger_used: int = 0  # records of tasks
+    transfers_used: int = 0  # records of transfers
+    journal_used: int = 0  # entries of the journal
+    flags_used: int = 0  # and what they say
+    fault_job: int = 0
+    fault_status: int = 0
+    started_ns: int = 0  # of the application that runs
+    master_host: int = 0  # likewise
+    reached_at: int = 0  # how many of the jobs that are reached have been dealt with
+    n_noted: int = 0  # how many of them have heard of it
+    told_upto: int = 0  # how many of them have been told what there was to tell
     core_speed: Floats
     core_host: Ints
     job_id: Ints
@@ -383,7 +366,6 @@ def new_inline_state(
     wanted |= ({REPLAY} if replays else set()) | ({WISHES} if wishes else set())
     shared_gflops, shared_ns = np.zeros(widest), np.zeros(widest, np.int64)
     state = InlineState(
-        cursor=np.zeros(CURSOR, np.int64),
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         core_host=np.array(scenario.platform.core_host, np.int64),
         job_id=own(workload.job_id, np.int64),

@@ -9,7 +9,7 @@ from bls.engine import state as b
 from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState
 from bridge.couplings.inline_kept import SAVED_INTS
-from bridge.couplings.inline_state import FAULT_STATUS, LEDGER_USED, TRANSFERS_USED, InlineState
+from bridge.couplings.inline_state import InlineState
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 
@@ -49,11 +49,11 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
             )
     if len(inline.lengths):
         _check_records(state, inline, jobs, np.flatnonzero(done))
-    elif inline.cursor[LEDGER_USED]:
-        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks, where none are kept")
+    elif inline.ledger_used:
+        _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
     sent = int(inline.n_transfers[:rows].sum())
-    if sent > inline.cursor[TRANSFERS_USED] or (sent < inline.cursor[TRANSFERS_USED] and not len(inline.reaching)):
-        _fault(state, f"{inline.cursor[TRANSFERS_USED]} records of transfers; the jobs have {sent}")
+    if sent > inline.transfers_used or (sent < inline.transfers_used and not len(inline.reaching)):
+        _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
     status = inline.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
     if done.any() and status not in ended and _whole(inline) and not len(inline.saved.flags):
@@ -70,7 +70,7 @@ def _open(inline: InlineState, jobs: Jobs) -> Array:
 
 def _whole(inline: InlineState) -> bool:
     # Whether no application is at fault.
-    return bool(inline.cursor[FAULT_STATUS] == 0)
+    return bool(inline.fault_status == 0)
 
 
 def _fault(state: BatchState, what: str, row: int = -1) -> None:
@@ -87,8 +87,8 @@ def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Arr
         row = int(order[bad[0]])
         _fault(state, f"has records of tasks from {first[bad[0]]} on; those before end at {expected[bad[0]]}", row)
     used = int(count.sum())
-    if used != inline.cursor[LEDGER_USED]:
-        _fault(state, f"{inline.cursor[LEDGER_USED]} records of tasks; the jobs have {used}")
+    if used != inline.ledger_used:
+        _fault(state, f"{inline.ledger_used} records of tasks; the jobs have {used}")
     work, owner = inline.application, np.repeat(order, count)
     start, end, core = work.start_ns[:used], work.end_ns[:used], work.core[:used]
     began = start >= 0

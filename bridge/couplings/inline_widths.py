@@ -9,7 +9,7 @@ from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.master import message_ns_in_kernels as _message_ns
 from als.engine.scaling import come_scaled
-from bridge.couplings.inline_state import HOOK, MASTER_HOST, InlineState
+from bridge.couplings.inline_state import HOOK, InlineState
 from traces.compiled import compiled
 
 __all__ = ["ask_core", "bind_wishes", "give_core", "show", "width_changed"]
@@ -43,7 +43,7 @@ def give_core(inline: InlineState, number: int) -> None:
     if varies:
         gflops *= factor(inline.speeds, number, now)
         inline.next_ns[slot] = next_change_ns(inline.speeds, number, now)
-    latency = _message_ns(inline.core_host[number], inline.cursor[MASTER_HOST], inline.costs.latency_ns)
+    latency = _message_ns(inline.core_host[number], inline.master_host, inline.costs.latency_ns)
     _give(run, slot, number, _come_scaled(run, slot, gflops), latency)
     if varies and gflops == 0.0 and comes_ns(inline.speeds, number, now) == app.NEVER:
         _lose_for_good(run, slot)
