@@ -119,7 +119,7 @@ def fields_of(state: type[State]) -> dict[str, Field]:
             place += field.entries
         state._laid_out = found
         state._entries = place
-        state._columns = np.array([field.place for field in found.values() if field.dtype is not None], np.int64)
+        state._own = frozenset(name for name, field in found.items() if field.dims is not None)
     return found
 
 
@@ -199,12 +199,14 @@ class State:
 
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
-    _columns: ClassVar[Array]
+    _own: ClassVar[frozenset[str]]
+    _whole: ClassVar[_Tree]
     _layout: ClassVar[str]
     _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
     _block: Array
+    _blocks: Array
     _slab: Array | None
 
     def __init_subclass__(cls, *, dim: str | None = None) -> None:
@@ -231,7 +233,7 @@ class State:
         held["_slab"] = slab
         entries = [one for name, field in self._laid_out.items() for one in self._entries_of(field, given[name])]
         block = held["_block"] = np.array(entries, np.int64)
-        held["_address"] = block.__array_interface__["data"][0]
+        held["_address"] = _address(block)
         held.update((name, value) for name, value in given.items() if not isinstance(self._laid_out[name].kind, Number))
 
     @classmethod
@@ -306,31 +308,67 @@ class State:
         It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
         of the states that are its own.
         """
-        fields = fields_of(type(self))
-        fork = type(self).__new__(type(self))
-        held, block, slab = fork.__dict__, self._block.copy(), self._slab
-        if slab is not None:
-            held["_slab"] = slab.copy()
-            first = slab.__array_interface__["data"][0]
-            moved = held["_slab"].__array_interface__["data"][0] - first
-            addresses = block[self._columns]
-            block[self._columns] += np.where((addresses >= first) & (addresses < first + len(slab)), moved, 0)
-        else:
-            held["_slab"] = None
-        for name, value in self.__dict__.items():
-            if name.startswith("_"):
-                continue
-            field = fields[name]
-            if field.dims is None:
-                held[name] = value
-            elif field.dtype is None:
-                child = held[name] = value.fork()
-                block[field.place] = child.address
-            elif value.base is not slab:
-                held[name] = value  # it is constant
-        held["_block"] = block
-        held["_address"] = block.__array_interface__["data"][0]
-        return fork
+        parts = self._gathered()
+        blocks = self._blocks.copy()
+        first = _address(blocks)
+        slabs: dict[int, Array] = {}
+        ours = [(self._blocks, blocks)]
+        for at, part in parts.items():
+            if part._slab is not None:
+                slabs[at] = part._slab.copy()
+                ours.append((part._slab, slabs[at]))
+        # What points into a block or a slab points to the same place of its copy.
+        begins = np.array([_address(before) for before, _ in ours])
+        order = np.argsort(begins)
+        moved = np.array([_address(after) for _, after in ours]) - begins
+        begins, moved = begins[order], moved[order]
+        ends = begins + np.array([before.nbytes for before, _ in ours])[order]
+        places = type(self)._tree().pointers
+        pointers = blocks[places]
+        which = np.searchsorted(begins, pointers, "right") - 1
+        inside = (which >= 0) & (pointers < ends[which])
+        blocks[places] += np.where(inside, moved[which], 0)
+        forks: dict[int, State] = {}
+        for at, part in parts.items():
+            fork = forks[at] = type(part).__new__(type(part))
+            held, before = fork.__dict__, part.__dict__
+            slab = before["_slab"]
+            for name, value in before.items():
+                if name[0] != "_" and (
+                    name not in part._own or (value.__class__ is np.ndarray and value.base is not slab)
+                ):
+                    held[name] = value
+            held.update(
+                _blocks=blocks, _block=blocks[at : at + part._entries], _address=first + 8 * at, _slab=slabs.get(at)
+            )
+        for parent, name, child in type(self)._tree().names:
+            forks[parent].__dict__[name] = forks[child]
+        return forks[0]  # type: ignore[return-value]
+
+    @classmethod
+    def _tree(cls) -> _Tree:
+        found: _Tree | None = cls.__dict__.get("_whole")
+        if found is None:
+            found = cls._whole = _Tree(cls)
+        return found
+
+    def _gathered(self) -> dict[int, State]:
+        # The state, and the states that are its own, by the places of their blocks, one behind the other.
+        parts: dict[int, State] = {0: self}
+        for parent, name, child in type(self)._tree().names:
+            parts[child] = getattr(parts[parent], name)
+        blocks = self.__dict__.get("_blocks")
+        if blocks is not None and all(part.__dict__.get("_blocks") is blocks for part in parts.values()):
+            return parts
+        blocks = np.empty(type(self)._tree().entries, np.int64)
+        for at, part in parts.items():
+            blocks[at : at + len(part._block)] = part._block
+        first = _address(blocks)
+        for at, part in parts.items():
+            part.__dict__.update(_blocks=blocks, _block=blocks[at : at + len(part._block)], _address=first + 8 * at)
+        for parent, name, child in type(self)._tree().names:
+            blocks[parent + fields_of(type(parts[parent]))[name].place] = first + 8 * child
+        return parts
 
     def front(self, n: int) -> Self:
         """A state that has in common with this one the first ``n`` entries of each column."""
@@ -350,7 +388,7 @@ class State:
             )
         block = self._block
         shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
-        offset = block.item(field.place) - slab.__array_interface__["data"][0]
+        offset = block.item(field.place) - _address(slab)
         made = self.__dict__[name] = np.ndarray(shape, field.dtype, slab, offset)
         return made
 
@@ -378,8 +416,9 @@ class State:
         other = type(self).__new__(type(self))
         held = other.__dict__
         held.update(self.__dict__)
+        held.pop("_blocks", None)
         block = held["_block"] = self._block.copy()
-        held["_address"] = block.__array_interface__["data"][0]
+        held["_address"] = _address(block)
         for name, value in changes.items():
             setattr(other, name, value)
         return other
@@ -409,6 +448,35 @@ class State:
     def address(self) -> int:
         """Where its block is, for kernels."""
         return self.__dict__["_address"]  # type: ignore[no-any-return]
+
+
+class _Tree:
+    # The blocks of a class of states, and of the states that are its own, and of theirs, one behind the other.
+
+    def __init__(self, root: type[State]) -> None:
+        self.names: list[
+            tuple[int, str, int]
+        ] = []  # where a state's block is, which of its fields, where that one's is
+        self.entries = 0
+        pointers: list[int] = []
+        self._add(root, pointers)
+        self.pointers = np.array(pointers, np.int64)
+
+    def _add(self, state: type[State], pointers: list[int]) -> int:
+        fields = fields_of(state)
+        at, self.entries = self.entries, self.entries + state._entries
+        for name, field in fields.items():
+            if field.dims is not None:
+                pointers.append(at + field.place)
+                if field.dtype is None:
+                    place = len(self.names)
+                    self.names.append((at, name, -1))
+                    self.names[place] = (at, name, self._add(field.kind, pointers))
+        return at
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def _laid_in_slab(
