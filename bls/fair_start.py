@@ -259,6 +259,10 @@ def _waiting(state: b.BatchState) -> Array:
     return rows
 
 
+#: Columns of jobs that change, and what they begin with.
+_CHANGING = {name: field.fill for name, field in fields_of(Jobs).items() if not field.constant}
+
+
 class _Noted:
     # What a fork may write to: arrays in whole or as far as they are in use, and columns of tables.
 
@@ -287,8 +291,8 @@ class _Noted:
             groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
             self.groups = groups[groups >= 0]
         self.history = state.history[self.groups]
-        self.jobs = {name: getattr(state.jobs, name)[rows] for name in fields_of(Jobs)}
-        self.ranks = self.jobs["rank"]
+        self.jobs = {name: getattr(state.jobs, name)[rows] for name in _CHANGING}
+        self.ranks = state.jobs.rank[rows]
         self.by_rank = state.by_rank[self.ranks]
         self.numbers = state.numbers[:, rows] if state.numbers.size else state.numbers
 
@@ -296,10 +300,10 @@ class _Noted:
         state = self.state
         for view, was in self.kept:
             view[...] = was
-        for name, field in fields_of(Jobs).items():
+        for name, values in self.jobs.items():
             column = getattr(state.jobs, name)
-            column[state.n_rows : used] = field.fill  # attempts that there were not
-            column[self.rows] = self.jobs[name]
+            column[state.n_rows : used] = _CHANGING[name]  # attempts that there were not
+            column[self.rows] = values
         state.by_rank[self.ranks] = self.by_rank
         state.history[self.groups] = self.history
         if self.numbers.size:
