@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bls.workloads import read_workload
 from bls.workloads.readers import batsim
@@ -29,11 +27,6 @@ BAD_PROFILES: tuple[Any, ...] = (None, 1.5, [], "list", "bad", "never", "endless
 
 def job(number: Any, profile: Any = "short", **changes: Any) -> dict[str, Any]:
     return {"id": number, "subtime": 10, "walltime": 100, "res": 4, "profile": profile} | changes
-
-
-@pytest.fixture(scope="module")
-def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fuzz") / "w"
 
 
 @pytest.fixture
@@ -129,37 +122,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
         assert str(caught.value).startswith(f"{tmp_path}")
         assert len(str(caught.value)) < 400
-
-
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=3)
-    | st.sampled_from(["short", "delay", 4]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=5,
-)
-KEYS = st.sampled_from(["id", "subtime", "res", "walltime", "profile", "user"])
-TYPES = st.sampled_from(["delay", "composed", "DelayProfile", "x"])
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(st.one_of(VALUES, st.dictionaries(KEYS, VALUES).map(lambda some: job(5) | some)), max_size=6),
-    st.dictionaries(
-        st.sampled_from(["a", "b"]),
-        st.fixed_dictionaries({"type": TYPES, "delay": VALUES, "seq": VALUES, "repeat": VALUES, "runtime": VALUES}),
-    ),
-)
-def test_fuzzed_jobs_are_jobs_or_counted_and_never_raise(
-    fuzzed: Path, jobs: list[Any], profiles: dict[str, Any]
-) -> None:
-    jobs = [job(77), *jobs, job(78, "a"), job(79, "b")]
-    fuzzed.write_text(json.dumps({"jobs": jobs, "profiles": {"short": PROFILES["short"], **profiles}}))
-    found = read_batsim(fuzzed)
-    assert len(found) + sum(found.rejects.values()) == found.n_lines == len(jobs)
 
 
 def test_more_text_than_json_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

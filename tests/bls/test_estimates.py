@@ -24,7 +24,7 @@ from reference.machine import LAST_TWO, PROFILE
 from tables import table_rows
 
 import bridge
-from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, groups
+from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator
 from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
@@ -53,35 +53,11 @@ def planned_s(workload: Workload, estimates: Any, **options: Any) -> list[float]
     return (ran(workload, estimates, **options).jobs.planned_ns / NS_PER_S).tolist()
 
 
-def test_the_mean_is_cut_to_whole_ns() -> None:
-    rows = [{"submit_s": k, "run_s": run} for k, run in enumerate((1e-9, 2e-9, 1))]
-    by_ns = HistoryEstimator("ns", (("user",),), mean_of=2, least=2, shortest_ns=1)
-    assert ran(log(*rows), by_ns).jobs.planned_ns.tolist()[2] == 1
-
-
 def test_an_estimator_of_ones_own() -> None:
     """The last three as wide, once there are two; else the last of all."""
     mine = HistoryEstimator("mine", (("cores",), ()), mean_of=3, least=2)
     rows = [{"submit_s": 100 * k, "run_s": 10 * (k + 1), "cores": 1 + k // 5} for k in range(6)]
     assert planned_s(log(*rows), mine) == [1000, 1000, 15, 20, 30, 40]
-
-
-@given(columns=st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 1), st.integers(1, 2)), min_size=1, max_size=12))
-def test_groups_are_those_who_agree(columns: list[tuple[int, ...]]) -> None:
-    rows = [{"submit_s": 0, "run_s": 1, "user": u, "queue": q, "cores": n} for u, q, n in columns]
-    levels: tuple[tuple[str, ...], ...] = (("user", "queue", "cores"), ("queue",), ())
-    found, count = groups(HistoryEstimator("mine", levels), log(*rows))
-    place = {"user": 0, "queue": 1, "cores": 2}
-    seen: set[int] = set()
-    for level, numbers in zip(levels, found.tolist(), strict=True):
-        own = [tuple(row[place[name]] for name in level) for row in columns]
-        for one, number in zip(own, numbers, strict=True):
-            assert (number < 0) == any(value < 0 for value in one)
-            for other, its in zip(own, numbers, strict=True):
-                assert number < 0 or its < 0 or (number == its) == (one == other)
-        assert not seen & set(numbers) - {-1}, "no group is in two levels"
-        seen |= set(numbers)
-    assert seen - {-1} == set(range(count))
 
 
 # ---- corrections ----
@@ -145,14 +121,6 @@ def test_a_predictor_never_sees_the_future(
     sees_no_future(name, rows, t, later, bls, backfill=backfill, kill_at_walltime=kills)
 
 
-@pytest.mark.parametrize("cheat", ["exact", "within:10%"])
-def test_an_estimator_that_sees_the_future_is_caught(cheat: str) -> None:
-    rows = [{"submit_s": k, "run_s": 5 + k, "cores": 1, "estimate_s": 50} for k in range(4)]
-    sees_no_future("last-two", rows, 3, [9] * 4, "fcfs")
-    with pytest.raises(AssertionError):
-        sees_no_future(cheat, rows, 3, [9] * 4, "fcfs")
-
-
 # ---- known ones ----
 
 
@@ -163,20 +131,6 @@ def test_the_estimators_are_those_of_the_slow_reference() -> None:
     assert "planned_ns" not in ran(log({"submit_s": 0, "run_s": 10}), "requested").jobs
     texts = ("within:10%", "within: 7.5 %", "within:0%", *ESTIMATORS)
     assert [estimator(text).name for text in texts] == ["within:10%", "within:7.5%", "within:0%", *ESTIMATORS]
-
-
-@settings(max_examples=50)
-@given(
-    runs=st.lists(st.integers(1, 2**61), min_size=1, max_size=20),
-    share=st.floats(0, 0.99),
-    seed=st.integers(0, 2**64 - 1),
-)
-def test_within_stays_within(runs: list[int], share: float, seed: int) -> None:
-    workload = log(*({"submit_s": 0, "run_s": run / NS_PER_S, "estimate_s": 1} for run in runs))
-    found = Within(share).planned_ns(workload, seed)
-    for planned, run in zip(found.tolist(), workload.run_ns.tolist(), strict=True):
-        assert abs(planned - run) <= share * run * (1 + 1e-12) or planned == 1
-    assert (Within(share).planned_ns(workload, seed) == found).all()
 
 
 def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
@@ -193,13 +147,6 @@ def test_within_is_uniform_and_depends_on_the_seed_alone() -> None:
 
 
 # ---- orders ----
-
-
-def test_an_expression_without_a_value_is_the_users_mistake() -> None:
-    rows = [{"submit_s": k, "run_s": 10} for k in range(2)] + [{"submit_s": 20, "run_s": 10}]
-    with pytest.raises(InputError, match=r"expr:1/\(t-10\): no finite key for job 3 at 20 s") as caught:
-        ran(log(*rows), "last-two", bls="expr:1/(t-10)")
-    assert not isinstance(caught.value, PluginError)
 
 
 # ---- what cannot be ----

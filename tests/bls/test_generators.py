@@ -19,7 +19,6 @@ from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrival
 from bls.workloads.generators.machines import Machine, machine_of
 from bls.workloads.generators.requests import node_sizes
 from bls.workloads.generators.slots import Slots, slots
-from bls.workloads.generators.streams import stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 from traces.compiled import Array
@@ -99,19 +98,6 @@ def test_the_rate_is_the_sources_and_the_first_job_comes_with_its_first() -> Non
     submits = calendar_arrivals(rare, 300, Calendar.of(rare), np.random.default_rng(1))
     assert submits[-1] > 20 * 365 * DAY_S * S
     assert np.all(np.diff(submits) > 0)
-
-
-def test_daylight_saving_moves_the_slots_with_the_clocks() -> None:
-    # Jobs at 9:00 in Paris, where clocks are put forward after six days.
-    header = (f"; UnixStartTime: {MONDAY + 84 * DAY_S}", "; TimeZoneString: Europe/Paris")
-    nine = [day * DAY_S + (8 - (day > 5)) * 3600 for day in range(28)]
-    source = log([t + 60 * k for t in nine for k in range(30)])
-    source = source.take(np.arange(len(source)), header=header)
-    for method in METHODS:
-        made = generate_like(source, 40_000, seed=1, method=method)
-        hours = Calendar.of(made).hour(made.submit_ns)
-        assert set(hours.tolist()) == {9}
-        assert set((made.submit_ns // S // 3600 % 24).tolist()) == {8, 7}  # UTC
 
 
 def test_fitted_weights_are_a_rate_of_the_week_times_a_factor_of_the_month() -> None:
@@ -256,22 +242,6 @@ def test_the_run_time_is_work_over_the_speed_of_all_that_is_asked_for() -> None:
     np.testing.assert_array_equal(made.run_ns // S, np.rint(expected))
 
 
-def test_the_papers_types_and_nodes() -> None:
-    source = busy(2000)
-    made = generate_like(source, 20_000, seed=4, platform=SETH, method="accasim")
-    serial_work = (source.run_ns[source.cores == 1]).max()
-    # A job of more work than any serial one is parallel; of the others, a share as in the source is serial.
-    rows = stream(4, "jobs").integers(0, 2000, 20_000)
-    work = (source.run_ns * source.cores)[rows]
-    assert np.all(made.cores[work > serial_work] > 1)
-    small = made.cores[work <= serial_work]
-    assert np.mean(small == 1) == pytest.approx(np.mean(source.cores == 1), abs=0.02)
-    assert made.run_ns.max() <= 1.01 * source.run_ns.max()
-    # The widest job of 64 cores has 16 nodes; a few get more, so as not to run for longer.
-    assert 0 < np.mean(made.cores > 64) < 0.01
-    assert np.mean(made.cores > 1) > 0.5
-
-
 def test_sizes_of_nodes_by_hand() -> None:
     # Parallel jobs on 1, 1, 2, 4 and 6 nodes of four cores.
     source = log(np.arange(6), cores=np.array([1, 2, 4, 8, 16, 24]))
@@ -339,41 +309,6 @@ def test_the_same_seed_gives_the_same_jobs(method: str) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
         assert np.any(getattr(one, name) != getattr(other, name))
     np.testing.assert_array_equal(one.extras["gpu"], same.extras["gpu"])
-
-
-@settings(max_examples=150)
-@given(
-    jobs=st.lists(
-        st.tuples(st.integers(0, 3 * 10**6), st.integers(1, 600), st.integers(1, 10**6)), min_size=1, max_size=12
-    ),
-    n=st.integers(1, 30),
-    options=st.fixed_dictionaries(
-        {
-            "method": st.sampled_from(METHODS),
-            "speed_factor": st.sampled_from([0.3, 1.0, 7.0]),
-            "nodes_factor": st.sampled_from([0.01, 1.0, 3.0]),
-            "gpus": st.sampled_from([None, (0.5, 2, 933.0), (0.001, 1, 1.0)]),
-            "limits": st.sampled_from([None, {"cores": (1, 1)}, {"cores": (4, 4)}, {"memory_kb": (1, 5)}]),
-            "platform": st.sampled_from([None, SETH]),
-        }
-    ),
-)
-def test_any_source_gives_jobs_or_one_clear_line(
-    jobs: list[tuple[int, int, int]], n: int, options: dict[str, Any]
-) -> None:
-    source = Workload.from_jobs([(k, t, run, cores, None) for k, (t, cores, run) in enumerate(jobs)])
-    try:
-        made = generate_like(source, n, seed=0, **options)
-    except InputError as error:
-        said = str(error)
-        if said and "\n" not in said:
-            return
-        raise
-    assert len(made) == n
-    assert np.all(np.diff(made.submit_ns) >= 0)
-    assert not np.any(made.submit_ns % S)
-    assert not np.any(made.run_ns % S)
-    assert made.cores.max() <= int(header_facts(made.header)["MaxProcs"])
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -21,7 +18,6 @@ from bls.analysis.statistics import (
     Spread,
     arrivals,
     estimates,
-    members,
     percentiles,
     spread,
     users,
@@ -60,12 +56,6 @@ def test_percentiles_are_numpys(values: list[int]) -> None:
     np.testing.assert_allclose(percentiles(column).at, np.percentile(column.astype(float), range(101)), rtol=1e-12)
 
 
-def test_work_is_cores_times_run_time_where_that_is_known() -> None:
-    never = {"job_id": 9, "submit_s": 0, "run_s": None, "estimate_s": 99, "cores": 4, "cancel_s": 3}
-    known = {"job_id": 1, "submit_s": 1, "run_s": 2.5, "cores": 4}
-    assert work_core_s(Workload.from_jobs([never, known])).tolist() == [0.0, 10.0]
-
-
 def test_arrivals_by_the_clocks_of_the_log() -> None:
     # 15:38 on a Tuesday in February; 0:38 on Wednesday twice; 15:38 on 1 March, a Tuesday.
     workload = log((0, 1, 1), (9 * 3600, 1, 1), (9 * 3600, 1, 1), (28 * 86_400, 1, 1), header=PARIS)
@@ -99,38 +89,6 @@ def test_load_by_month() -> None:
     assert found[2].load == pytest.approx(2 * 86_400 / (2 * (80 * D - found[1].stop_ns) / S))
 
 
-@given(
-    submits=st.lists(st.integers(0, 500 * 86_400), min_size=1, max_size=30),
-    start_s=st.integers(0, 2_000_000_000),
-    zone=st.sampled_from(["Europe/Paris", "US/Pacific", "Asia/Kolkata", "UTC"]),
-    kind=st.sampled_from(["year", "month", "week", "day"]),
-)
-def test_every_job_is_in_the_period_of_its_date(submits: list[int], start_s: int, zone: str, kind: str) -> None:
-    header = (f"; UnixStartTime: {start_s}", f"; TimeZoneString: {zone}")
-    workload = log(*((submit, 1 + submit % 7, 1 + submit % 3) for submit in submits), header=header)
-    found = periods(workload, Calendar.of(workload), 4, work_core_s(workload), kind)
-    jobs, work = Counter[str](), Counter[str]()
-    for submit in submits:
-        day = datetime.fromtimestamp(start_s + submit, ZoneInfo(zone)).date()
-        first = {
-            "year": day.replace(month=1, day=1),
-            "month": day.replace(day=1),
-            "week": day - timedelta(days=day.weekday()),
-            "day": day,
-        }[kind]
-        jobs[first.isoformat()] += 1
-        work[first.isoformat()] += (1 + submit % 7) * (1 + submit % 3)
-    assert {one.start: one.jobs for one in found if one.jobs} == jobs
-    assert {one.start: one.work_core_s for one in found if one.jobs} == pytest.approx(dict(work))
-    starts = [one.start for one in found]
-    assert starts == sorted(set(starts))
-    assert (starts[0], starts[-1]) == (min(jobs), max(jobs))
-    # End to end, from the first submit to the last.
-    assert [one.start_ns for one in found[1:]] == [one.stop_ns for one in found[:-1]]
-    assert (found[0].start_ns, found[-1].stop_ns) == (min(submits) * S, max(submits) * S)
-    assert all(one.whole for one in found[1:-1])
-
-
 def test_estimates() -> None:
     minutes = 60 * S
     run = np.array([60, 30, 33, 60, 61, 600, 3, 59.9]) * S
@@ -150,22 +108,6 @@ def test_estimates() -> None:
     assert (found.distinct, found.five_minutes, found.hours, found.exact, found.at_limit) == (30, 30, 30, 0, 0)
     huge = estimates(np.array([2**62, 1]), np.array([1, 2**62]))
     assert (huge.accuracy_counts[0], huge.accuracy_counts[20]) == (1, 1)
-
-
-@given(st.lists(st.sampled_from([-1, 0, 5, 7, 10_000, 2**62]), min_size=1, max_size=20))
-def test_members_are_counted(numbers: list[int]) -> None:
-    work = np.arange(len(numbers), dtype=np.float64)
-    found = members(np.array(numbers), work, {5: "long", 8: "none"})
-    if set(numbers) == {-1}:
-        assert found == ()
-        return
-    expected = {
-        number: (times, sum(k for k, other in enumerate(numbers) if other == number))
-        for number, times in Counter(numbers).items()
-    }
-    assert {one.number: (one.jobs, one.work_core_s) for one in found} == expected
-    assert [(-one.jobs, one.number) for one in found] == sorted((-one.jobs, one.number) for one in found)
-    assert {one.number: one.name for one in found if one.name} == ({5: "long"} if 5 in numbers else {})
 
 
 def test_names_in_a_header() -> None:

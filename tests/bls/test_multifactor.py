@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 
 from bls.policies.contract import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
-from bls.policies.multifactor.priority import multifactor, prepare, score_policy
+from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Multifactor, Partition, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
@@ -93,20 +92,6 @@ def test_age_grows_from_the_eligible_instant_to_max_age() -> None:
     assert key.tolist() == [-4.0]
 
 
-def test_only_waiting_jobs_are_asked_for_and_factors_are_those_of_their_users() -> None:
-    run = Run(Multifactor(fairshare=4), known(cores=[1] * 4, user=[5, 5, 6, 8]))
-    run.account(0, 0, 1)
-    assert run.priorities(300 * NS_PER_S, [3, 1]) == [4.0, pytest.approx(4 / 3)]
-
-
-def test_a_run_begins_without_the_usage_of_another() -> None:
-    policy, jobs = multifactor("fairshare=1"), known(cores=[1], user=[1])
-    first, second = policy.prepare(jobs), policy.prepare(jobs)
-    first[1][:] = 7.0
-    assert not np.shares_memory(first[1], second[1])
-    assert not (second[1] == 7.0).all()
-
-
 def test_late_instants_and_long_estimates() -> None:
     jobs = KnownJobs(*(np.array(values) for values in ([1], [MAX_NS - 1], [MAX_NS], [0], [1])), n_cores=1)
     run = Run(Multifactor(age=1, size=1, fairshare=1, small_relative_to_time=True, max_age_ns=MAX_NS), jobs)
@@ -154,12 +139,6 @@ def test_a_name_counts_more_than_its_file(tmp_path: Path, monkeypatch: pytest.Mo
     found = Multifactor.from_text("age=1000,fairshare=2000,size=500.5,max_age=36h,favor_small=yes,reset=none")
     assert found == Multifactor(age=1000, fairshare=2000, size=500.5, max_age_ns=129600 * NS_PER_S, favor_small=True)
     assert Multifactor.from_text("") == Multifactor()
-
-
-def test_settings_and_policies_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(READ)) == READ
-    numbers, _ = pickle.loads(pickle.dumps(score_policy(READ).prepare))(known(cores=[1], user=[17]))
-    assert numbers.tolist() == prepare(READ, known(cores=[1], user=[17]))[0].tolist()
 
 
 def test_a_tree_of_too_many_levels() -> None:
@@ -384,17 +363,6 @@ def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, f
 
 
 # --- usage ---
-
-TWO = AccountTree(users=(User(1), User(2)))
-
-
-def test_late_instants_are_exact() -> None:
-    shares = Shares(TWO, period_ns=300 * NS_PER_S, half_life_ns=0)
-    start = 2**62 // (300 * NS_PER_S) * (300 * NS_PER_S)
-    charge(shares.memory, shares.node[1], start - 2, 1)
-    charge(shares.memory, shares.node[1], start - 1, -1)
-    forward(shares.memory, start)
-    assert usage_core_s(shares.memory).tolist() == [1e-9, 0.0]
 
 
 # --- against a slow second opinion ---

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
 
-from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator, policy
+from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator
 from bls.constraints.options import surround
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
@@ -26,45 +24,6 @@ from traces.intervals import intervals_text
 S = 10**9
 
 Placed = Iterator[tuple[SeenJob, list[int]]]
-
-
-class ByHosts:
-    """FCFS that fills hosts one after the other, in an order of its own, with the lowest free cores of each."""
-
-    name = "by-hosts"
-
-    def order(self, left: list[list[int]], unit: int) -> list[int]:
-        raise NotImplementedError
-
-    def decide(self, view: View) -> Placed:
-        left = [host.free_cores for host in view.hosts]
-        assert [len(cores) for cores in left] == view.free_by_host.tolist() == [host.n_free for host in view.hosts]
-        assert sum(map(len, left)) == view.free_cores == int(view.is_free.sum())
-        for job in sorted(view.waiting, key=lambda job: job.origin):  # a later attempt keeps its place
-            unit = job.request.unit_cores
-            usable = [len(cores) // unit * unit for cores in left]
-            if sum(usable) < job.cores:
-                return
-            cores: list[int] = []
-            for host in self.order(left, unit):
-                number = min(usable[host], job.cores - len(cores))
-                cores += left[host][:number]
-                left[host] = left[host][number:]
-            yield job, cores
-
-
-class BestFit(ByHosts):
-    """Hosts with the fewest usable cores first, equals by number; worst fit has those with the most first."""
-
-    def __init__(self, sign: int = 1) -> None:
-        self.sign = sign
-
-    def order(self, left: list[list[int]], unit: int) -> list[int]:
-        return sorted(range(len(left)), key=lambda host: (self.sign * (len(left[host]) // unit), host))
-
-
-#: First fit has all hosts alike.
-RULES: dict[str, ByHosts] = {"first-fit": BestFit(0), "best-fit": BestFit(), "worst-fit": BestFit(-1)}
 
 
 def machine(*hosts: int, **more: Any) -> Platform:
@@ -87,30 +46,6 @@ def simulated(
         pass
     found = simulator.column(b.START).tolist()
     return [(start, intervals_text(simulator.allocation(row))) for row, start in enumerate(found)]
-
-
-rows_of_jobs = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 9), st.integers(1, 14)), min_size=1, max_size=14
-).map(sorted)
-
-
-@settings(max_examples=30)
-@given(rows=rows_of_jobs, units=st.data())
-@pytest.mark.parametrize("rule", RULES)
-def test_so_it_is_with_units_and_hosts_that_fail(
-    rule: str, rows: list[tuple[int, int, int, int]], units: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    platform, folder = machine(4, 4, 6, 3), tmp_path_factory.mktemp("units")
-    chosen = units.draw(st.lists(st.sampled_from([1, 2, 3]), min_size=len(rows), max_size=len(rows)))
-    jobs = Workload.from_jobs(
-        [(k, q, p, unit * (1 + n % 2), r) for k, ((q, p, n, r), unit) in enumerate(zip(rows, chosen, strict=True))]
-    )
-    requests, failures = folder / "requests.csv", folder / "failures.csv"
-    requests.write_text("job_id,unit_cores\n" + "".join(f"{k},{unit}\n" for k, unit in enumerate(chosen)))
-    failures.write_text("host,down_s,up_s\n0,5,9\n2,7,30\n0,20,21\n3,3,60\n")
-    said = Surroundings(requests=str(requests), failures=str(failures))
-    by_hand = simulated(jobs, platform, RULES[rule], "lowest", said)
-    assert by_hand == simulated(jobs, platform, policy("fcfs"), rule, said)
 
 
 def always(answer: Callable[[View], Any]) -> AnyPolicy:

@@ -14,7 +14,6 @@ import pytest
 
 import bridge
 from bls import Observer, Platform, Rules, Surroundings, View
-from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.runs.record import write_run
@@ -126,17 +125,6 @@ def test_nothing_is_changed(als: str, coupling: str, tmp_path: Path) -> None:
     if als != "recorded":
         assert with_them.tasks.equals(without.tasks)
     assert dict(with_them.metrics) == dict(without.metrics)
-
-
-def test_without_observers_nothing_is_logged() -> None:
-    from bls import BatchSimulator, allocator, policy
-
-    simulator = BatchSimulator(jobs(), MACHINE, policy("fcfs"), allocator("first-fit"), recorded=True)
-    while simulator.advance(10**6):
-        pass
-    assert not simulator.is_seen
-    assert simulator.state.log.size == simulator.state.settings[b.LOGS] == 0
-    assert simulator.state.clock[b.OBSERVE] == b.NEVER
 
 
 def test_while_deciding_takes_time(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ each run has a policy of its own."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -66,21 +65,6 @@ def test_a_class_makes_another_policy_for_each_run() -> None:
     assert first.scenario.policy.decisions == second.scenario.policy.decisions > 1  # type: ignore[union-attr]
 
 
-@dataclass(frozen=True)
-class Registered:
-    name: str = "registered"
-    least: int = 0
-    seen: list[int] = field(default_factory=list, init=False)
-
-    def decide(self, view: View) -> Iterator[Any]:
-        self.seen.append(view.now_ns)
-        free = view.free_cores
-        for job in view.waiting:
-            if self.least <= job.cores <= free:
-                free -= job.cores
-                yield Start(job, None, f"decision {len(self.seen)} of those from {self.least}")
-
-
 class Maker:
     name = "maker"
 
@@ -91,19 +75,11 @@ class Maker:
         raise AssertionError("another decides")
 
 
-@pytest.mark.parametrize(
-    ("found", "name", "because"),
-    [
-        (Registered(), "known", "decision 1 of those from 0"),
-        (Registered(), "known:least=1", "decision 1 of those from 1"),
-        (Maker(), "known", "decision 1"),
-    ],
-)
-def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch, found: Any, name: str, because: str) -> None:
-    monkeypatch.setitem(POLICIES, "known", found)
-    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls=name, als="recorded"))
-    for result in (bridge.run(scenario), bridge.run(scenario), simulated(name)):
-        assert result.jobs.started_because.tolist()[0] == because
+def test_the_registry_shares_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "known", Maker())  # type: ignore[arg-type]
+    scenario = Scenario.of(Workload.from_jobs(JOBS), MACHINE, Options(bls="known", als="recorded"))
+    for result in (bridge.run(scenario), bridge.run(scenario), simulated("known")):
+        assert result.jobs.started_because.tolist()[0] == "decision 1"
 
 
 def test_for_run_gives_a_policy_that_decides() -> None:
@@ -188,15 +164,6 @@ def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.
     assert written.dtypes.astype(str).tolist() == ["Int64"] * 4 + ["string", "Float64", "string", "Float64", "Int64"]
     assert written.modelled.tolist()[:2] == [2, 2**62]
     assert written.z_exact.tolist()[:2] == ["1/3", "2"]
-
-
-def test_a_table_of_nothing_noted_has_the_types(tmp_path: Path) -> None:
-    never = type("Never", (Notes,), {"decide": Counts.decide})
-    result = simulated(never, rules=Rules(keep_decisions=True))
-    write_rows(result.notes.decision_columns, tmp_path / "d.parquet")
-    written = pd.read_parquet(tmp_path / "d.parquet", dtype_backend="numpy_nullable")
-    assert written.dtypes.astype(str).tolist()[4:] == ["string", "Float64", "string", "Float64", "Int64"]
-    assert written.iloc[:, 4:].isna().all().all()
 
 
 @pytest.mark.parametrize(

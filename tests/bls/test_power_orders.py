@@ -78,32 +78,6 @@ def test_as_defined(name: str) -> None:
     assert others > 2
 
 
-def test_without_what_jobs_draw_energy_is_area() -> None:
-    for seed in range(10):
-        workload, _ = drawn(seed)
-        found = [
-            bridge.simulate(workload, MACHINE, bls=name, als="recorded", backfill="easy").jobs.start_ns.tolist()
-            for name in ("least-energy", "saf")
-        ]
-        assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("estimates", ["exact", "platform", "last-two"])
-def test_they_go_by_what_is_known(estimates: str) -> None:
-    """With estimates of power by what the platform says, whatever jobs have drawn."""
-    workload, powers = drawn(3)
-    said = PowerOptions(
-        limits=[(0, 10**6 * S, 10**6)],
-        fallback="hold",
-        job_power={"job_id": workload.job_id, "power": [float(power) for power in powers]},
-        estimates=estimates,
-    )
-    found = bridge.simulate(workload, MACHINE, bls="least-power", als="recorded", power=said)
-    started_in_order(
-        found, keys_of("least-power", workload, powers if estimates == "exact" else [Fraction(1)] * len(powers))
-    )
-
-
 def test_energy_by_predicted_run_times() -> None:
     """Two jobs of user 1 have run 2 of 100 s; then one of theirs with as many cores precedes another one of 50 s."""
     plain = {"cores": 8, "user": 1}

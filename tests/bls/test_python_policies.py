@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bridge
-from bls import BatchSimulator, Platform, Rules, SeenJob, Start, Surroundings, View, allocator, policy
-from bls.constraints.options import surround
+from bls import BatchSimulator, Platform, Rules, SeenJob, Start, View, allocator, policy
 from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
@@ -224,17 +223,6 @@ def test_mistakes_name_the_policy(answer: Callable[[View], Any], message: str) -
     assert re.fullmatch(re.escape(f"batch policy mine, {message}") + place, str(caught.value))
 
 
-def test_what_fits_the_machine_but_not_the_partition() -> None:
-    from bls import Partition
-
-    hosts = Platform((HostGroup(2, 2, 1.0),), partitions=(Partition("half", hosts="0", default=True),))
-    jobs, around = surround(Workload.from_jobs([(7, 0, 10, 2, 10), (8, 1, 10, 1, 10)]), hosts, Surroundings())
-    with pytest.raises(
-        PluginError, match="it asks for 1 cores, and 2 are free, but its partition, a window or what it"
-    ):
-        starts(jobs, hosts, FcfsByHand(), circumstances=around)
-
-
 def test_a_policy_that_starts_nothing_is_noticed() -> None:
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(lambda view: []))
@@ -324,30 +312,6 @@ def passes(order: Asks, jobs: list[Any], **options: Any) -> list[int]:
 
 def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
     assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
-
-
-instants = st.lists(st.lists(st.integers(1, 60), max_size=4), min_size=1, max_size=8)
-
-
-@settings(max_examples=100)
-@given(rounds=instants, submits=st.lists(st.integers(0, 30), min_size=1, max_size=5).map(sorted))
-def test_all_that_is_asked_for_and_all_that_happens(rounds: list[list[int]], submits: list[int]) -> None:
-    wanted: set[int] = set()
-
-    def asked(view: View, n: int) -> None:
-        for second in rounds[n - 1] if n <= len(rounds) else ():
-            if second * S > view.now_ns:
-                wanted.add(second * S)
-                view.wake_at(second * S)
-
-    jobs = [(k, submit, 7, 1, 7) for k, submit in enumerate(submits)]
-    order = Asks(asked)
-    called = passes(order, [*jobs, (99, 100, 1, 4, 1)])  # the last one ends after all that can be asked for
-    happens = {submit * S for submit in submits} | {100 * S, 101 * S}
-    assert called == sorted(set(called))
-    assert happens | wanted <= set(called)
-    # Beside those there are ends only.
-    assert all((instant // S - 7) in range(100) for instant in set(called) - happens - wanted)
 
 
 def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:

@@ -60,16 +60,6 @@ def test_known_answers() -> None:
     assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
 
 
-def test_they_are_as_if_they_had_never_come() -> None:
-    rows = [(k, 3 * k, 1 + 7 * k % 40, 1 + k % 4, 60) for k in range(200)]
-    rest = [row for row in rows if 2 * row[3] <= 4]
-    assert 40 < len(rest) < 160
-    all_of_them, fewer = simulated(NoWideOnes(), rows), simulated(NoWideOnes(), rest)
-    kept = all_of_them.jobs[all_of_them.jobs.state == "completed"]
-    assert kept.start_ns.tolist() == fewer.jobs.start_ns.tolist()
-    assert kept.allocation.tolist() == fewer.jobs.allocation.tolist()
-
-
 def test_without_rejections_there_is_no_such_column() -> None:
     assert "rejected_because" not in simulated(NoWideOnes(), JOBS[:1]).jobs
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.workloads.replications import replication, shaken, window_begins
 from bls.workloads.workload import Workload
-from bridge.studies.executors.executor import Outcome, Prepared, Unit
-from bridge.studies.executors.local import Here
 from traces.base.errors import InputError
 
 NS = 10**9
@@ -171,25 +167,3 @@ def test_a_grid_of_windows_is_paired_by_window() -> None:
         bridge.run_grid(WEEKS, MACHINE, grid, warmup="1s")
     with pytest.raises(InputError, match=r"^shake: not with replicate"):
         bridge.run_grid(WEEKS, MACHINE, grid, replicate="40s", shake="1s")
-
-
-def test_a_grid_runs_once_what_no_seed_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[object, int]] = []
-    real = Here.outcomes
-
-    def counted(self: Here, units: Sequence[Unit], prepared: Mapping[int, Prepared]) -> Iterator[Outcome]:
-        ran.extend((unit.options.als, unit.options.seed) for unit in units)
-        return real(self, units, prepared)
-
-    monkeypatch.setattr(Here, "outcomes", counted)
-    options = bridge.Options(tasks_per_core=4)
-    grid = bridge.Grid(("fcfs",), ("recorded", "ss"), (0.0, 0.2), options, seeds=(3, 1))
-    done: list[int] = []
-    rows = bridge.run_grid(WEEKS, MACHINE, grid, workers=1, watch=lambda ended, _: done.append(ended))
-    assert sorted(map(str, ran)) == sorted(
-        map(str, [("recorded", 3), ("recorded", 3), ("ss", 3), ("ss", 3), ("ss", 1)])
-    )
-    assert [row["seed"] for row in rows] == [3, 1] * 4
-    alone = bridge.run_grid(WEEKS, MACHINE, replace(grid, seeds=(1,)), workers=1)
-    assert rows[1::2] == alone
-    assert done[-1] == 8

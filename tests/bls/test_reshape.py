@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
-from workload_drawing import swf_workloads
+from test_swf import swf_workloads
 
 from bls.workloads import read_workload
 from bls.workloads.header import moved_header
@@ -129,38 +128,6 @@ def test_further_columns_are_joined() -> None:
     two = replace(submits_of(1), extras={"gpus": np.array([3]), "nodes": np.array([9])})
     made = merge([one, two], align="start")
     assert {name: column.tolist() for name, column in made.extras.items()} == {"gpus": [1, 3, 2], "nodes": [-1, 9, -1]}
-
-
-@given(
-    st.lists(swf_workloads(most=4, latest_start_s=3 * DAY), min_size=1, max_size=3),
-    st.sampled_from(["calendar", "start"]),
-)
-def test_a_merge_keeps_every_job(logs: list[Workload], align: str) -> None:
-    # Small numbers only, so that there is room above them.
-    logs = [replace(part, job_id=np.argsort(np.argsort(part.job_id)), user=np.minimum(part.user, 9)) for part in logs]
-    logs = [replace(part, group=np.minimum(part.group, 9), application=part.user, extras={}) for part in logs]
-    logs = [
-        replace(part, preceding=np.where(np.isin(part.preceding, part.job_id), part.preceding, -1)) for part in logs
-    ]
-    made = merge(logs, align=align, numbers=APART)
-    starts = [int(part.header[-1].split()[-1]) for part in logs]
-
-    def jobs_of(part: Workload, offset_ns: int) -> list[tuple[int, ...]]:
-        columns = (part.submit_ns + offset_ns, part.run_ns, part.cores, part.estimate_ns, part.queue, part.memory_kb)
-        return list(zip(*(column.tolist() for column in columns), strict=True))
-
-    expected: Counter[tuple[int, ...]] = Counter()
-    for part, start_s in zip(logs, starts, strict=True):
-        expected.update(jobs_of(part, (start_s - min(starts)) * S if align == "calendar" else 0))
-    assert Counter(jobs_of(made, 0)) == expected
-    # As many users in all as there are in each; and each job waits for as many as before.
-    assert len(set(made.user.tolist()) - {-1}) == sum(len(set(part.user.tolist()) - {-1}) for part in logs)
-    assert int((made.preceding >= 0).sum()) == sum(int((part.preceding >= 0).sum()) for part in logs)
-    assert set(made.preceding.tolist()) <= {-1, *made.job_id.tolist()}
-    assert made.n_lines == sum(part.n_lines for part in logs)
-    assert made.job_id[: len(logs[0])].size
-    first = [int(number) for number in made.job_id if number in logs[0].job_id]
-    assert set(logs[0].job_id.tolist()) <= set(first), "the first log keeps its numbers"
 
 
 FROM_1970, AT_5 = ("; UnixStartTime: 0",), ("; UnixStartTime: 5",)
@@ -425,11 +392,3 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
     assert len(cut(submits_of(0, 90_000, header=strange), "window:1970-01-02T00:00Z+1d")) == 1
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
-
-
-@pytest.mark.parametrize("name", ["user", "group", "application"])
-def test_users_that_cannot_be_moved_apart_are_one_line(name: str) -> None:
-    one, other = (submits_of(0, 1, source=source) for source in ("a.swf", "b.swf"))
-    high = [log.take(np.arange(2), **{name: np.array([1, MAX_NS])}) for log in (one, other)]
-    with pytest.raises(InputError, match=f"b.swf: its {name} numbers cannot be moved apart from the others' within"):
-        merge(high, align="start", numbers=APART)

@@ -7,26 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
 
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers import sacct_values
 from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.sacct_values import job_number, limit_ns
+from bls.workloads.readers.sacct_values import limit_ns
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
-from traces.base.time import MAX_NS
 
 NS = 10**9
 Read = Callable[..., Workload]
 HEADER = "JobID|NCPUS|Submit|Start|End|ElapsedRaw|TimelimitRaw|State"
-
-
-@pytest.fixture(scope="module")
-def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fuzz") / "w"
 
 
 @pytest.fixture
@@ -213,16 +205,6 @@ def test_words(function: str, arguments: list[Any], answer: int | None) -> None:
     assert getattr(sacct_values, function)(*arguments) == answer
 
 
-@given(
-    st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
-    st.tuples(st.integers(0, 10**9), st.sampled_from(["", "_", "+"]), st.integers(0, 10**8)),
-)
-def test_numbers_of_jobs_and_tasks_differ(one: tuple[int, str, int], other: tuple[int, str, int]) -> None:
-    words = [f"{job}{mark}{part if mark else ''}" for job, mark, part in (one, other)]
-    numbers = [job_number(word) for word in words]
-    assert None in numbers or (numbers[0] == numbers[1]) == (words[0] == words[1])
-
-
 @pytest.mark.parametrize(
     ("columns", "words", "cores", "nodes", "gpus", "kb"), table_rows(__file__, "the_order_of_columns")
 )
@@ -307,22 +289,3 @@ def test_first_lines_that_name_too_little(tmp_path: Path, text: str, message: st
         read_sacct(tmp_path / "a.sacct")
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(f"{tmp_path}")
-
-
-WORDS = st.one_of(
-    st.sampled_from(
-        ["1", "2_3", "4+1", "5.batch", "0", "-1", "", "60", "01:00", "1-00:00:00", "COMPLETED", "CANCELLED by 1"]
-    ),
-    st.integers(-(10**20), 10**20).map(str),
-    st.text(max_size=6),
-)
-
-
-@settings(max_examples=300)
-@given(st.lists(st.lists(WORDS, min_size=6, max_size=9).map("|".join), max_size=8), st.booleans())
-def test_fuzzed_lines_are_jobs_or_counted_and_never_raise(fuzzed: Path, lines: list[str], cancelled: bool) -> None:
-    text = "\n".join([HEADER, "77|4|50|60|70|10|5|COMPLETED", *lines])
-    fuzzed.write_bytes(text.encode("utf-8", "surrogatepass"))
-    found = read_sacct(fuzzed, cancelled=cancelled)
-    assert len(found) + sum(found.rejects.values()) == found.n_lines
-    assert found.submit_ns.max() <= MAX_NS

@@ -71,20 +71,6 @@ def test_all_and_first_keep_the_log_s_own_times() -> None:
     assert select(made, " first:99 ").job_id.tolist() == [2, 1, 3]
 
 
-def test_durations_have_units() -> None:
-    made = workload(0, 1800, 3600, 5400, 90000)
-    assert len(select(made, "window:0.5h+60m")) == 2
-    assert len(select(made, "window:0m+1h")) == 2
-    assert select(made, "window:1d+2h").submit_ns.tolist() == [3600 * NS]
-
-
-def test_a_selection_keeps_what_is_known_of_the_file() -> None:
-    made = fit(workload(3, 2, 1, cores=(1, 9, 1)), 4)
-    found = select(made, "first:1")
-    assert found.rejects == made.rejects
-    assert (found.reordered, found.n_lines, found.source) == (2, 3, "jobs")
-
-
 def test_windows_at_the_end_of_time() -> None:
     last_s = MAX_NS // NS
     made = workload(0, 1, last_s)
@@ -212,13 +198,6 @@ def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: 
     times = [(s // NS, j, r // NS, e / NS, p) for s, j, r, e, p in zip(*(c.tolist() for c in columns), strict=True)]
     assert times == sorted(expected, key=lambda row: row[:2])
     assert found.waiting == waiting
-
-
-def test_instants_at_the_end_of_time() -> None:
-    last_s = MAX_NS // NS
-    made = log([(1, last_s - 1, last_s, last_s, last_s), (2, last_s, 0, 1, 1)])
-    assert select(made, f"window:{last_s}+1", preset=True).job_id.tolist() == [1, 2]
-    assert select(made, f"window:{last_s}+1", preset=True).wait_ns.tolist() == [(last_s - 1) * NS, 0]
 
 
 def test_without_a_window_nothing_runs_at_its_start() -> None:

@@ -42,31 +42,6 @@ def test_defaults_stand_in_every_row() -> None:
     assert again.qos.tolist() == [-1, -1]
 
 
-def test_a_column_of_one_number_costs_one_number_however_it_came() -> None:
-    n = 1000
-    column = np.arange(1, n + 1)
-    made = Workload.from_lines(
-        [column] * 6, header=(), rejects={}, source="w", n_lines=n,
-        extra={"user": np.full(n, 7), "group": np.array(3), "queue": column},
-        extras={"gpus": np.array(0), "nodes": np.full(n, 2), "rack": column},
-    )  # fmt: skip
-    copies = (made, made.take(column > 5), pickle.loads(pickle.dumps(made)))
-    assert len(pickle.dumps(made)) < 8 * 8 * n + 4000  # the six needed columns, queue and rack
-    for workload in copies:
-        small = {name for name in OPTIONAL if getattr(workload, name).strides == (0,)}
-        assert small == set(OPTIONAL) - {"queue"}
-        assert {name for name, values in workload.extras.items() if values.strides == (0,)} == {"gpus", "nodes"}
-        assert workload.user[[0, -1]].tolist() == [7, 7]
-        assert workload.extras["rack"][-1] == n
-        with pytest.raises(ValueError, match="read-only"):
-            workload.user[0] = 1
-        with pytest.raises(ValueError, match="read-only"):
-            workload.extras["rack"][0] = 1
-        with pytest.raises(TypeError):
-            workload.extras["rack"] = column  # type: ignore[index]
-    assert made.take(column <= 1).queue.tolist() == [1]
-
-
 def test_a_column_is_not_shared_with_who_gave_it() -> None:
     column = np.arange(1, 4)
     locked = column.view()
