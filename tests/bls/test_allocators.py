@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from inside import column
 from placing import Question, questions, suggestion
 from reference import allocation
 from reference.machine import Host, Job, Machine, ranges
 
 from bls.allocators import ALLOCATORS, Allocator, PlacementRequest, allocator, allocator_kernel
 from bls.availability.free_cores import free_all, free_next
-from bls.engine.state import START
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
@@ -42,7 +42,10 @@ def simulator(allocator: Allocator, requested: dict[int, str] | None = None, n_c
 def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> list[tuple[int, list[tuple[int, int]]]]:
     run = simulator(allocator, requested)
     assert run.advance(100) == BatchStatus.DONE
-    return [(int(start) // NS_PER_S, list(run.allocation(row))) for row, start in enumerate(run.column(START))]
+    return [
+        (int(start) // NS_PER_S, list(run.allocation(row)))
+        for row, start in enumerate(column(run.state, "jobs.START")[: run.rows])
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import column
 from tables import table_rows
 
 from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator
 from bls.constraints.options import surround
-from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
 from bls.policies import AnyPolicy
@@ -44,7 +44,7 @@ def simulated(
     simulator.checks = 1
     while simulator.advance(1):
         pass
-    found = simulator.column(b.START).tolist()
+    found = column(simulator.state, "jobs.START")[: simulator.rows].tolist()
     return [(start, intervals_text(simulator.allocation(row))) for row, start in enumerate(found)]
 
 

@@ -28,6 +28,7 @@ from bls.power.host_accounts import HostIntervals
 from bls.power.options import PowerOptions
 from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table
+from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
 from traces.intervals import parse_intervals

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import column
 
 import bridge
 from bls import BatchSimulator, Platform, Rules, SeenJob, Start, View, allocator, policy
-from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
 from bls.workloads.workload import Workload
@@ -63,7 +63,7 @@ def starts(workload: Workload, machine: Platform, order: AnyPolicy, **options: A
     simulator = BatchSimulator(workload, machine, order, allocator("first-fit"), recorded=True, **options)
     while simulator.advance(10**6):
         pass
-    found: list[int] = simulator.column(b.START).tolist()
+    found: list[int] = column(simulator.state, "jobs.START")[: simulator.rows].tolist()
     return found
 
 

@@ -24,11 +24,11 @@ from batch_drives import (
     workload_of,
 )
 from hypothesis import given, settings
+from inside import column
 from reference.cluster import Changes, Hints, NeverFinishes, Wishes, run
 from reference.machine import Attempt
 
 from bls.constraints.widths import Widths
-from bls.engine import state as b
 from bls.engine.status import BatchStatus
 from bls.policies import POLICIES, ScorePolicy, account_kernel, score_kernel
 from bls.scheduler_options import Rules
@@ -230,10 +230,10 @@ def test_a_policy_that_keeps_accounts_is_told_what_was_released() -> None:
         driven = releasing(case, policy=policy)
         driven.finish()
         simulator = driven.simulator
-        jobs, (row, _, at) = simulator.state.jobs, simulator.release_columns()
-        started = [r for r in range(simulator.rows) if jobs[b.START, r] >= 0]
-        held = sum(int(jobs[b.CORES, r]) * int(jobs[b.END, r] - jobs[b.START, r]) for r in started)
-        held -= int(np.sum(jobs[b.END, row] - at))
+        start, end, cores = (column(simulator.state, f"jobs.{name}") for name in ("START", "END", "CORES"))
+        row, _, at = simulator.release_columns()
+        started = [r for r in range(simulator.rows) if start[r] >= 0]
+        held = sum(int(cores[r]) * int(end[r] - start[r]) for r in started) - int(np.sum(end[row] - at))
         assert simulator.state.memory.tolist() == [-held, 0]
 
 
@@ -343,7 +343,7 @@ def driven_widths(case: BatchCase, resize: str, gives_back: bool) -> tuple[list[
     held = {}
     for row in range(simulator.rows):
         cores = tuple(core for k in range(first[row], first[row + 1]) for core in range(int(lo[k]), int(hi[k])))
-        held[int(simulator.job_number(row)), int(simulator.state.jobs[b.ATTEMPT, row])] = row, cores
+        held[int(simulator.job_number(row)), int(column(simulator.state, "jobs.ATTEMPT")[row])] = row, cores
     rows = [held[one.number, one.attempt] for one in found]
     answer = [replace(one, cores=cores) for one, (_, cores) in zip(found, rows, strict=True)]
     return answer, [driven.received.get(row, ()) for row, _ in rows]

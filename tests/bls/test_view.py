@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import column
 
 from bls import BatchSimulator, Partition, Platform, SeenJob, Surroundings, View, allocator
 from bls.constraints.options import surround
-from bls.engine import state as b
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
+from traces.ledger import STATES
 
 S = 10**9
 
@@ -87,7 +88,8 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
     )
     while simulator.advance(10**6):
         pass
-    assert [state for state in simulator.column(b.STATE).tolist() if state != b.REQUEUED] == [b.COMPLETED] * 5
+    became = [STATES[state] for state in column(simulator.state, "jobs.STATE")[: simulator.rows]]
+    assert [state for state in became if state != "requeued"] == ["completed"] * 5
     return noted
 
 
@@ -182,9 +184,9 @@ def test_windows_are_shown(tmp_path: Path) -> None:
 def test_it_only_shows() -> None:
     jobs = Workload.from_jobs(JOBS)
     view = BatchSimulator(jobs, PLATFORM, Notes(), allocator("first-fit"), recorded=True).view
-    for column in (view.is_free, view.free_by_host, view.free_resources, view.platform.first_core):
+    for shown_values in (view.is_free, view.free_by_host, view.free_resources, view.platform.first_core):
         with pytest.raises(ValueError, match="read-only"):
-            column[0] = 1
+            shown_values[0] = 1
     for shown, name in ((view.hosts[0], "number"), (view.partitions[0], "n_cores")):
         with pytest.raises(FrozenInstanceError):
             setattr(shown, name, 5)
