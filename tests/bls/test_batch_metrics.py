@@ -21,7 +21,7 @@ from bls.metrics.batch import (
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy
-from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import STATES, WHY, Allocations, Downtime, Schedule
 
 
 def column(*values: int) -> np.ndarray:
@@ -383,24 +383,6 @@ def test_nobody_at_all() -> None:
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
-
-
-@pytest.mark.parametrize(
-    ("lo", "downtime"),
-    [
-        (column(0, 1), NO_DOWNTIME),
-        (column(2, 1), NO_DOWNTIME),
-        (column(0, 2), Downtime(column(1), column(2), column(4), column(6))),
-        (column(0, 2), Downtime(column(0), column(2), column(2), column(-1))),
-    ],
-    ids=["begin twice", "end twice", "while down", "while down for good"],
-)
-def test_a_core_is_held_once(lo: np.ndarray, downtime: Downtime) -> None:
-    schedule = Schedule.of(
-        submit_ns=column(0, 0), start_ns=column(0, 3), end_ns=column(5, 8), cores=column(2, 2), n_cores=4
-    )
-    with pytest.raises(ValueError, match="held twice"):
-        free_blocks(schedule, Allocations(column(0, 1, 2), lo, lo + 2), column(0, 2, 4), downtime)
 
 
 def test_a_host_is_down_once_and_to_the_end_if_it_is_never_repaired() -> None:

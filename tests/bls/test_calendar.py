@@ -71,18 +71,6 @@ def test_a_fact_that_cannot_be_used_is_remarked(fact: str, said: str) -> None:
     assert (calendar.zone, calendar.start is not None) == (UTC, not fact.startswith("UnixStartTime"))
 
 
-def test_no_instants_tables_of_them_and_the_furthest() -> None:
-    calendar = Calendar.of(log("; UnixStartTime: 0", "; TimeZoneString: US/Pacific"))
-    for read in (calendar.hour, calendar.half_hour, calendar.weekday, calendar.month, calendar.month_number):
-        none = read(np.zeros(0, np.int64))
-        assert (none.shape, str(none.dtype)) == ((0,), "int64")
-        assert read(np.full((2, 3), 5 * D)).shape == (2, 3)
-    assert calendar.month_number(np.array([0, 32 * D])).tolist() == [-1, 1]  # December 1969, February 1970
-    far = Calendar.of(log("; UnixStartTime: 100000000000", "; TimeZoneString: Europe/Paris"))
-    assert far.date(2**62) == datetime.fromtimestamp(10**11 + 2**62 // S, ZoneInfo("Europe/Paris"))
-    assert far.month(np.array([0, 2**62])).tolist() == [far.date(0).month, far.date(2**62).month]
-
-
 ZONES = (
     "Europe/Stockholm",
     "US/Pacific",

@@ -17,7 +17,6 @@ from bls.workloads.calendar import Calendar, header_facts
 from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals, fitted_weights
 from bls.workloads.generators.machines import Machine, machine_of
-from bls.workloads.generators.requests import node_sizes
 from bls.workloads.generators.slots import Slots, slots
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -229,27 +228,6 @@ def test_requests_stay_within_the_limits(method: str) -> None:
     assert made.memory_kb.min() >= 600 // 3
     assert made.memory_kb.max() <= 900 // 2
     assert len(set(made.memory_kb.tolist())) > 100
-
-
-def test_the_run_time_is_work_over_the_speed_of_all_that_is_asked_for() -> None:
-    # One kind of job: 8 cores of 10 GFLOP/s for 1000 s, which is 80,000 GFLOP.
-    source = log(np.arange(0, 400_000, 1000), cores=8, run_s=1000)
-    made = generate_like(source, 400, seed=1, platform=SETH, gpus=(0.5, 2, 100.0), speed_factor=2.0)
-    gpu = made.extras["gpu"]
-    assert set(gpu.tolist()) == {0, 1, 2}
-    np.testing.assert_array_equal(made.cores, 8)
-    expected = 80_000 / (8 * 20.0 + 2 * gpu * 100.0)
-    np.testing.assert_array_equal(made.run_ns // S, np.rint(expected))
-
-
-def test_sizes_of_nodes_by_hand() -> None:
-    # Parallel jobs on 1, 1, 2, 4 and 6 nodes of four cores.
-    source = log(np.arange(6), cores=np.array([1, 2, 4, 8, 16, 24]))
-    found = node_sizes(source, Machine(10, 40, 1.0), Machine(10, 40, 1.0))
-    assert (found.low, found.middle, found.serial) == (0.0, 1.0, 0.0)
-    assert [found.high, found.first, found.power_of_two] == pytest.approx([np.log2(6), 0.6, 0.8])
-    doubled = node_sizes(source, Machine(10, 40, 1.0), Machine(20, 80, 1.0))
-    assert doubled.high == pytest.approx(np.log2(12))
 
 
 def test_the_machine_of_a_log() -> None:

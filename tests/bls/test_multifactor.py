@@ -465,39 +465,3 @@ class SlowShares:
 
         visit(self.children(ROOT), None)
         return found
-
-
-@st.composite
-def trees(draw: st.DrawFn) -> AccountTree:
-    """Trees of a few levels with few different shares, so that ties are frequent; some accounts have no users."""
-    names = ["a", "b", "c", "d", "e"][: draw(st.integers(0, 5))]
-    shares = st.integers(0, 3)
-    accounts = [
-        Account(name, draw(st.sampled_from([ROOT, *names[:place]])), draw(shares)) for place, name in enumerate(names)
-    ]
-    users = [
-        User(number, draw(st.sampled_from([ROOT, *names])), draw(shares))
-        for number in draw(st.lists(st.integers(-1, 9), min_size=1, max_size=7, unique=True))
-    ]
-    return AccountTree(tuple(draw(st.permutations(accounts))), tuple(users))
-
-
-@settings(max_examples=300)
-@given(tree=trees(), data=st.data(), rule=st.sampled_from([CLASSIC, FAIR_TREE]))
-def test_factors_as_the_slow_version(tree: AccountTree, data: st.DataObject, rule: int) -> None:
-    # Several rounds on one memory: the order that the tree was left in must not matter.
-    shares = Shares(tree, rule=rule, period_ns=NS_PER_S, half_life_ns=0)
-    slow = SlowShares(tree, (), NS_PER_S, rule=rule)
-    usage = dict.fromkeys(shares.node, 0.0)
-    for second in range(3):
-        drawn = {user: data.draw(st.integers(0, 3)) for user in usage}
-        for user, cores in drawn.items():
-            shares.charge(user, second, cores)
-            usage[user] += cores
-        for user, cores in drawn.items():
-            shares.charge(user, second + 1, -cores)
-        found, wanted = shares.factors(second + 1), slow.classic(usage) if rule == CLASSIC else slow.fair_tree(usage)
-        if rule == CLASSIC:
-            assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
-        else:
-            assert found == wanted

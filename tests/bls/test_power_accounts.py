@@ -371,29 +371,6 @@ def test_facilities_by_hand(pue: str, energy_j: float, peak_w: float) -> None:
     )
 
 
-points = st.lists(
-    st.tuples(st.integers(0, 100), st.integers(1000, 5000)), min_size=1, max_size=5, unique_by=lambda p: p[0]
-)
-
-
-@given(points)
-def test_as_sums_of_fractions(points: list[tuple[int, int]]) -> None:
-    text = " ".join(f"{load}%:{value / 1000:.3f}" for load, value in sorted(points))
-    result = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", power=PowerOptions(pue=text))
-    assert result.power is not None
-    series, total = result.power.series, Fraction(0)
-    ends = [*series.instant_ns.tolist()[1:], series.until_ns]
-    for mw, begin, end in zip(series.power_mw.tolist(), series.instant_ns.tolist(), ends, strict=True):
-        load = Fraction(mw, 400_000) * 100
-        below = max((p for p in points if p[0] <= load), default=min(points))
-        above = min((p for p in points if p[0] >= load), default=max(points))
-        value = Fraction(below[1], 1000)
-        if below[0] < above[0] and below[0] <= load <= above[0]:
-            value += Fraction(above[1] - below[1], 1000) * (load - below[0]) / (above[0] - below[0])
-        total += mw * (end - begin) * value
-    assert result.metrics["facility_energy_j"] == float(total / PJ_PER_J)
-
-
 def test_as_it_is_written() -> None:
     assert parse_pue("1.25") == Pue((Fraction(0),), (Fraction(5, 4),))
     assert parse_pue(" 0%:2  12.5%:1.5 ") == Pue((Fraction(0), Fraction(1, 8)), (Fraction(2), Fraction(3, 2)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +9,6 @@ from hypothesis import strategies as st
 
 import bridge
 from bls.machine.platform import HostGroup, Platform
-from bls.metrics.batch import schedule_metrics
-from bls.metrics.schedule import Schedule
 from bls.workloads.replications import replication, shaken, window_begins
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -91,31 +87,6 @@ def test_metrics_of_a_replication_by_hand() -> None:
     assert result.main_metrics["mean_wait_ns"] == found["mean_wait_ns"]
     tasks = [bridge.simulate(one, MACHINE, als="static", tasks_per_core=2).metrics["tasks"] for one in (jobs, made)]
     assert tasks[0] / tasks[1] == pytest.approx(2 / 5, abs=0.1), "of four jobs two are counted"
-
-
-@settings(max_examples=60)
-@given(ROWS, st.lists(st.booleans(), min_size=20, max_size=20))
-def test_uncounted_rows_only_fill_the_machine(rows: list[tuple[int, int, int]], flags: list[bool]) -> None:
-    submit, wait, run = (np.array(column) * NS for column in zip(*rows, strict=True))
-    counted = np.array(flags[: len(rows)])
-    columns: dict[str, Any] = {"submit_ns": submit, "start_ns": submit + wait, "end_ns": submit + wait + run}
-    cores = np.ones(len(rows), np.int64)
-    found = schedule_metrics(Schedule.of(**columns, cores=cores, n_cores=99, counted=counted))
-    if not counted.any():
-        assert (found["jobs"], found["mean_wait_ns"], found["makespan_ns"]) == (0, None, 0)
-        return
-    alone = {name: column[counted] for name, column in columns.items()}
-    expected = schedule_metrics(Schedule.of(**alone, cores=cores[counted], n_cores=99))
-    of_machine = {
-        "utilisation", "utilisation_of_up_capacity", "mean_queue_length", "max_queue_length", "mean_queued_cores",
-        "max_queued_cores", "loss_of_capacity", "loss_of_capacity_cobalt",
-    }  # fmt: skip
-    for name, value in expected.items():
-        if name not in of_machine:
-            assert found[name] == value, name
-    begin, end = found["utilisation_span_ns"]
-    held = sum(max(0, min(e, end) - max(s, begin)) for s, e in zip(columns["start_ns"], columns["end_ns"], strict=True))
-    assert found["utilisation"] == pytest.approx(held / (99 * (end - begin)))
 
 
 def test_shaken_submits() -> None:

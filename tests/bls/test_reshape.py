@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tables import table_rows
-from test_swf import swf_workloads
 
 from bls.workloads import read_workload
 from bls.workloads.header import moved_header
@@ -292,28 +288,6 @@ def test_scaled_logs(columns: dict[str, list[Any]], factors: dict[str, float], e
     assert {name: getattr(made, name).tolist() for name in expected} == expected
     (name, factor), *_ = factors.items()
     assert made.header[0].startswith(f"; Note: a.swf with {name} × {factor}")
-
-
-@settings(max_examples=50)
-@given(
-    swf_workloads(),
-    st.sampled_from(["0.5", "1", "1.2", "3", "0.333", "7.123456", "1000", "2.5"]),
-    st.sampled_from(["0.5", "1", "1.1", "3", "9.999999"]),
-)
-def test_factors_are_exact(workload: Workload, load: str, speed: str) -> None:
-    small = replace(workload, cores=np.minimum(workload.cores, 10**6))
-    made = scale(small, load=float(load), speed=float(speed), cores=float(speed))
-    first = int(small.submit_ns[0])
-    by_number = {number: row for row, number in enumerate(small.job_id.tolist())}
-    for row, number in enumerate(made.job_id.tolist()):
-        was = by_number[number]
-        assert made.submit_ns[row] == first + round((int(small.submit_ns[was]) - first) / Fraction(load))
-        assert made.estimate_ns[row] == max(1, round(int(small.estimate_ns[was]) / Fraction(speed)))
-        assert made.cores[row] == max(1, round(int(small.cores[was]) * Fraction(speed)))
-        if not small.run_unknown[was]:
-            assert made.run_ns[row] == max(1, round(int(small.run_ns[was]) / Fraction(speed)))
-        assert made.user[row] == small.user[was]
-    assert len(made) == len(small)
 
 
 @pytest.mark.parametrize(

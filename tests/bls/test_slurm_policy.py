@@ -16,7 +16,6 @@ from bls import HostGroup, Platform, Workload
 from bls.constraints.options import Surroundings
 from bls.policies import policy
 from bls.policies.slurm import Slurm
-from bls.policies.slurm.backfill import Cycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.policies.slurm.priority import priority
 from bls.scheduler_options import Rules
@@ -180,13 +179,3 @@ def test_a_kill_is_set_by_who_decides_only_where_jobs_are_killed() -> None:
     assert found.state.tolist() == ["killed"]
     with pytest.raises(Exception, match="kill_after"):
         bridge.simulate(workload, machine(1, 1), bls=Late(), als="recorded")
-
-
-@pytest.mark.parametrize(("more_s", "planned"), [(0, 1), (1, 0)])
-def test_nobody_has_plans_beyond_the_window(more_s: int, planned: int) -> None:
-    how, places, now_s = Slurm(), Linear([1]), 10**9
-    runs = SlurmJob(1, 0, 1, 60, end_s=now_s + how.bf_window * 60 + more_s)
-    places.take(runs, {0: 1})
-    cycle = Cycle(how, places, 1, lambda job, on: pytest.fail(f"{job} starts on {on}"))
-    cycle.run([SlurmJob(2, 1, 1, 60)], now_s)
-    assert cycle.planned == planned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import io
 import os
@@ -179,33 +178,11 @@ def test_agrees_with_the_slow_reader_on_mutated_lines(
     assert_agrees(text.encode(), block_bytes)
 
 
-@settings(max_examples=300)
-@given(
-    st.binary(max_size=300) | st.lists(st.sampled_from(b"0159.-+ ;\n\r\t\xff\0"), max_size=300).map(bytes),
-    st.integers(0, 5),
-    st.sampled_from([3, 17, BLOCK_BYTES]),
-)
-def test_agrees_with_the_slow_reader_on_any_bytes(data: bytes, n_good: int, block_bytes: int) -> None:
-    assert_agrees(LINE * n_good + data, block_bytes)
-    assert_agrees(LINE * n_good + data + b"\n" + LINE, block_bytes)
-
-
 @pytest.mark.parametrize("edge", table_rows(__file__, "edges"))
 def test_agrees_with_the_slow_reader_on_edges(edge: str) -> None:
     changes = dict(re.findall(r"(f\d+)=(.*?)(?= f\d+=|$)", edge))
     for before in (f"; MaxProcs: 8\n\n{line(f1='7', f2='8')}", f"{line(f1='7')}\n ;late "):
         assert_agrees(f"{before}\n{line(**changes)}\n{line(f1='2')}".encode())
-
-
-def test_arrays_are_read_only_also_in_a_copy(tmp_path: Path) -> None:
-    found = parse(line())
-    for workload in (found, pickle.loads(pickle.dumps(found)), copy.copy(found)):
-        assert workload.cores.tolist() == [8]
-        assert dict(workload.rejects) == dict(found.rejects)
-        with pytest.raises(ValueError, match="read-only"):
-            workload.cores[0] = 1
-        with pytest.raises(TypeError):
-            workload.rejects["malformed"] = 1  # type: ignore[index]
 
 
 # ---------------------------------------------------------------- further fields
@@ -447,17 +424,6 @@ def test_comments_that_name_jobs(tmp_path: Path, comment: str, name: str | None)
         assert [block.job_name(row) for row in range(len(block))] == [name, None]
 
 
-def test_all_blocks_have_the_first_names_of_jobs(tmp_path: Path) -> None:
-    jobs = [line(f1=f"{k}") for k in range(1, 90)]
-    lines = ["; Job: 2 a", "; Job: 88 b", *jobs[:50], "; Job: 2 c", *jobs[50:]]
-    (tmp_path / "log.swf").write_text("\n".join(lines), encoding="utf-8")
-    for block_bytes in (70, 400, 10_000):
-        blocks = list(swf_blocks(tmp_path / "log.swf", block_bytes=block_bytes))
-        assert [block.job_name(row) for block in blocks for row in range(len(block))] == [
-            {2: "a", 88: "b"}.get(k) for k in range(1, 90)
-        ]
-
-
 @pytest.mark.parametrize("header", [None, 0, 1_000_000_000])
 def test_submits_since_1970(header: int | None) -> None:
     comments = [] if header is None else [f"; UnixStartTime: {header}"]
@@ -470,15 +436,6 @@ def test_submits_since_1970(header: int | None) -> None:
     lines = "\n".join([*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9")])
     withdrawn = parse_swf(lines.encode(), "w", cancelled=True)
     assert int(withdrawn.cancel_ns[1]) == int((1_000_000_016.5 - begin) * 10**9)
-
-
-def test_submits_since_1970_in_blocks(tmp_path: Path) -> None:
-    text = "\n".join(line(f1=str(k), f2=str(1_000_000_000 + k)) for k in range(1, 900))
-    (tmp_path / "log.swf").write_text(text, encoding="utf-8")
-    blocks_of = list(swf_blocks(tmp_path / "log.swf", block_bytes=4000))
-    assert np.concatenate([one.submit_ns for one in blocks_of]).tolist() == [k * 10**9 for k in range(899)]
-    assert len(blocks_of[0].remarks) == 1
-    assert [one.header for one in blocks_of] == [("; UnixStartTime: 1000000001",), *[()] * (len(blocks_of) - 1)]
 
 
 @pytest.mark.parametrize(("text", "place"), table_rows(__file__, "what_is_wrong_with_a_rejected_line"))
@@ -624,13 +581,6 @@ def test_files_plain_and_gzipped(tmp_path: Path, name: str) -> None:
     same_jobs(read_workload(path), workload)
     write_swf(workload, tmp_path / f"other-{name}")
     assert (tmp_path / f"other-{name}").read_bytes() == data, "neither a name nor a time in it"
-
-
-def test_a_workload_of_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = Workload.from_jobs([(k, k, 1, k, 1) for k in range(1, 12)])
-    whole = written(workload)
-    monkeypatch.setattr("traces.exporters.swf_lines._BLOCK", 4)
-    assert written(workload) == whole
 
 
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:

@@ -22,11 +22,9 @@ from bls.cp.instance import Instance, Queue, Running, up_s
 from bls.cp.objective import Objective
 from bls.cp.plan import Plan
 from bls.cp.problem import Problem, problem_of
-from bls.cp.ranking import holders, ranked
+from bls.cp.ranking import ranked
 from bls.cp.reduction import reduced
 from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration, best_list
-from tools.bench.dispatch import choosing
-from tools.bench.dispatch import dispatch as bench_dispatch
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
@@ -212,25 +210,6 @@ def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
         return (-Fraction(wait + d, d), d, wide, n - 1 - k)
 
     assert ranked(queue, np.arange(n), most).tolist() == sorted(range(n), key=priority)[:most]
-
-
-@settings(max_examples=100)
-@given(cases(nodes=4, jobs=8), st.integers(1, 4))
-def test_who_fits_is_found_by_units_on_nodes(case: Case, more: int) -> None:
-    case = replace(
-        case, waiting=tuple(replace(job, units=job.units + more * (k % 2)) for k, job in enumerate(case.waiting))
-    )
-    instance = instance_of(case)
-    for available in (instance.free, instance.capacity):
-        wanted = [
-            sum(
-                min(has // asked for has, asked in zip(node, job.per_unit, strict=True) if asked)
-                for node in available.tolist()
-            )
-            >= job.units
-            for job in case.waiting
-        ]
-        assert holders(available, instance.queue).tolist() == wanted
 
 
 @settings(max_examples=80)
@@ -565,19 +544,3 @@ def test_columns_that_do_not_belong_together(name: str, values: list[Any], kind:
     said = f"plan ahead: {name}: {kind} of shape {of}; allowed: whole numbers (int64) of shape {allowed}"
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
-
-
-def test_other_whole_numbers_and_lists_are_taken() -> None:
-    columns = {"submit_s": [0, 0], "duration_s": [9, 1], "units": [1, 1], "per_unit": [[1], [4]]}
-    small = {name: np.array(column, np.int32) for name, column in columns.items()}
-    for one in (small, columns, columns | {"known_s": [0, 9]}):
-        assert plan_ahead(np.array([[4]], np.uint8), **one).start_s.tolist() == [1, 0], one  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("model", "which"), [("hcp19", "all"), ("pcp20", "fits")])
-def test_cases_of_the_benchmark(model: str, which: str) -> None:
-    found = bench_dispatch("eurora", model, which, jobs=12)
-    assert len(found.figures) == 3
-    assert min(found.figures) > 0
-    assert "of pcp19's variables" in found.note
-    assert choosing("eurora", which).figures
