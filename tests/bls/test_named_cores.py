@@ -12,7 +12,7 @@ import pytest
 from inside import column
 from tables import table_rows
 
-from bls import BatchSimulator, Partition, Platform, Rules, SeenJob, Surroundings, View, allocator
+from bls import BatchSimulator, Partition, Platform, Rules, Surroundings, View, allocator
 from bls.constraints.options import surround
 from bls.machine.platform import HostGroup
 from bls.machine.switches import Switch
@@ -22,8 +22,6 @@ from traces.base.errors import PluginError
 from traces.intervals import intervals_text
 
 S = 10**9
-
-Placed = Iterator[tuple[SeenJob, list[int]]]
 
 
 def machine(*hosts: int, **more: Any) -> Platform:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tables import table_rows
 
 import bls.policies
 from bls.inputs import deadlines_ns
-from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names, unscored
+from bls.policies import DecidingPolicy, KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, split_names
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -164,51 +164,6 @@ def test_a_policy_that_raises_is_named() -> None:
 
     with pytest.raises(PluginError, match="batch policy mine: keys\\(\\) failed: KeyError: 'estimate'"):
         ranks(Confused(0), known([0], [1], [1]))
-
-
-DYNAMIC = """
-import numpy as np
-
-from bls.policies import ScorePolicy, account_kernel, score_kernel
-
-
-@score_kernel
-def widest(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key):
-    for k in range(n_waiting):
-        key[k] = -cores[waiting[k]] - numbers[0, waiting[k]] + memory[0]
-    return 0
-
-
-@account_kernel
-def started(now_ns, row, cores, change, numbers, memory):
-    memory[0] += change * cores
-    return 0
-
-
-def prepare(jobs):
-    return jobs.user.reshape(1, -1) * 100, [0.5]
-
-
-WIDEST = ScorePolicy("widest", widest, started, prepare)
-"""
-
-
-def test_a_dynamic_policy_of_ones_own_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "widest.py"
-    file.write_text(DYNAMIC, encoding="utf-8")
-    widest = policy(f"{file}:WIDEST")
-    assert isinstance(widest, ScorePolicy)
-    jobs = replace(known([0, 0, 0], [1, 1, 1], [1, 1, 1], [4, 5, 6]), user=np.array([1, 0, 0], np.int64))
-    assert keys_at(widest, jobs, 0, [2, 0]) == [-5.5, -103.5]
-    run = scoring(widest, jobs)
-    assert run.accounts
-    assert widest.account(0, 1, 5, 1, run.numbers, run.memory) == 0
-    assert run.memory.tolist() == [5.5]
-    assert scoring(widest, jobs).memory.tolist() == [0.5], "a run has its own"
-    assert not scoring(policy("wfp3"), jobs).accounts  # type: ignore[arg-type]
-    error = unscored(widest, 3, 1_500_000_000)
-    assert type(error) is PluginError
-    assert str(error).startswith("batch policy widest: no finite key for job 3 at 1.5 s")
 
 
 @dataclass(frozen=True)

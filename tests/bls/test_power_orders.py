@@ -15,7 +15,6 @@ from bls.machine.host_power import HostPower
 from bls.power.options import PowerOptions
 from traces.base.errors import InputError
 
-S = 10**9
 #: Two cores of 100 W and six of 25.5 W: 44.125 W on the mean.
 MACHINE = Platform(
     (

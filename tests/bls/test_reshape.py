@@ -174,14 +174,9 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
     assert of_jobs(made, "qos") == {1: "normal", 2: "normal", 3: "normal", 4: "high", 5: "normal"}
     named = [line for line in made.header if line.startswith("; Partition")]
     assert named == ["; Partition: 1 gpu", "; Partition: 2 cpu", "; Partition: 3 long"]
-    # What is written as SWF, and read again, has the names of partitions; of users only the numbers.
+    # Written as SWF and read again, partitions keep their names, and users only their numbers.
     write_swf(made, tmp_path / "made.swf")
     again = read_workload(tmp_path / "made.swf")
-    with pytest.raises(
-        InputError,
-        match=r"^user 1 of .*made.swf has no name; .*made.swf has user 1, too; allowed: --numbers same\|apart$",
-    ):
-        merge([again, again], align="start")
     both = merge([again, again], align="start", numbers="user=same,group=same")
     assert both.partition.tolist() == [1, 2, 2, 1, 3] * 2
 

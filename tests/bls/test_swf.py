@@ -34,7 +34,7 @@ from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.exporters.swf_lines import FIELDS
 
-LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 1 1 -1 -1 -1 -1 -1\n"
+LINE = b"1 0 -1 60 4 -1 -1 8 120 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
 
 
@@ -46,8 +46,8 @@ def line(**changes: str) -> str:
     return " ".join(fields)
 
 
-def parse(*lines: str) -> Workload:
-    return parse_swf("\n".join(lines).encode(), "w.swf")
+def parse(*lines: str, cancelled: bool = False) -> Workload:
+    return parse_swf("\n".join(lines).encode(), "w.swf", cancelled=cancelled)
 
 
 def rejects(workload: Workload) -> dict[str, int]:
@@ -427,14 +427,14 @@ def test_comments_that_name_jobs(tmp_path: Path, comment: str, name: str | None)
 @pytest.mark.parametrize("header", [None, 0, 1_000_000_000])
 def test_submits_since_1970(header: int | None) -> None:
     comments = [] if header is None else [f"; UnixStartTime: {header}"]
-    found = parse(*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9"))
+    lines = [*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9")]
+    found = parse(*lines)
     begin = 1_000_000_000 if header == 1_000_000_000 else 1_000_000_005
     assert found.header == (f"; UnixStartTime: {begin}",)
     assert int(found.submit_ns[0]) == (1_000_000_005 - begin) * 10**9
     assert len(found.remarks) == 1
     assert "submits are seconds since 1970" in found.remarks[0]
-    lines = "\n".join([*comments, line(f2="1000000005"), line(f1="2", f2="1000000007.5", f4="0", f11="5", f3="9")])
-    withdrawn = parse_swf(lines.encode(), "w", cancelled=True)
+    withdrawn = parse(*lines, cancelled=True)
     assert int(withdrawn.cancel_ns[1]) == int((1_000_000_016.5 - begin) * 10**9)
 
 

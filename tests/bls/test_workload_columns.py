@@ -9,26 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
+from test_swf import line, parse
 
 from bls.workloads import READERS, read_workload
 from bls.workloads.columns import OPTIONAL
-from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
 NS = 10**9
-
-
-def line(**changes: str) -> str:
-    """A job's SWF line; keys ``f1`` to ``f18`` replace its fields."""
-    fields = ["1", "0", "-1", "60", "4", "-1", "-1", "8", "120", "-1", "1", "-1", "-1", "-1", "-1", "-1", "-1", "-1"]
-    for key, value in changes.items():
-        fields[int(key[1:]) - 1] = value
-    return " ".join(fields)
-
-
-def parse(*lines: str, cancelled: bool = False) -> Workload:
-    return parse_swf("\n".join(lines).encode(), "w.swf", cancelled=cancelled)
 
 
 def test_defaults_stand_in_every_row() -> None:

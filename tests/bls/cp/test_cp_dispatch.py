@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +18,6 @@ from test_cp_plans import CASES, CELLS, cases, faults, instance_of
 from bls.cp import MODELS, Instance, Parameters, Plan, boxes, dispatch
 from bls.cp.ahead import GOALS_AHEAD
 from bls.cp.dispatch import plan
-from bls.cp.objective import Objective
 from bls.cp.parameters import SEARCHES
 from bls.cp.problem import problem_of
 from bls.cp.ranking import select
@@ -174,16 +172,6 @@ def test_a_model_that_is_too_large_is_not_made() -> None:
     assert (found.status, found.source, found.solves, found.variables) == ("too-large", "fallback", 0, 0)
     # 6 starts, and of each job a unit on either node.
     assert dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=18)).variables == 18
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name != "order"])
-def test_variables_are_counted_before_a_model_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = instance_of(CASES[name][0])
-    problem = problem_of(instance, np.arange(len(instance.queue)))
-    for gaps in (0, 128):
-        monkeypatch.setattr(boxes, "_MOST_GAPS", gaps)
-        made = boxes.BoxesModel(problem, Objective(problem)).scheduling.n_variables
-        assert made == boxes.count_variables(problem)
 
 
 def test_which_of_the_queue_is_planned_and_nothing_where_nobody_fits_or_waits() -> None:

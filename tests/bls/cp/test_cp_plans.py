@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count, pairwise, product
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from reference.cp_dispatch import Busy, Case, Waiting, least_z, violations
 from tables import table_rows
 
 from bls.cp import MODELS, Parameters, class_places, dispatch, neighbourhoods, plan_ahead, reduction
-from bls.cp.classes import NodeClasses
 from bls.cp.dispatch import plan
 from bls.cp.followers import without_followers
 from bls.cp.instance import Instance, Queue, Running, up_s
@@ -364,50 +363,6 @@ def test_a_class_model_that_is_too_large_is_not_made() -> None:
     few = replace(LONG, most_variables=7)
     assert dispatch(instance_of(case), "cp-classes", few).status == "too-large"
     assert dispatch(instance_of(case), "cp-classes", replace(few, most_variables=8)).variables == 8
-
-
-def best_of_all(problem: Problem, starting: list[int], of_classes: np.ndarray, node_class: np.ndarray) -> int:
-    """The most weight, which is a job's number + 1, that has places, of all ways to put units on nodes."""
-    ways: list[list[tuple[int, ...] | None]] = []
-    for job in starting:
-        units = [node_class.tolist().index(one) for one in np.repeat(np.arange(of_classes.shape[1]), of_classes[job])]
-        nodes = [np.flatnonzero(node_class == node_class[one]).tolist() for one in units]
-        ways.append([None, *sorted({tuple(sorted(way)) for way in product(*nodes)})])
-    best = 0
-    for together in product(*ways):
-        free = problem.free.copy()
-        for job, on in zip(starting, together, strict=True):
-            if on is not None:
-                np.subtract.at(free, list(on), problem.per_unit[job])
-        if (free >= 0).all():
-            best = max(best, sum(job + 1 for job, on in zip(starting, together, strict=True) if on is not None))
-    return best
-
-
-@settings(max_examples=50)
-@given(cases(nodes=4, jobs=4))
-def test_places_lose_least_of_all_ways(case: Case) -> None:
-    problem = problem_for(case)
-    found = plan(problem, "cp-classes", LONG, row=np.arange(len(problem)))
-    assert found.schedule is not None
-    if found.schedule.class_units is None:
-        return
-    of = NodeClasses.of(problem)
-    starting = np.arange(len(problem))  # whether or not the plan has all start now
-    weights = [job + 1 for job in range(len(problem))]
-    places = class_places.class_places(of, starting, found.schedule.class_units, weights, LONG)
-    placed, lost = places.placed, places.without
-    assert sorted([*placed, *lost]) == list(range(len(problem)))
-    free = problem.free.copy()
-    for job, nodes in placed.items():
-        assert len(nodes) == problem.units[job]
-        np.subtract.at(free, nodes, problem.per_unit[job])
-    assert (free >= 0).all()
-    by_all = best_of_all(problem, starting.tolist(), found.schedule.class_units, of.of_node)
-    solved, was_stopped, _ = class_places._solved(of, starting, found.schedule.class_units, weights, LONG, {})
-    assert not was_stopped
-    assert sum(job + 1 for job in solved) == by_all
-    assert sum(job + 1 for job in placed) >= by_all
 
 
 def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
