@@ -27,7 +27,7 @@ from bls.policies import POLICIES
 from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, PluginError
+from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
 
@@ -284,29 +284,6 @@ def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, 
     workload, rules = jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), BatchRules(backfill, kind)
     with pytest.raises(InputError, match=r"job [17]"):
         answer_at_once(ready(workload, machine(8, 8), rules=rules, circumstances=around))
-
-
-class Idle:
-    name = "idle"
-
-    def decide(self, view: Any) -> list[Any]:
-        return []
-
-
-class Sleepless(Idle):
-    name = "sleepless"
-
-    def decide(self, view: Any) -> list[Any]:
-        view.wake_at(view.now_ns + 1)
-        return []
-
-
-@pytest.mark.parametrize(("policy", "failures"), [(Idle(), True), (Sleepless(), False)])
-def test_a_policy_that_never_starts_anything_is_noticed(policy: Idle, failures: bool) -> None:
-    model = modelled_outages(OutageModel(10**9, 10**9, 3), 4)
-    around = JobConstraints(outages=model) if failures else JobConstraints()
-    with pytest.raises((InputError, PluginError), match=policy.name):
-        finish(ready(jobs((7, 0, 1, 1, 1)), machine(4, 4), policy, recorded=True, circumstances=around))
 
 
 @pytest.mark.parametrize("rules", [FCFS, EASY, KEEP, REBUILD])

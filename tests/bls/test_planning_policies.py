@@ -169,18 +169,6 @@ def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "a limit to power" in refused(platform=drawing, power=power)
 
 
-def test_a_policy_says_what_it_knows_nothing_of() -> None:
-    class Odd:
-        name = "odd"
-        unaware_of = ("weather",)
-
-        def decide(self, view: Any) -> list[Any]:
-            return list(view.waiting)
-
-    with pytest.raises(PluginError, match="batch policy odd: unaware_of"):
-        bridge.simulate(PAST, PLAIN, bls=Odd(), als="recorded")
-
-
 @pytest.mark.parametrize("given", [None, [1], {"a b": 1}, {"found": None}])
 def test_totals_are_names_and_plain_values(given: object) -> None:
     class Counts:

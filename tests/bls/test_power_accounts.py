@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.power import run
 from tables import table_rows
-from test_power import FALLBACKS, POWERS, SHARES, simulated
-from test_power import drawn as drawn_case
+from test_power import POWERS, SHARES
 
 import bridge
 from bls import HostGroup, Platform, Surroundings, Workload
@@ -266,49 +264,40 @@ def test_the_summary(tmp_path: Path) -> None:
     assert said["cost"] == "0.33, 0.33 of it by cores that jobs held"
 
 
-def test_it_is_the_integral_and_to_say_the_same_again_changes_nothing(tmp_path: Path) -> None:
-    """Of the machine and of each job, rounded once; beside exact fractions, with whatever fallback."""
+def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Path) -> None:
+    """The machine's cost and each job's, rounded once, against exact fractions."""
     text = "from,price_per_kwh,g_co2e_per_kwh\n0,0.123457,380\n13,99999.999999,0.000001\n40s,-3.5,7\n{more}90,1,2\n"
-    for seed in range(2):
-        for fallback in FALLBACKS:
-            case = drawn_case(seed, fallback)
-            if run(case) is None:
-                continue
-            plain = simulated(case, tmp_path)
-            assert plain.power is not None
-            given = plain.power.plan.options
-            names = ("limits", "reaction_ns", "fallback", "allowed")
-            more = {name: getattr(given, name) for name in names}
-            results = [
-                simulated(case, tmp_path, power=options(tmp_path, text.format(more=words), **more))
-                for words in ("", "41,-3.5,7\n77.5,-3.5,7\n")
-            ]
-            assert results[0].jobs.equals(results[1].jobs)
-            assert dict(results[0].metrics) == dict(results[1].metrics)
-            power = results[0].power
-            assert power is not None
-            assert power.plan.signals is not None
-            steps = list(
-                zip(power.plan.signals.instant_ns.tolist(), power.plan.signals.values["price_per_kwh"], strict=True)
+    for seed in range(8):
+        workload, platform, more = drawn(seed)
+        given, results = more.pop("power"), []
+        for words in ("", "41,-3.5,7\n77.5,-3.5,7\n"):
+            power = replace(given, signals=options(tmp_path, text.format(more=words)).signals)
+            results.append(bridge.simulate(workload, platform, als="recorded", power=power, **more))
+        found, again = results
+        assert found.jobs.equals(again.jobs)
+        assert dict(found.metrics) == dict(again.metrics)
+        assert found.power is not None
+        assert found.power.plan.signals is not None
+        series, signals = found.power.series, found.power.plan.signals
+        prices = [*signals.values["price_per_kwh"]]
+        borders = [*signals.instant_ns.tolist(), MAX_NS]
+
+        def spent(begin: int, end: int, mw: int, prices: Any = prices, borders: Any = borders) -> Fraction:
+            spans = zip(prices, borders, borders[1:], strict=False)
+            return sum(
+                (Fraction(mw * max(0, min(end, b) - max(begin, a)) * int(price), 10**6) for price, a, b in spans),
+                Fraction(0),
             )
 
-            def spent(begin: int, end: int, mw: int, steps: list[tuple[int, int]] = steps) -> Fraction:
-                total = Fraction(0)
-                for k, (since, price) in enumerate(steps):
-                    until = steps[k + 1][0] if k + 1 < len(steps) else max(end, since)
-                    total += Fraction(mw * max(0, min(end, until) - max(begin, since)) * price, 10**6)
-                return total / PJ_PER_KWH
-
-            series = power.series
-            ends = [*series.instant_ns.tolist()[1:], series.until_ns]
-            parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
-            assert results[0].metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)))
-            by_job = [Fraction(0)] * len(results[0].jobs)
-            for columns in drawn_by_jobs(results[0].ledger, power.plan.table, "held"):
-                for row, *part in zip(*(column.tolist() for column in columns), strict=True):
-                    by_job[row] += spent(*part)
-            assert results[0].jobs.cost.tolist() == [float(one) for one in by_job]
-            assert results[0].metrics["cost_jobs"] == float(sum(by_job, Fraction(0)))
+        ends = [*series.instant_ns.tolist()[1:], series.until_ns]
+        parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
+        assert found.metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)) / PJ_PER_KWH)
+        by_job = [Fraction(0)] * len(found.jobs)
+        for columns in drawn_by_jobs(found.ledger, found.power.plan.table, "held"):
+            for row, *part in zip(*(column.tolist() for column in columns), strict=True):
+                by_job[row] += spent(*part)
+        assert found.jobs.cost.tolist() == [float(one / PJ_PER_KWH) for one in by_job]
+        assert found.metrics["cost_jobs"] == float(sum(by_job, Fraction(0)) / PJ_PER_KWH)
 
 
 @pytest.mark.parametrize("column", ["price_per_kwh", "g_co2e_per_kwh"])
