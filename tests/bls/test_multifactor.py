@@ -15,14 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.policies.contract import KnownJobs, Scoring, scoring
-from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, charge, factor, forward, new_memory, usage_core_s
+from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Multifactor, Partition, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
-from traces.compiled import compiled
-from traces.kernels.signatures import Floats
 
 DAY_S = 86400
 
@@ -300,69 +298,30 @@ DOCUMENTED = AccountTree(
 )
 
 
-@compiled(makes_arrays=True)
-def _factors(memory: Floats, now_ns: int, out: Floats) -> None:
-    found = factor(memory, now_ns)
-    for node in range(found.size):
-        out[node] = found[node]
-
-
-class Shares:
-    """The kernels on a tree, by user number; its users are those of the tree."""
-
-    def __init__(self, tree: AccountTree, **settings: Any) -> None:
-        nodes = tree.nodes(np.empty(0, np.int64))
-        self.node = {int(user): nodes.n_accounts + row for row, user in enumerate(nodes.users)}
-        self.memory = new_memory(nodes.parent, nodes.shares, nodes.n_accounts, **settings)
-
-    def charge(self, user: int, now_s: float, cores: int) -> None:
-        charge(self.memory, self.node[user], round(now_s * NS_PER_S), cores)
-
-    def factors(self, now_s: float) -> dict[int, float]:
-        found = np.zeros(len(self.memory))
-        _factors(self.memory, round(now_s * NS_PER_S), found)
-        return {user: float(found[node]) for user, node in self.node.items()}
-
-    def usage(self, now_s: float) -> dict[int, float]:
-        forward(self.memory, round(now_s * NS_PER_S))
-        return dict(zip(self.node, usage_core_s(self.memory).tolist(), strict=True))
-
-
-def after_use(tree: AccountTree, used: dict[int, int], rule: int, dampening: float = 1.0) -> dict[int, float]:
-    shares = Shares(tree, rule=rule, period_ns=NS_PER_S, half_life_ns=0, dampening=dampening)
-    for user, cores in used.items():
-        shares.charge(user, 0, cores)
-    for user, cores in used.items():
-        shares.charge(user, 1, -cores)
-    return shares.factors(1)
-
-
-# --- the rules ---
-
 USED = {1: 20, 2: 25, 4: 25, 6: 30}
 
 
+def after_use(used: dict[int, int], **how: Any) -> dict[int, float]:
+    """The factors of users 1 to 6 after these core-seconds."""
+    settings = Multifactor(fairshare=1, calc_period_ns=NS_PER_S, half_life_ns=0, tree=DOCUMENTED, **how)
+    run = Run(settings, known(cores=[used.get(user, 1) for user in range(1, 7)], user=[*range(1, 7)]))
+    for now_ns, change in ((0, 1), (NS_PER_S, -1)):
+        for user in used:
+            run.account(now_ns, user - 1, change)
+    return dict(enumerate(run.priorities(NS_PER_S), 1))
+
+
 def test_the_documented_example_of_the_classic_rule() -> None:
-    found = after_use(DOCUMENTED, USED, CLASSIC)
-    shown = {user: round(value, 6) for user, value in found.items()}
+    shown = {user: round(value, 6) for user, value in after_use(USED, algorithm="classic").items()}
     assert shown == {1: 0.408479, 2: 0.022097, 3: 0.125, 4: 0.5, 5: 0.749154, 6: 0.0}
-    dampened = after_use(DOCUMENTED, USED, CLASSIC, dampening=3.0)
+    dampened = after_use(USED, algorithm="classic", dampening=3.0)
     assert [dampened[3], dampened[4]] == pytest.approx([0.125 ** (1 / 3), 0.5 ** (1 / 3)], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("tree", "used", "factors"),
-    [
-        # Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45).
-        (DOCUMENTED, USED, {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}),
-        (DOCUMENTED, {}, {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}),
-    ],
-)
-def test_fair_tree(tree: AccountTree, used: dict[int, int], factors: dict[int, float]) -> None:
-    assert after_use(tree, used, FAIR_TREE) == factors
-
-
-# --- usage ---
+def test_the_documented_example_of_fair_tree() -> None:
+    """Root: A .40/.45, D .60/.25, user 6 without shares: D, A, 6. D: F (unused) before E. A: B .75/(20/45), C .25/(25/45)."""
+    assert after_use(USED, algorithm="fair-tree") == {5: 6 / 6, 4: 5 / 6, 1: 4 / 6, 3: 3 / 6, 2: 2 / 6, 6: 1 / 6}
+    assert after_use({}, algorithm="fair-tree") == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1 / 6}
 
 
 # --- against a slow second opinion ---

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference.cp_dispatch import Busy, Case, Waiting, least_z, violations
 from tables import table_rows
 
-from bls.cp import MODELS, Parameters, class_places, dispatch, neighbourhoods, plan_ahead, reduction
+from bls.cp import MODELS, Parameters, class_places, dispatch, neighbourhoods, plan_ahead
 from bls.cp.dispatch import plan
 from bls.cp.followers import without_followers
 from bls.cp.instance import Instance, Queue, Running, up_s
@@ -209,34 +209,6 @@ def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
         return (-Fraction(wait + d, d), d, wide, n - 1 - k)
 
     assert ranked(queue, np.arange(n), most).tolist() == sorted(range(n), key=priority)[:most]
-
-
-@settings(max_examples=80)
-@given(cases(nodes=6, jobs=2), st.integers(1, 3), st.sampled_from([0, 1, 4, 4096]))
-def test_nodes_that_are_left_out_are_no_better_than_those_that_stay(case: Case, n_units: int, positions: int) -> None:
-    case = replace(case, waiting=(replace(case.waiting[0], units=n_units),))
-    problem = problem_of(instance_of(case), np.arange(1))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reduction, "_MOST_POSITIONS", positions)
-        smaller, nodes = reduced(problem)
-    assert len(set(nodes.tolist())) == len(nodes)
-    assert smaller.capacity.tolist() == problem.capacity[nodes].tolist()
-
-    def free_from(of: int) -> list[list[int]]:
-        found = [[0] * has for has in case.capacity[of]]
-        for kind, node, low, size, left in zip(
-            *(getattr(problem.held, name).tolist() for name in ("kind", "node", "low", "size", "left_s")), strict=True
-        ):
-            if node == of:
-                found[kind][low : low + size] = [left] * size
-        return found
-
-    def as_good(one: int, other: int) -> bool:
-        pairs = zip(free_from(one), free_from(other), strict=True)
-        return all(len(a) >= len(b) and all(x <= y for x, y in zip(a, b, strict=False)) for a, b in pairs)
-
-    for node in set(range(len(case.capacity))) - set(nodes.tolist()):
-        assert sum(as_good(kept, node) for kept in nodes.tolist()) >= n_units
 
 
 def test_who_starts_now_takes_nodes_that_are_in_use_and_leaves_empty_ones() -> None:
