@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import column, number
 from reference.machine import Host, Job, Machine, Rules
-from test_reference_vectors import jobs_of
+from test_differential import jobs_of
 
 from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
