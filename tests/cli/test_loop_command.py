@@ -87,11 +87,7 @@ def test_the_page_says_what_is_written(loop_file: Path) -> None:
     ("options", "tasks", "scheduling_s"),
     [
         ((), [[0, 1, 5], [1, 1, 4], [1, 5, 7], [0, 6, 7], [0, 8, 9]], 5.0),
-        (
-            ("--hosts", 2, "--latency", SECOND // 2),
-            [[0, 1, 5], [1, 2, 5], [0, 6, 8], [1, 7, 8], [0, 9, 10]],
-            7.0,
-        ),
+        (("--hosts", 2, "--latency", SECOND // 2), [[0, 1, 5], [1, 2, 5], [0, 6, 8], [1, 7, 8], [0, 9, 10]], 7.0),
         # Requests arrive at 0, 0.5, 5, 6 and 8 s, and are served until 1, 2, 6, 7 and 9 s.
         (
             ("--hosts", 2, "--latency", SECOND // 2, "--assignment", "master"),

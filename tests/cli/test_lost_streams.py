@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from layers import these_stay
 
 from bridge.standard_error import put, put_text, say
 
@@ -77,7 +78,10 @@ def ended(words: str, here: Path, kind: str, out: int | None = None) -> int:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("inline", "full"), ("process", "unread"), ("live", "closed"), ("workers", "closed"), ("workers", "full")],
+    these_stay(
+        [(name, kind) for name in COMMANDS for kind in ("closed", "full", "unread")],
+        {("inline", "full"), ("live", "closed")}.__contains__,
+    ),
 )
 def test_words_that_cannot_be_written_change_nothing(name: str, kind: str, tmp_path: Path) -> None:
     out = tmp_path / "stdout"

@@ -64,10 +64,7 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
     assert Path("both.html").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [(("tasks",), 1), (("tasks", "tasks"), 2)],
-)
+@pytest.mark.parametrize(("words", "shown"), [(("tasks",), 1), (("tasks", "tasks"), 2)])
 def test_a_page_of_many_tasks_says_that_it_lacks_them(
     here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
 ) -> None:

@@ -134,7 +134,10 @@ def test_every_page_with_examples_is_known() -> None:
 
 
 #: Pages whose commands take several seconds, and use what those of other pages use.
-LONG = ("choosing-a-technique", "cli", "couplings", "figures", "simgrid", "studies", "tour", "workloads")
+LONG = (
+    *("batch-plug-ins", "choosing-a-technique", "cli", "couplings", "figures", "simgrid", "studies", "study-to-figure"),
+    *("tour", "workloads"),
+)
 
 
 # test_first_hour.py has the commands of the README.
@@ -201,25 +204,10 @@ def test_the_files_of_the_batch_pages_do_what_they_say(desk: Path) -> None:
     assert watched.observations["now_ns"].tolist()[:1] == [0]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(
-            "run",
-            "grid",
-            "study",
-            "repeat",
-            "loop",
-            "graph",
-            "workload info",
-            "platform",
-            "gantt",
-            "compare",
-            "figures",
-        ),
-        "doctor",
-    ],
-)
+HELPED = ("run", "loop", "graph", "workload info", "platform", "gantt", "compare", "doctor")
+
+
+@pytest.mark.parametrize("command", these_stay([*HELPED, "grid", "study", "repeat", "figures"], HELPED.__contains__))
 @pytest.mark.usefixtures("unrendered")
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     text = " ".join(twolevel(*command.split(), "--help").out.split())
@@ -234,8 +222,6 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
         perform("twolevel grid sample --select first:20 --bls fcfs --als gss --variation 0.2 --out results")
     if command == "figures":
         perform("twolevel run sample --select first:20 --tasks --no-trace --out results")
-    if command == "story":
-        perform("twolevel run sample --als recorded --no-trace --out results")
     if command == "compare":
         for als in ("static", "gss"):
             perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
@@ -283,6 +269,7 @@ def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
     assert blocks(ROOT / "docs" / "reference/story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]
 
 
+@pytest.mark.release  # test_first_hour.py has rows of it
 @pytest.mark.usefixtures("unrendered")
 def test_the_table_of_the_demo_is_the_one_that_is_printed(desk: Path) -> None:
     demo = re.search(r"/(twolevel grid .*?) --force", (ROOT / "Makefile").read_text(encoding="utf-8"))

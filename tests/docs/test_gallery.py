@@ -19,7 +19,7 @@ from tools.pictures import PICTURES, Section, main, stale
 from tools.site.gallery import PAGE, gallery
 
 #: Sections whose pictures are drawn at every commit; all are before a release.
-QUICK = ("A run", "Task lengths", "Speeds of cores", "The two-level paper's four jobs")
+QUICK = ("Task lengths", "Speeds of cores", "The two-level paper's four jobs")
 COMMANDS_SHOWN = sorted({command for section in PICTURES for command in section.pictures.values() if command})
 
 

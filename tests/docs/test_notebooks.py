@@ -14,7 +14,7 @@ def test_there_are_three() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["first-hour", "own-policy", "own-technique"]
 
 
-@pytest.mark.parametrize("name", ["own-policy", "own-technique"])
+@pytest.mark.parametrize("name", [pytest.param("own-policy", marks=pytest.mark.release), "own-technique"])
 def test_a_notebook_prints_what_is_kept_in_it(tmp_path: Path, name: str) -> None:
     (path,) = (path for path in NOTEBOOKS if path.stem == name)
     kept = nbformat.read(path, as_version=4)

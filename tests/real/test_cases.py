@@ -117,8 +117,7 @@ def test_tasks_of_arrays_have_slurms_names(cases: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "cores"),
-    [("slurm-conf-procs", (), 48), ("topology-gaps", ("--switches", 1), 24)],
+    ("name", "words", "cores"), [("slurm-conf-procs", (), 48), ("topology-gaps", ("--switches", 1), 24)]
 )
 def test_slurms_files_are_taken(cases: Path, tmp_path: Path, name: str, words: tuple[object, ...], cores: int) -> None:
     folder = cases / name

@@ -62,13 +62,7 @@ def network(kind: str, constants: tuple[float, float, float, bool], bandwidth: f
 
     latency_factor, bandwidth_factor, weight_s, crosstraffic = constants
     return Network(
-        "sharing",
-        route,
-        latency_factor,
-        bandwidth_factor,
-        weight_s,
-        crosstraffic=crosstraffic,
-        memory=LOOPBACK,
+        "sharing", route, latency_factor, bandwidth_factor, weight_s, crosstraffic=crosstraffic, memory=LOOPBACK
     )
 
 
