@@ -10,7 +10,7 @@ import yaml
 from command_line import twolevel
 from pages import ROOT
 
-from bridge.citation import APPROACH, Person, Work, software
+from bridge.citation import APPROACH, Person, software
 
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 
@@ -53,8 +53,3 @@ def test_as_bibtex(here: Path) -> None:
     assert "    author = {Eleliemy, Ahmed and Mohammed, Ali and Ciorba, Florina M.},\n" in paper
     assert "    author = {{The twolevel developers}},\n" in own
     assert "year" not in own
-
-
-def test_a_work_of_one_author_and_a_year() -> None:
-    work = Work("misc", "a", (Person("Gantt", "Henry Laurence"),), "Charts", year=1910)
-    assert work.text() == "Gantt, H. L. (1910). Charts."

@@ -114,19 +114,6 @@ def test_elsewhere_a_study_writes_a_line_every_half_minute() -> None:
     ]
 
 
-def test_what_went_before_the_first_cell_says_nothing_of_those_that_are_left() -> None:
-    clock, stream = Clock(), io.StringIO()
-    with StudyProgress(stream=stream, clock=clock) as watch:
-        watch.begin(1200, 0)
-        clock.now_s += 61  # processes start, and wait for kernels
-        for done in range(1, 1200):
-            watch(done, 0)
-            clock.now_s += 0.1
-    first, second, *_ = stream.getvalue().splitlines()
-    assert first == "1 of 1,200 cells"
-    assert second == "302 of 1,200 cells, 90 s left"
-
-
 def test_what_a_worker_waits_for_kernels_later_is_not_counted() -> None:
     clock, stream = Clock(), io.StringIO()
     with StudyProgress(stream=stream, clock=clock) as watch:
@@ -145,19 +132,3 @@ def test_how_long_a_run_will_take_is_said_once_it_is_known() -> None:
             watch(ended, 10**9)
         lines = [part for part in re.split(r"[\r\x1b]", shown(stream, master)) if "jobs/s" in part]
     assert [line.partition("jobs/s")[2].rstrip() for line in lines[:3]] == ["", ", 6 s left", ", 4 s left"]
-
-
-def test_a_line_that_finds_no_room_is_not_the_last() -> None:
-    class Full(io.StringIO):
-        def write(self, text: str) -> int:
-            if clock.now_s < 200:
-                raise OSError(28, "No space left on device")
-            return super().write(text)
-
-    clock, stream = Clock(), Full()
-    with StudyProgress(stream=stream, clock=clock) as watch:
-        watch.begin(10, 0)
-        for done in (1, 2):
-            clock.now_s += 60
-            watch(done, 0)
-    assert stream.getvalue() == "2 of 10 cells\n"

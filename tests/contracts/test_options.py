@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,34 +86,6 @@ def test_no_default_is_declared_twice() -> None:
                     found.add((str(path), name))
     assert found <= OTHERS
     assert {"overhead_ns", "slack", "seed", "als_timeout_s", "bandwidth_gbps"} <= names
-
-
-def test_no_limit_is_declared_twice() -> None:
-    # What checks a number that an option gives names the option: it is the declaration that does.
-    found = []
-    for path, tree in trees("whole(", "real("):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("whole", "real"):
-                where = node.args[0]
-                if isinstance(where, ast.Constant) and str(where.value).startswith("-"):
-                    found.append(f"{path}:{node.lineno}")
-    assert found == []
-
-
-def test_no_option_of_the_command_line_is_written_by_hand_that_is_declared() -> None:
-    declared = {option.name for _, option in DECLARED if option.name.startswith("--")}
-    by_hand = set()
-    for path, tree in trees("typer.Option"):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
-                by_hand |= {(str(path), one.value) for one in node.args if isinstance(one, ast.Constant)}
-    # These mean another thing in their commands.
-    others = {
-        ("bridge/cli/workload/commands.py", name) for name in ("--force", "--format", "--jobs", "--cores", "--workload")
-    }
-    others |= {("bridge/cli/study_commands.py", "--force"), ("bridge/cli/run_commands.py", "--tasks")}
-    others |= {("bridge/cli/figure_commands.py", "--format"), ("bridge/cli/report_commands.py", "--force")}
-    assert {one for one in by_hand if one[1] in declared} <= others
 
 
 @pytest.mark.parametrize(("place", "option"), DECLARED, ids=[place for place, _ in DECLARED])
@@ -207,13 +178,3 @@ def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
 
 #: Where a page says more of a default than the help does.
 DIFFERENT = {("compare", "--out")}
-
-
-def test_every_module_that_declares_is_light() -> None:
-    for module in DECLARING:
-        tree = ast.parse(Path(inspect.getfile(import_module(module.__name__))).read_text(encoding="utf-8"))
-        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert imported <= {
-            *("__future__", "dataclasses", "als", "bls", "als.options", "bls.options"),
-            *("traces.base.option", "traces.base.shared_options"),
-        }

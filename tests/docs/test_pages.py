@@ -278,10 +278,6 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert rows == list(COUPLINGS)
 
 
-def test_the_readme_ends_after_the_first_five_minutes() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
-
-
 def test_the_files_of_the_contributing_page_exist() -> None:
     rows = table(section(ROOT / "CONTRIBUTING.md", "How to add …"))
     assert len(rows) == 14
@@ -312,31 +308,6 @@ def test_no_page_names_a_machine() -> None:
     for page in (*PAGES, *DOCS.rglob("*.ipynb")):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"/(home|root|tmp|work)/", text), page.name
-
-
-def test_the_citation_names_the_paper() -> None:
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for words in ("Eleliemy", "Mohammed", "Ciorba", "Two Levels of Scheduling Using a Novel", "2017"):
-        assert words in text.replace("\n", " ")
-        assert words in readme.replace("\n", " ")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert f"version: {version}\n" in text
-    assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
-
-
-def test_what_is_not_modelled_is_no_option() -> None:
-    """The list names nothing that an option models: each of these once stood there although it had become one."""
-    listed = (
-        section(DOCS / "explanation/model.md", "What is not modelled").partition("The cost of scheduling")[0].lower()
-    )
-    known = twolevel("run", "--help").out
-    for option, word in {"--power": "power", "--malleable": "change their size", "--windows": "reservation"}.items():
-        assert option in known
-        assert word not in listed
-    for topic in ("Communication", "Input and output", "Preemption and checkpoints", "GPUs"):
-        assert f"**{topic}**".lower() in listed
 
 
 def test_the_shares_of_examples_are_those_of_conftest() -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from traces.base.errors import InputError
 from traces.figures.drawing.boxes import Box
-from traces.figures.drawing.canvas import save
 from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 
@@ -44,16 +41,6 @@ def test_the_share_of_jobs_with_a_high_slowdown() -> None:
     assert len(slowdown_share_figure([affected("a"), affected("b")], threshold=5).axes) == 4
     with pytest.raises(InputError, match="no log"):
         slowdown_share_figure([], threshold=5)
-
-
-def test_figures_are_written_equal_for_equal_data(tmp_path: Path) -> None:
-    one, two = (
-        save(slowdown_share_figure([affected()], threshold=5), tmp_path / name).read_bytes()
-        for name in ("a.svg", "b.svg")
-    )
-    assert one == two
-    with pytest.raises(InputError, match="cannot draw"):
-        save(slowdown_share_figure([affected()], threshold=5), tmp_path / "a.gif")
 
 
 def test_the_figure_of_outcomes_has_a_bar_and_a_deviation_for_each() -> None:

@@ -24,10 +24,7 @@ from als.core_speeds import core_speeds
 from als.lengths import lengths
 from als.lengths.draw import drawn
 from als.techniques import TECHNIQUES, Technique, technique
-from tools.pictures import IN_TURN, learned
-from tools.pictures import sizes as in_turn
 from traces.base.errors import InputError
-from traces.figures.application.chunk_owners import chunk_owners_figure
 
 DOCS = ROOT / "docs"
 PAGE = DOCS / "reference/techniques.md"
@@ -310,30 +307,3 @@ def test_the_file_is_what_the_study_gives(at: tuple[str, str, str]) -> None:
     close = [each - best for name, each in found.items() if round(factors[name], 6) <= 1.05]
     error = max(apart.std(ddof=1) for apart in close) / math.sqrt(len(loops)) / best.mean()
     assert error == pytest.approx(ROWS.loc[at]["error"], abs=2e-5)
-
-
-def test_the_pictures_show_every_rule() -> None:
-    names = [name.partition(":")[0] for name in IN_TURN.values()]
-    others = {"fac2", "mfac", "awf", "awf-d", "awf-e", "af", "maf"}  # other names, other times, or in the other picture
-    assert set(names) | others == set(TECHNIQUES)
-    for name in IN_TURN.values():
-        assert sum(in_turn(name)) == 1000
-    for picture in ("techniques.png", "techniques-learning.png"):
-        assert 1000 < (ROOT / "docs" / "images" / picture).stat().st_size < 200_000
-    for name in ("gss", "fac", "wf", "awf-b", "awf-c", "af"):
-        chunk_sizes, cores = learned(name)
-        assert sum(chunk_sizes) == 1000
-        share = sum(size for size, core in zip(chunk_sizes, cores, strict=True) if core == 0) / 1000
-        assert share == pytest.approx(0.4, abs=0.015)
-
-
-def test_the_owner_of_a_chunk_is_dark() -> None:
-    figure = chunk_owners_figure({"one": ([4, 2, 2], [0, 1, 0]), "other": ([8], [1])}, marked=0)
-    one, other = figure.axes[:2]
-    others, mine = one.lines
-    assert np.array_equal(mine.get_xdata(), [2, 7])
-    assert np.array_equal(mine.get_ydata(), [4, 2])
-    assert np.array_equal(others.get_xdata(), [5])
-    assert [axes.get_title("right") for axes in (one, other)] == ["core 0: 75%", "core 0: 0%"]
-    with pytest.raises(InputError, match="nothing to draw"):
-        chunk_owners_figure({"none": ([], [])}, marked=0)

@@ -14,7 +14,7 @@ from bls.machine.platform import Platform
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
 from bls.workloads.named_machine import named_machine
-from bls.workloads.selection import fit, select
+from bls.workloads.selection import fit
 from bls.workloads.workload import REASONS
 
 LOGS = (
@@ -79,31 +79,6 @@ def test_every_line_is_a_job_or_a_counted_reject(shared: Path, log: str) -> None
         assert (lines, len(jobs)) == (312_826, 241_794)
 
 
-def test_every_file_among_the_logs_is_read_to_its_last_line(shared: Path) -> None:
-    logs = [shared / "traces" / name for name in (*(f"{log}.swf.gz" for log in LOGS), SACCT)]
-    for path in logs:
-        with gzip.open(path, "rb") as file:
-            lines = [line for line in file if line.strip() and not line.lstrip().startswith(b";")]
-        lines = lines[1:] if path.name == SACCT else lines  # the first names the columns
-        workload = read_workload(path)
-        assert workload.n_lines == len(lines)
-        assert len(workload) + sum(workload.rejects.values()) == len(lines)
-
-
-@pytest.mark.parametrize("log", LOGS[:3])
-def test_optional_fields_of_every_job(shared: Path, log: str) -> None:
-    path = shared / "traces" / f"{log}.swf.gz"
-    workload = read_workload(path)
-    names = ("wait_ns", "status", "user", "group", "application", "queue", "partition")
-    columns = [getattr(workload, name) // (10**9 if name == "wait_ns" else 1) for name in names]
-    found = dict(zip(workload.line.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True))
-    with gzip.open(path, "rt", encoding="latin-1") as file:
-        for number, line in enumerate(file, start=1):
-            if number in found:
-                fields = line.split()
-                assert found[number] == tuple(max(-1, int(float(fields[k]))) for k in (2, 10, 11, 12, 13, 14, 15))
-
-
 def test_a_dump_of_sacct_is_read_whole(shared: Path) -> None:
     path = shared / "traces" / SACCT
     with gzip.open(path, "rt") as file:
@@ -144,20 +119,6 @@ def test_every_job_fits_the_machine_that_its_log_names(shared: Path, log: str, s
     assert machine is not None
     assert (machine.n_cores, machine.n_hosts) == size
     assert workload.cores.max() <= machine.n_cores
-
-
-def test_the_busiest_day_of_a_real_log(shared: Path) -> None:
-    workload = fit(read_workload(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"), Platform().n_cores)
-    submits = workload.submit_ns.tolist()
-    day, best, stop = 86_400 * 10**9, (0, 0), 0
-    for first, t in enumerate(submits):
-        while stop < len(submits) and submits[stop] < t + day:
-            stop += 1
-        if stop - first > best[0]:
-            best = (stop - first, first)
-    chosen = select(workload, "busiest:24h", preset=False)
-    assert chosen.job_id.tolist() == workload.job_id[best[1] : best[1] + best[0]].tolist()
-    assert chosen.submit_ns[0] == 0
 
 
 @pytest.mark.parametrize("log", LOGS)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import these_stay, two_stay
-from test_graph_reference_oracles import LOOPBACK, MODELS, PAIRS, case, usable
+from test_graph_oracles import LOOPBACK, MODELS, PAIRS, TOPOLOGIES, case, usable
 from test_loop_oracles import SIMGRID, cases
 from two_engines import Answered, answered, between, ordered, simgrid
 
@@ -23,7 +23,6 @@ from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.protocol.messages import Start
 
 START_NS = 7 * 10**9
-TOPOLOGIES = {"duplex": "full", "shared": "shared", "star": "star"}
 
 
 def of_simgrid(order: Start) -> Answered:

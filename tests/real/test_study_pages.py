@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from pathlib import Path
 
@@ -82,40 +81,6 @@ def test_the_generated_workloads(hpc2n: Workload) -> None:
         heads = ("hour", "weekday", "month", "work")
         assert row[3:] == [f"{found[name]['ks']:.3f}" for name in heads]
         assert shown[0][3:] == [f"{found[name]['ks_halves']:.3f}" for name in heads]
-
-
-def any_that_fits(log: Workload, n_cores: int) -> tuple[float, float]:
-    """Mean wait in seconds and mean queue at a step, if whoever fits starts and nobody has a reservation."""
-    submit, run = ((column // 10**9).tolist() for column in (log.submit_ns, log.run_ns))
-    cores, free, wait, coming, queue, queues = log.cores.tolist(), n_cores, 0, 0, [], []
-    running: list[tuple[int, int]] = []
-    while coming < len(submit) or running:
-        now = min([*submit[coming : coming + 1], *(end for end, _ in running[:1])])
-        while running and running[0][0] == now:
-            free += cores[heapq.heappop(running)[1]]
-        while coming < len(submit) and submit[coming] == now:
-            queue.append(coming)
-            coming += 1
-        queues.append(len(queue))
-        blocked: list[int] = []
-        for place, job in enumerate(queue):
-            if free == 0:
-                blocked += queue[place:]
-                break
-            if cores[job] > free:
-                blocked.append(job)
-                continue
-            free -= cores[job]
-            wait += now - submit[job]
-            heapq.heappush(running, (now + run[job], job))
-        queue = blocked
-    return wait / len(submit), float(np.mean(queues))
-
-
-def test_backfilling_without_a_reservation(hpc2n: Workload) -> None:
-    wait_s, queue = any_that_fits(hpc2n, 240)
-    page = " ".join(ACCASIM.read_text("utf-8").split())
-    assert f"a mean wait of {wait_s:,.0f} s and a mean queue of {queue:.1f}" in page
 
 
 def high_slowdowns(path: Path, factor: float, estimates: str) -> tuple[Workload, np.ndarray]:

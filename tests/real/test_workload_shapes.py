@@ -13,7 +13,7 @@ from layers import these_stay
 from bls.workloads import read_workload
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.readers.swf import parse_swf
-from bls.workloads.reshape import cut, merge, scale
+from bls.workloads.reshape import cut, merge
 from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import unwritten, write_swf
 
@@ -69,11 +69,3 @@ def test_a_year_is_its_months_and_merges_again(shared: Path) -> None:
     made = merge(parts, numbers="same")
     for name in ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "queue", "status"):
         np.testing.assert_array_equal(getattr(made, name), getattr(year, name), name)
-
-
-def test_twice_the_load(shared: Path) -> None:
-    whole = read_workload(shared / "traces" / "NASA-iPSC-1993-3.1-cln.swf.gz")
-    made = scale(whole, load=2)
-    spans = [int(w.submit_ns[-1] - w.submit_ns[0]) for w in (whole, made)]
-    assert spans[0] == 2 * spans[1]
-    np.testing.assert_array_equal(made.run_ns, whole.run_ns)
