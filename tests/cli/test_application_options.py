@@ -6,7 +6,6 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -118,24 +117,6 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     found = record("none")
     assert (found["applications"], found["chosen"], found["ahead_chunks"]) == ({}, {}, 0)
     assert found["metrics"]["distribution"]["efficiency"]["mean"] is None  # type: ignore[index]
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"variation": 0.25}, "no technique can balance tasks of different lengths"),
-        (
-            {"variation": 0.25, "level": ApplicationLevel(lengths="normal:draw=paper")},
-            "or a few more: a technique only",
-        ),
-        ({"variation": 0.25, "tasks_per_core": 2}, ""),
-        ({}, ""),
-        ({"level": ApplicationLevel(lengths="mandelbrot:width=8,height=8")}, ""),
-    ],
-)
-def test_one_task_per_core_leaves_nothing_to_balance(given: dict[str, Any], words: str) -> None:
-    said = balance_words([Options(als="recorded"), Options(**{"als": "gss", **given})])
-    assert words in said if words else said == ""
 
 
 def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:

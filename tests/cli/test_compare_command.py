@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
+from tables import table_rows
 
 from traces.tables import JOB_COLUMNS, POWER_COLUMNS, read_jobs
 
@@ -188,24 +190,8 @@ def test_what_is_refused(runs: Path) -> None:
     folder("odd", STATIC, arguments=None)
     Path("empty").mkdir()
     before = everything_in(runs)
-    for words, said in [
-        (("static", "nowhere"), "nowhere is not a result of twolevel run: there is no such folder"),
-        (("empty", "gss"), "empty is not a result of twolevel run: it has no run.json"),
-        (("loop", "gss"), "loop/jobs.parquet: no such file; is loop a result of twolevel run?"),
-        (("tasks", "gss"), "tasks/jobs.parquet: no column submit_ns; this is not a table of twolevel"),
-        (("static", "odd"), "odd/run.json: is not a record of twolevel run: it has no arguments"),
-        (("wider", "gss"), "job 1 asks for 255 cores in A, and 256 in B; allowed: two runs of one workload"),
-        (("static", "gss", "--job", 9), "--job: 9 is in neither run; they have 1 to 4"),
-        (("static", "three", "--job", 4), "--job: 4 is only in A; allowed: a job of both runs"),
-        (("static", "gss", "--top", -1), "--top: -1 is out of range; allowed: 0 to 1000000"),
-        (("static", "gss", "--out", ""), "--out: empty; allowed: the name of a folder"),
-        (("static", "gss", "--force"), "--force: only with --out, whose folder it replaces"),
-        (
-            ("static", "gss", "--out", "gss", "--force"),
-            "--out: gss is one of the runs that are compared; choose another folder",
-        ),
-    ]:
-        ran = twolevel("compare", *words)
+    for words, said in table_rows(__file__, "refused"):
+        ran = twolevel("compare", *shlex.split(words))
         assert (ran.code, ran.out, ran.err) == (2, "", f"twolevel: {said}\n"), words
     assert everything_in(runs) == before
 

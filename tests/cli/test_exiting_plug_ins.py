@@ -13,7 +13,7 @@ from als.graphs.trial import try_out as try_graph
 from als.planners import PLANNERS
 from als.planners.trial import try_out as try_planner
 from bls.workloads import read_workload
-from traces.base.errors import InputError, PluginError, blamed_on
+from traces.base.errors import PluginError
 
 RUN = ("run", "sample", "--select", "first:3", "--no-trace", "--out", "r")
 SAID = "failed: SystemExit: 0"
@@ -102,9 +102,3 @@ def test_when_it_is_tried() -> None:
         try_graph(replace(graph_model("cholesky:tiles=3"), n_tasks=exits))
     with pytest.raises(PluginError, match="floats raises SystemExit 0; allowed: a whole number"):
         try_planner(replace(PLANNERS["heft"], floats=exits))
-
-
-def test_interrupts_and_errors_of_the_project_pass() -> None:
-    for error in (KeyboardInterrupt, InputError):
-        with pytest.raises(error), blamed_on("mine"):
-            raise error("as it was")

@@ -5,9 +5,7 @@ A file that may not grow any more is to a program what a full disk is.
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -105,45 +103,3 @@ def test_what_was_there_stays(error: BaseException, tmp_path: Path) -> None:
         write()
     assert (path.read_text(), list(tmp_path.iterdir())) == ("mine", [path])
     assert getattr(error, "filename", str(path)) == str(path)
-
-
-#: Who writes a file otherwise than by ``whole_file``, and why it may.
-_OTHERWISE = {
-    "bridge/archive/fetch.py": "goes on with a part that was loaded before",
-    "bridge/live/file.py": "is replaced several times a second, and a run goes on without it",
-    "bridge/replay/clock.py": "is shared memory",
-    "bridge/replay/controller.py": "is written by slurmctld",
-    "bridge/replay/native.py": "is machine code in a cache, which is renamed",
-    "bridge/workers/credentials.py": "is renamed, and refuses a file that is there",
-    "bridge/cli/workload/files.py": "is in a folder of fresh_file, which renames it",
-    "bridge/cli/workload/generation.py": "is in a folder of fresh_file, which renames it",
-    "traces/exporters/text.py": "is in a folder of made_beside, which renames it",
-    "traces/kernels/shipped.py": "is part of a wheel that is built",
-    "traces/kernels/store.py": "is machine code in a cache, which is renamed",
-}
-
-
-def test_there_is_one_way_to_write() -> None:
-    root = Path(__file__).resolve().parents[2]
-    found: dict[str, list[str]] = {}
-    for package in ("als", "bls", "bridge", "traces"):
-        for path in (root / package).rglob("*.py"):
-            text = path.read_text()
-            if not re.search(r"\bopen\(|write_(text|bytes)|savefig|parquet|ParquetWriter", text):
-                continue
-            for call in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)):
-                name = ast.unparse(call.func).rpartition(".")[2]
-                modes = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-                opens = name == "open" and any(re.fullmatch(r"[wxa]b?\+?", mode) for mode in modes)
-                writes = name in ("write_text", "write_bytes", "savefig", "to_parquet", "ParquetWriter")
-                if opens or writes:
-                    found.setdefault(str(path.relative_to(root)), []).append(ast.unparse(call))
-    elsewhere = ("partial", "savefig(data,")  # whole_file's name; a picture in memory
-    others = {
-        name: [
-            call for call in calls if not call.startswith("write_text(") and not any(one in call for one in elsewhere)
-        ]
-        for name, calls in found.items()
-        if name not in _OTHERWISE
-    }
-    assert {name: calls for name, calls in others.items() if calls} == {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import twolevel
+from tables import table_rows
 from typer.main import get_command
 
 from bridge.cli.run_commands import command_line
@@ -61,24 +62,7 @@ def test_every_number_of_every_command_is_read_so() -> None:
     assert tried > 40
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "run sample --bls expr:t*1_0 --out out",
-        "run sample --bls multifactor:age=1_0 --out out",
-        "run sample --als fac:sigma=1_0 --out out",
-        "run sample --lengths gamma:cov=1_0 --als gss --out out",
-        "run sample --estimates within:1_0% --out out",
-        "run sample --malleable 0.5:0_1:2 --als gss --out out",
-        "run sample --seed \uff11 --out out",
-        "run sample --overhead 1_0ms --out out",
-        "run sample --select first:1_0 --out out",
-        "grid sample --variation 0_1 --out out",
-        "loop --n 1_0 --cores 4",
-        "workload filter sample --cores 8_0-90 -o x.swf",
-        "workload generate --like sample -n 10 --gpus 0.2_5:2:933 -o x.swf",
-    ],
-)
+@pytest.mark.parametrize("words", [words for (words,) in table_rows(__file__, "refused")])
 def test_odd_numbers_within_words(here: Path, words: str) -> None:
     ran = twolevel(*words.split())
     assert (ran.code, ran.out) == (2, ""), ran

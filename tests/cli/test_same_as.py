@@ -49,14 +49,6 @@ def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
     assert float(said[4]) == pytest.approx(sent, rel=0.01)
 
 
-def test_speeds_that_change_are_injected(inline: Path) -> None:
-    speeds = ("--speeds", "square:period=10m,low=0.5", "--select", "first:3", "--no-trace", "--als", "gss")
-    assert twolevel("run", "sample", *speeds, "--out", "steady").code == 0
-    ran = twolevel("run", "sample", *speeds, "--coupling", "pool", "--same-as", "steady", "--out", "pool")
-    assert ran.code == 0, ran.err
-    assert record("pool")["coupling"]["injected"] > 6  # ends and bounds of three jobs, and the changes
-
-
 def test_other_tables_are_named_and_kept(inline: Path) -> None:
     ran = twolevel(*RUN, "--seed", "7", "--tasks", "--same-as", "inline", "--out", "other")
     assert ran.code == 2

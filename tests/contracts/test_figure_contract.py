@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from layers import these_stay
 from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.patches import StepPatch
@@ -57,17 +56,6 @@ def points(figure: Figure) -> list[tuple[float, float]]:
 
 
 STUDIES = {
-    "readme": """
-        bls = ["fcfs", "sjf"]
-        als = ["static", "gss", "fac"]
-        variation = [0, 0.25]
-    """,
-    "rows": """
-        bls = ["fcfs"]
-        backfill = ["none", "easy"]
-        als = ["static", "ss", "gss", "tss", "fac", "fac2", "wf", "fsc", "tfss"]
-        variation = [0.1, 0.25]
-    """,
     "one-variation": """
         bls = ["fcfs", "sjf"]
         als = ["static", "gss"]
@@ -100,7 +88,7 @@ MORE = {
 }
 
 
-@pytest.fixture(scope="module", params=these_stay(STUDIES, {"one-variation", "sizes"}.__contains__))
+@pytest.fixture(scope="module", params=STUDIES)
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     """All figures of a study, beside the tables that they are drawn of."""
     text = f"""

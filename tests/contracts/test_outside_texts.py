@@ -188,78 +188,9 @@ _GWF = "".join(
     for number in range(1, 5)
 )
 
-_SACCT = """\
-User|JobID|Partition|State|AllocCPUS|ReqCPUS|NNodes|Submit|Eligible|Start|End|Elapsed|Timelimit|QOS|Account|Group|ReqMem|AllocTRES
-ann|7|fat|COMPLETED|8|4|2|1700000100|1700000150|1700000160|1700003760|01:00:00|1-00:00:00|high|phys|g1|4G|cpu=8,mem=4G,gres/gpu=2
-ann|7.batch||COMPLETED|8|8|1|1700000160|1700000160|1700000160|1700003760|01:00:00||||||cpu=8
-bob|8_3|thin|TIMEOUT|1|1|1|2023-11-14T22:15:00|Unknown|1700000000|1700000061|00:01:01|00:01:00|high|phys|g2|100Mc|
-ann|9+1|thin|CANCELLED by 1001|1|1|1|1700000200|1700000200|1700000190|1700000260|01:10|UNLIMITED|low|bio|g1|0|cpu=1
-"""
 
-#: With what Slurm wrote before, and names that have marks and line breaks in them.
-_OLD_SACCT = """\
-JobID^JobName^NCPUS^NNodes^ReqMem^ReqTRES^AllocGRES^Submit^Eligible^Start^Elapsed^TimelimitRaw^State^Comment
-1^a^b^16^1^2147487648Mn^cpu=16,mem=62.50G,node=1^gpu:a100:2^1700000000^1700000050^1700000060^01:00:00^120^COMPLETED^x
-2^two
-lines^4^2^4Gn^^7696487:4^1700000000^1700000000^1700000060^01:00:00^120^COMPLETED^
-3^c^4^2^0n^cpu=4,mem=8G,gres/gpu:v100=1^^1700000000^None^1700000060^01:00:00^120^FAILED^y
-"""
-
-_JSON_SACCT = {
-    "meta": {"Slurm": {"version": {"major": 23}, "release": "23.11.1"}},
-    "jobs": [
-        {
-            "job_id": 12, "array": {"job_id": 9, "task_id": {"set": True, "infinite": False, "number": 3}}, "name": "a",
-            "user": "ann", "association": {"user": "ann", "account": "x"}, "account": "x", "group": "g", "partition": "p",
-            "qos": "q", "allocation_nodes": 2, "nodes": "n[1-2]", "constraints": "", "priority": 4, "het": {"job_id": 0},
-            "required": {"CPUs": 4, "memory_per_cpu": {"set": True, "infinite": False, "number": 2000}},
-            "state": {"current": ["COMPLETED"], "reason": "None"}, "reservation": {"id": 0, "name": ""},
-            "time": {"elapsed": 60, "submission": 1700000000, "eligible": 1700000002, "start": 1700000005,
-                     "end": 1700000065, "limit": {"set": True, "infinite": False, "number": 10}},
-            "tres": {"allocated": [{"type": "cpu", "name": "", "id": 1, "count": 4},
-                                   {"type": "gres", "name": "gpu:a100", "id": 1001, "count": 2}], "requested": []},
-        },
-        {
-            "job_id": 13, "array": {"job_id": 0, "task_id": None}, "het": {"job_id": 13, "job_offset": 1}, "user": "bob",
-            "required": {"CPUs": 2, "memory": 100}, "state": {"current": "CANCELLED"},
-            "time": {"elapsed": 5, "submission": 1700000001, "eligible": 0, "start": 1700000005, "end": 1700000010,
-                     "limit": 4294967295},
-        },
-    ],
-}  # fmt: skip
-
-_BATSIM = {
-    "nb_res": 8,
-    "jobs": [
-        {"id": 1, "subtime": 10, "walltime": 100, "res": 4, "profile": "short"},
-        {"id": "w!2", "subtime": 10.5, "walltime": -1, "res": 2, "profile": "chain"},
-        {"id": 3, "subtime": 11, "res": 8, "profile": "seen"},
-    ],
-    "profiles": {
-        "short": {"type": "delay", "delay": 20.25},
-        "chain": {"type": "composed", "repeat": 4, "seq": ["short", "short"]},
-        "seen": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0, "np": 4, "runtime": 7.5},
-    },
-}
-
-_LIVE = {
-    "process": {"pid": 5, "host_name": "n17", "born": "7"},
-    "phase": "simulating",
-    "written_s": 999.0,
-    "setting": {
-        "workload": "a.swf", "jobs": 40, "cores": 8, "hosts": 2, "options": {"bls": "fcfs", "als": "gss", "seed": "1"},
-        "resources": [{"name": "cores", "amount": 8}, {"name": "gpu", "amount": 4}],
-        "cells": {"first_core": [0, 4, 8], "host": [0, 1]},
-    },
-    "pulse": {"elapsed_s": 3.5, "now_ns": 3600000000000, "ended": 10, "running": 2, "waiting": 3, "simulated_per_s": 1e3,
-              "jobs_per_s": 3.5},
-    "look": {
-        "now_ns": 3600000000000, "used": [6, 1], "down_hosts": 1, "states": {"completed": 9, "killed": 1}, "busy": [4, 2],
-        "down": [0, 1], "job": [7, -1], "widest": [[7, 3, 4, 3000000000000, 1200000000000]], "past_ns": [0, 1800, 3600],
-        "past_waiting": [0, 4, 3], "past_busy": [4, 2, 6],
-    },
-    "version": 1,
-}  # fmt: skip
+def _kept(name: str) -> str:
+    return (Path(__file__).parent / "texts" / name).read_text("utf-8")
 
 
 def _of_page(name: str, kind: str, *words: str) -> list[str]:
@@ -288,8 +219,10 @@ def whole_texts() -> dict[str, list[bytes]]:
         "dot": [*_of_page(graphs, "dot", "digraph"), *_of_page("docs/reference/graphs.md", "dot", "digraph")],
         "graphml": _of_page(graphs, "xml", "<graphml"),
     }
-    sacct = [_SACCT, _OLD_SACCT, json.dumps(_JSON_SACCT)]
-    logs = {"swf": [_SWF], "sacct": sacct, "gwf": [_GWF], "batsim": [json.dumps(_BATSIM)]}
+    # The old dump has what Slurm wrote before, and names that have marks and line breaks in them.
+    sacct = [*map(_kept, ("new.sacct", "old.sacct", "sacct.json"))]
+    live = json.loads(_kept("live.json"))
+    logs = {"swf": [_SWF], "sacct": sacct, "gwf": [_GWF], "batsim": [_kept("batsim.json")]}
     studies = _of_page("docs/reference/studies.md", "toml", "[study]")
     texts = {
         "platform": [
@@ -318,7 +251,7 @@ def whole_texts() -> dict[str, list[bytes]]:
         "run.json": [record],
         "run.json, its story": [record],
         "run.json, as it is watched": [record],
-        "live.json": [json.dumps(_LIVE), json.dumps(_LIVE | dict.fromkeys(("setting", "pulse", "look")))],
+        "live.json": [json.dumps(live), json.dumps(live | dict.fromkeys(("setting", "pulse", "look")))],
         "study.json": [(made / "study" / RECORD).read_text()],
         "journal": [journal],
         "a line of a journal": journal.splitlines()[1:2],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -15,7 +14,7 @@ from pages import ROOT
 from bridge.cli.run_commands import COMMANDS
 from bridge.runs.figures import RUN_FIGURES
 from bridge.studies.drawing import STUDY_FIGURES
-from tools.pictures import PICTURES, Section, main, stale
+from tools.pictures import PICTURES, Section, stale
 from tools.site.gallery import PAGE, gallery
 
 #: Sections whose pictures are drawn at every commit; all are before a release.
@@ -49,18 +48,6 @@ def test_every_figure_by_name_is_shown_but_those_that_are_like_another() -> None
     assert names <= {*RUN_FIGURES, *STUDY_FIGURES}
 
 
-@pytest.mark.parametrize("made_by", sorted({section.made_by for section in PICTURES}))
-def test_what_made_them_exists(made_by: str) -> None:
-    if module := re.match(r"python -m (\S+)", made_by):
-        assert importlib.util.find_spec(module[1]) is not None
-    elif study := re.match(r"twolevel study (\S+)", made_by):
-        assert (ROOT / study[1]).is_file()
-    elif target := re.match(r"make (\w+)", made_by):
-        assert f"\n{target[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
-    else:
-        assert made_by in ("these commands", "the example of the page on comparing", "hand")
-
-
 @pytest.mark.parametrize(
     "section",
     these_stay([section for section in PICTURES if section.draw], lambda section: section.heading in QUICK),
@@ -70,8 +57,3 @@ def test_a_generator_draws_the_pictures_of_the_pages(section: Section, tmp_path:
     """A picture that is drawn differently today is stale. Other versions of matplotlib may round other pixels."""
     assert not stale(section, tmp_path), "python -m tools.pictures"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(section.pictures)
-
-
-def test_a_picture_that_is_not_known_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["length.png"]) == 2
-    assert capsys.readouterr().err.startswith("NAME: unknown picture 'length.png'")

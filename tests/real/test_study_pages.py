@@ -120,16 +120,3 @@ def test_their_pictures_are_there() -> None:
         pictures = [target for target in links(page) if target.startswith("../images/")]
         assert pictures
         assert all((page.parent / target).stat().st_size < 300_000 for target in pictures)
-
-
-def test_who_is_hit(shared: Path) -> None:
-    # On the page: 8 of 257 users own half of HPC2N's jobs that are hit, 21 of 214 at KTH.
-    found = []
-    for name in ("HPC2N-2002-2.2-cln", "KTH-SP2-1996-2.1-cln"):
-        jobs, hit = high_slowdowns(shared / "traces" / f"{name}.swf.gz", 1.0, "requested")
-        of_users = np.sort(np.unique(jobs.user[hit], return_counts=True)[1])[::-1]
-        half = int(np.searchsorted(np.cumsum(of_users), hit.sum() / 2)) + 1
-        found.append(f"{half} of {len(np.unique(jobs.user))}")
-    assert f"{found[0]} users own half of them ({found[1]} at KTH)" in " ".join(
-        ESTIMATES_PAGE.read_text("utf-8").split()
-    )

@@ -12,16 +12,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from als.graphs.order import by_rank, index_edges, topological_order, upward_ranks
 from als.graphs.readers import CORE_GFLOPS, read_graph
 from als.graphs.task_graph import TaskGraph
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import simulate_graph
 from traces.checks.ledger import check_ledger
-from traces.compiled import Array
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
-from traces.exporters.otf2.library import reading
 
 #: Name → tasks, edges, seconds of all tasks, bytes of all edges.
 WORKFLOWS = {
@@ -102,30 +99,6 @@ def test_how_large_the_workflows_are(shared: Path, name: str, expected: tuple[in
     assert graph.gflop.sum() / CORE_GFLOPS == pytest.approx(expected[2])
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_ranks_of_the_workflows_are_their_longest_ways(shared: Path, name: str) -> None:
-    graph = read(shared, name)
-    n, e = graph.n_tasks, graph.n_edges
-    out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(e, np.int64)
-    order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    position, at = np.empty(n, np.int64), np.empty(n, np.int64)
-    index_edges(graph.source, graph.target, n, out_first, in_first, in_edge)
-    assert topological_order(out_first, graph.target, in_first, n, order, missing) == n
-    upward_ranks(graph.gflop, out_first, graph.target, graph.bytes, order, ranks, 1 / CORE_GFLOPS, 0.0, 1e-9)
-    by_rank(ranks, order, position, at, 0)
-    theirs = graph.to_networkx()
-    for a, _, data in theirs.edges(data=True):
-        data["seconds"] = theirs.nodes[a]["gflop"] / CORE_GFLOPS + data["bytes"] * 1e-9
-    # The way out of a task is paid by an edge into a last one.
-    theirs.add_weighted_edges_from(
-        [(task, ("end",), work / CORE_GFLOPS) for task, work in list(theirs.nodes(data="gflop"))], weight="seconds"
-    )
-    assert ranks.max() == pytest.approx(nx.dag_longest_path_length(theirs, weight="seconds"))
-    assert ranks[at[0]] == ranks.max()
-    place = {task: number for number, task in enumerate(at.tolist())}
-    assert all(place[a] < place[b] for a, b in zip(graph.source.tolist(), graph.target.tolist(), strict=True))
-
-
 #: On four hosts of four cores of the default platform, where a task takes as long as it did.
 HOSTS, CORES = 4, 16
 
@@ -175,24 +148,4 @@ def test_the_workflows_run_and_are_traced(shared: Path, tmp_path: Path, name: st
     took = sent["arrived_ns"] - sent["sent_ns"]
     assert (took[crosses] >= sent["bytes"][crosses] / 6.25 + 500 - 1).all()
     assert (took[~crosses] == 0).all()
-    check_trace(write_otf2(ledger, tmp_path), graph.n_tasks, sent)
-
-
-def check_trace(path: Path, n_tasks: int, sent: dict[str, Array]) -> None:
-    """Every task is there, and every transfer as a message."""
-    pairs = check_nesting(path)  # and that each message that is sent is received
-    entered = 0
-    messages: dict[str, list[tuple[int, int, int, int]]] = {"MpiSend": [], "MpiRecv": []}
-    with reading(path) as trace:
-        core_of = {location: core for core, location in enumerate(trace.definitions.locations)}
-        for location, event in trace.events:
-            kind, here = type(event).__name__, core_of[location]
-            if kind == "Enter":
-                entered += event.region.name == "job 0"
-            elif kind in messages:
-                ends = (here, event.receiver) if kind == "MpiSend" else (event.sender, here)
-                messages[kind].append((*ends, event.time, event.msg_length))
-    assert entered == n_tasks <= pairs
-    for kind, instant in (("MpiSend", "sent_ns"), ("MpiRecv", "arrived_ns")):
-        columns = (sent["source_core"], sent["target_core"], sent[instant], np.rint(sent["bytes"]))
-        assert sorted(messages[kind]) == sorted(zip(*(column.astype(int).tolist() for column in columns), strict=True))
+    assert check_nesting(write_otf2(ledger, tmp_path)) >= graph.n_tasks  # and each message that is sent is received
