@@ -118,21 +118,8 @@ def test_a_log_without_time_limits_is_said_where_somebody_goes_by_them(here: Pat
     for words in (("--bls", "fcfs"), ("--bls", "expr:w"), ("--bls", "sjf", "--estimates", "last-two")):
         assert "time limits" not in twolevel(*run, *words).err
     assert "time limits" not in twolevel("run", "sample", *run[2:], "--backfill", "easy").err
-    grid = (
-        "grid",
-        "w.swf",
-        "--bls",
-        "fcfs,sjf",
-        "--backfill",
-        "none,easy",
-        "--als",
-        "recorded",
-        "--workers",
-        1,
-        "--out",
-        "g",
-    )
-    assert said.format("backfilling easy and sjf plan with") in twolevel(*grid).err
+    grid = "grid w.swf --bls fcfs,sjf --backfill none,easy --als recorded --workers 1 --out g"
+    assert said.format("backfilling easy and sjf plan with") in twolevel(*grid.split()).err
 
 
 def test_one_policy_that_reads_deadlines_is_enough_for_a_slack(here: Path) -> None:

@@ -145,17 +145,6 @@ def cores_of(folder: str) -> set[int]:
     return {cores for cores, held in jobs.items() for one in work if round(one * cores) == held}
 
 
-def test_a_study_that_replays_takes_the_log_s_machine(log: Path) -> None:
-    Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
-    found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
-    assert found.code == 0, found.err
-    assert found.err.count("machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n") == 1
-    assert cores_of("s") == {1000}
-    Path("s.toml").write_text(STUDY.format(seeds=2, als='["recorded"]'))
-    assert "2 of them finished before" in twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s").err
-    assert twolevel("repeat", "s", "--workers", 1).out.startswith("the same: 2 rows")
-
-
 def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> None:
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded", "static"]'))
     found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
@@ -174,23 +163,8 @@ def test_a_study_says_which_machine(log: Path) -> None:
     found = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert found.code == 0, found.err
     assert cores_of("s") == {256, 1000}
-    grid = (
-        "grid",
-        "log.swf",
-        "--bls",
-        "fcfs",
-        "--als",
-        "static",
-        "--variation",
-        0,
-        "--platform",
-        "log",
-        "--workers",
-        1,
-        "--out",
-        "g",
-    )
-    assert twolevel(*grid).code == 0
+    grid = "grid log.swf --bls fcfs --als static --variation 0 --platform log --workers 1 --out g"
+    assert twolevel(*grid.split()).code == 0
     assert cores_of("g") == {1000}
 
 

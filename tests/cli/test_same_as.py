@@ -72,12 +72,3 @@ def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
         "only_here": ["nodes.parquet"],
         "only_there": ["tasks.parquet"],
     }
-
-
-def test_how_long_deciding_took_is_no_result(here: Path) -> None:
-    words = (*RUN, "--select", "first:120")
-    assert twolevel(*words, "--decisions", "--out", "one").code == 0
-    ran = twolevel(*words, "--decisions", "--same-as", "one", "--out", "two")
-    assert (ran.code, "decisions.parquet: the same bytes" in ran.out) == (0, True), ran.err
-    ran = twolevel(*words, "--bls", "ljf", "--decisions", "--same-as", "one", "--out", "three")
-    assert (ran.code, "decisions.parquet" in ran.err.splitlines()[-1]) == (2, True)

@@ -95,35 +95,11 @@ def test_a_run_is_followed_to_its_end(published: Path) -> None:
     assert stage.slept == [1.0, 1.0]
 
 
-def test_results_that_are_replaced_are_not_taken_for_those_of_the_run(published: Path) -> None:
-    # Of two runs with --force, the one that is watched is interrupted, the other ends.
-    other = published.with_name(".r.partial-old")
-    other.mkdir()
-    end(other)
-    os.utime("r/run.json", ns=(1, 1))
-    code, said = watched(Stage(lambda: shutil.rmtree(published)))
-    assert (code, said.splitlines()[-1]) == (1, "the run has stopped without results: it failed, or was interrupted")
-    published.mkdir()
-    LiveFile(published).write(Live(Process.this(), "starting", 1000.0))
-    code, said = watched(Stage(lambda: end(published)))
-    assert (code, said.splitlines(keepends=True)[-1]) == (0, END)
-
-
 def test_a_run_that_dies(published: Path) -> None:
     stage = Stage(lambda: LiveFile(published).write(Live(GONE, "starting", 1000.0)))
     last = f"the run has died: process 1 is gone; it has left {published}\n"
     assert watched(stage) == (1, "the run prepares\n" * 2 + last)
     assert watched() == (1, "the run prepares\n" + last)  # what it showed last, and what has become of it
-
-
-def test_a_run_that_is_silent(published: Path) -> None:
-    def elsewhere() -> None:
-        LiveFile(published).write(Live(Process(5, "n17", "7"), "starting", 900.0))
-
-    LiveFile(published).write(Live(Process.this(), "starting", 995.0))
-    said = watched(Stage(elsewhere, lambda: end(published)))[1].splitlines()
-    assert said[0] == "the run prepares; no sign of life for 6 s"
-    assert said[1] == "the run prepares; no sign of life for 101 s; it ran on n17, and may be gone"
 
 
 def test_once_and_as_json(published: Path) -> None:

@@ -118,22 +118,8 @@ def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
     assert given == ["narrow-first:exponent=2", "tightest-gap", "mine", "so-long:seconds=30", "weibull"]
     assert pd.read_parquet("r/observations.parquet").observer.unique().tolist() == ["every-hour"]
     assert "planned_ns" in pd.read_parquet("r/jobs.parquet")
-    ran = twolevel(
-        *[
-            "graph",
-            "ladder:ratio=3",
-            "--cores",
-            "4",
-            "--hosts",
-            "2",
-            "--als",
-            "fastest",
-            "--network",
-            "quick",
-            "--out",
-            "g",
-        ]
-    )
+    graph = "graph ladder:ratio=3 --cores 4 --hosts 2 --als fastest --network quick --out g"
+    ran = twolevel(*graph.split())
     assert ran.code == 0, ran.err
     tasks = pd.read_parquet("g/tasks.parquet")
     assert tasks.core.nunique() == 1  # that is what this planner does

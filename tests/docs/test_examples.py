@@ -17,9 +17,9 @@ from layers import these_stay
 from pages import PAGES, ROOT, blocks
 
 import traces
-from als import PythonTechnique, Technique
+from als import PythonTechnique
 from als.application import Application
-from bls import Allocator, KnownJobs, Policy, Workload
+from bls import KnownJobs, Workload
 from bls.policies import ranks
 
 README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tutorials/tour.md", ROOT / "docs" / "how-to/plug-ins.md"
@@ -322,56 +322,6 @@ def test_the_python_of_the_applications_page(desk: Path, capsys: pytest.CaptureF
     assert names["programs"][-1].steps == 1  # the map's own default comes first
 
 
-def test_the_plug_ins_of_the_contributing_page(desk: Path) -> None:
-    kinds: dict[type, object] = {}
-    for block in blocks(ROOT / "CONTRIBUTING.md", "python"):
-        (desk / "plugin.py").write_text(block, encoding="utf-8")
-        for name, found in runpy.run_path("plugin.py").items():
-            if isinstance(found, type) and name == "NarrowFirst":
-                kinds[Policy] = found()
-            if name == "Taught":
-                kinds[PythonTechnique] = PythonTechnique(found)
-            elif name == "SO_LONG":
-                kinds[type(name, (), {})] = found
-            for kind in (Technique, Allocator):
-                if isinstance(found, kind) and name != "SO_LONG":
-                    kinds[kind] = found
-            if name in ("read_csv", "write_csv"):
-                kinds[type(name, (), {})] = found
-    assert isinstance(kinds[Policy], Policy)
-    policy, technique, so_long, taught, allocator, reader, writer = kinds.values()
-    assert isinstance(technique, Technique)
-    assert isinstance(so_long, Technique)
-    assert isinstance(taught, PythonTechnique)
-    assert isinstance(allocator, Allocator)
-    (desk / "w.csv").write_text("1,0,60,3\n2,5,30,1\n3,6,30,4\n")
-    workload = reader("w.csv")  # type: ignore[operator]
-    import bridge
-    from bls import HostGroup, Platform
-
-    machine = Platform((HostGroup(1, 4, 4.0),))
-    result = bridge.simulate(
-        workload, machine, bls=policy, als=technique, allocator=allocator, variation=0.2, tasks_per_core=9
-    )
-    traces.check_ledger(result.ledger)
-    assert [len(list(result.ledger.jobs.allocation(row))) for row in range(3)] == [1, 1, 1]
-    path = writer(result.ledger, desk / "csv")  # type: ignore[operator]
-    assert path.read_text().splitlines()[1].startswith("1,0,")
-    for other in (so_long, taught):
-        mine = bridge.simulate(workload, machine, als=other, variation=0.2, tasks_per_core=9)
-        traces.check_ledger(mine.ledger)
-        assert mine.metrics["tasks"] == result.metrics["tasks"]
-    # Tasks of 2 s: chunks of about 30 s are 15 of them; the core of half the mean speed gets half.
-    application = Application([2.0] * 60, [1.5, 0.5], so_long.parameters.__class__(30.0).technique())
-    application.advance()
-    assert [int((application.state.chunk == chunk).sum()) for chunk in (0, 1)] == [22, 7]
-    uneven = Application([1.0] * 100, [2.0, 0.5], taught)
-    uneven.advance()
-    sizes = [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)]
-    # The fast core asks first, again: it was not slower than the mean.
-    assert sizes == [5, 5, 5]
-
-
 def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "trapezoid" in text)
     (desk / "plugin.py").write_text(block, encoding="utf-8")
@@ -380,3 +330,12 @@ def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     sizes = [int((application.state.chunk == chunk).sum()) for chunk in range(application.chunks)]
     # Tzen and Ni: first chunk N/(2P) = 125, last 1, 16 chunks, so steps of 8.
     assert sizes == [*(125 - 8 * i for i in range(12)), 28]  # the last takes what is left
+
+
+def test_the_technique_that_is_taught_asks_by_speed(desk: Path) -> None:
+    block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "class Taught" in text)
+    (desk / "plugin.py").write_text(block, encoding="utf-8")
+    uneven = Application([1.0] * 100, [2.0, 0.5], PythonTechnique(runpy.run_path("plugin.py")["Taught"]))
+    uneven.advance()
+    # The fast core asks first, again: it was not slower than the mean.
+    assert [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)] == [5, 5, 5]

@@ -14,13 +14,7 @@ from pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LEFT_OUT = {
-    ".venv",
-    ".git",
-    ".hypothesis",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".import_linter_cache",
+    *(".venv", ".git", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache"),
     ".benchmarks",
 }
 
@@ -49,15 +43,8 @@ def test_a_source_distribution_has_what_its_tests_need(root: Path, tmp_path: Pat
     needed = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
     missing = {str(path.relative_to(root)) for path in needed if "__pycache__" not in path.parts} - names
     assert {name for name in missing if Path(name).parts[0] not in LEFT_OUT and Path(name).name[0] != "."} == set()
-    assert {
-        "Makefile",
-        "pyproject.toml",
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "LICENSE",
-    } <= names
+    pages = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"}
+    assert pages | {"Makefile", "pyproject.toml"} <= names
     assert not [name for name in names if name.partition("/")[0] in {"demo", "bench", "dist", *LEFT_OUT}]
 
 

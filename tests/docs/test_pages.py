@@ -26,6 +26,7 @@ from bls.power.options import PowerOptions
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.scenarios.application_level import ASSIGNMENTS
+from tools import sections
 from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS
 
@@ -34,27 +35,10 @@ GROUPS = ("tutorials", "how-to", "reference", "explanation")
 RESULTS = DOCS / "reference/results.md"
 WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
 COMMANDS = (
-    "run",
-    "replay",
-    "worker",
-    "watch",
-    "grid",
-    "study",
-    "repeat",
-    "loop",
-    "graph",
+    *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
     *(f"trace {name}" for name in ("info", "cut", "convert")),
-    "platform",
-    "gantt",
-    "compare",
-    "story",
-    "power",
-    "figures",
-    "report",
-    "warm-up",
-    "doctor",
-    "cite",
+    *("platform", "gantt", "compare", "story", "power", "figures", "report", "warm-up", "doctor", "cite"),
 )
 
 
@@ -184,15 +168,8 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == {"application", "chosen", "ahead_chunks"}
         == below
         - {
-            "allowed",
-            "begin_ns",
-            "boot_wait_ns",
-            "fair_start_ns",
-            "planned_ns",
-            "rejected_because",
-            "started_because",
-            "name",
-            "cut_because",
+            *("allowed", "begin_ns", "boot_wait_ns", "fair_start_ns", "planned_ns", "rejected_because"),
+            *("started_because", "name", "cut_because"),
         }
     )
 
@@ -316,3 +293,13 @@ def test_the_shares_of_examples_are_those_of_conftest() -> None:
     for name, share in json.loads(shares).items():
         said = rows[f"`make {name}`"]
         assert said.startswith(f"{share:.0%}".replace("%", " %") if share < 1 else f"{share:g} times"), name
+
+
+def test_the_pages_show_their_data() -> None:
+    assert sections.main(["--check"]) == 0  # python -m tools.sections
+
+
+def test_the_page_on_coordination_names_the_techniques_that_serve_wanted_cores_last() -> None:
+    names = ", ".join(f"`{name}`" for name, technique in TECHNIQUES.items() if technique.places)
+    page = (DOCS / "explanation/coordination.md").read_text("utf-8")
+    assert f"| {names}, which chooses tasks by their place | does as without hints |" in page

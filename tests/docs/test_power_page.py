@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from bls.power.excesses import REASONS
 from bls.power.metric_names import SLEEP_METRICS
 from bls.power.options import FALLBACKS, PowerOptions
 from bridge.compare.power_indexes import METRICS, index_rows, indexes_of
-from bridge.studies.executors.local import Here
-from bridge.studies.input.study_file import load_study
-from bridge.studies.run_study import run_study
 from tools.studies.demand_response_jobs import experiment_1
 from traces.base.time import format_ns
 from traces.metric_units import shown_as
@@ -97,27 +93,6 @@ def test_the_first_experiment_of_the_demand_response_page() -> None:
         above = format_ns(found["above_limit_ns"]) if found["above_limit_ns"] else "never"
         peaks = [f"{found[name] / 1000:.1f}" for name in ("peak_limited_w", "peak_power_w")]
         assert shown == [*peaks, above, format_ns(round(found["mean_wait_ns"])), f"{found['energy_j'] / 1e9:.2f}"]
-
-
-def test_the_study_of_sleep(tmp_path: Path) -> None:
-    """The means of the page; the first cell, without sleep, is that to which the others are compared."""
-    results = run_study(
-        load_study(ROOT / "tools" / "studies" / "sleep.toml"), tmp_path / "sleep", lambda needs: Here()
-    ).results
-    none, *cells = (rows.reset_index(drop=True) for _, rows in results.groupby("cell", sort=True))
-    text = PAGE.read_text(encoding="utf-8")
-    rows = table(text[text.index("| asleep after |") :])
-    assert [row[:2] for row in rows] == [["1 min", "0"], ["10 min", "0"], ["1 h", "0"], ["10 min", "4"]]
-    for row, one in zip(rows, cells, strict=True):
-        means = (
-            (100 * (1 - one.energy_j / none.energy_j), 1),
-            (100 * one.sleeping_share, 1),
-            (one.host_sleeps / 64, 1),
-            ((one.mean_wait_ns - none.mean_wait_ns) / S, 0),
-            (100 * one.boot_waits / one.jobs, 1),
-        )
-        assert [cell.split()[0] for cell in row[2:]] == [f"{values.mean():.{digits}f}" for values, digits in means]
-    assert f"{none.energy_j.mean() / 1e9:.2f} GJ are used and jobs wait {none.mean_wait_ns.mean() / S:.0f} s" in text
 
 
 def test_the_metrics_of_sleep() -> None:

@@ -18,10 +18,7 @@ from bls.workloads.selection import fit
 from bls.workloads.workload import REASONS
 
 LOGS = (
-    "NASA-iPSC-1993-3.1-cln",
-    "KTH-SP2-1996-2.1-cln",
-    "LLNL-Thunder-2007-1.1-cln",
-    "HPC2N-2002-2.2-cln",
+    *("NASA-iPSC-1993-3.1-cln", "KTH-SP2-1996-2.1-cln", "LLNL-Thunder-2007-1.1-cln", "HPC2N-2002-2.2-cln"),
     "CEA-Curie-2011-2.1-cln",
 )
 

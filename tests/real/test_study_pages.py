@@ -11,11 +11,9 @@ from pages import ROOT, links, table
 
 import bridge
 from bls import load_platform
-from bls.analysis.likeness import likeness_table
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.jobs import slowdown
 from bls.workloads import read_workload
-from bls.workloads.generators import METHODS, generate_like
 from bls.workloads.reshape import scale
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
@@ -69,18 +67,6 @@ def test_what_the_dispatchers_do(scheduler: str, hpc2n: Workload) -> None:
     wait_s = float((ran.start_ns - ran.submit_ns).mean()) / S
     shown = [f"{wait_s:,.0f} s", f"{slow.mean():.1f}", f"{half:.2f}", f"{third:.2f}", f"{most:,.1f}"]
     assert rows[f"{scheduler}-FF"][:5] == shown
-
-
-def test_the_generated_workloads(hpc2n: Workload) -> None:
-    platform = load_platform(STUDIES / "seth.json", processor_gflops=2 * 1.667)
-    shown = rows_of(ACCASIM, "| jobs | machine | method |")
-    assert len(shown) == 9
-    for row, method in zip(shown[1:3], reversed(METHODS), strict=True):
-        made = generate_like(hpc2n, 50_000, seed=1, platform=platform, speed_factor=1.5, method=method)
-        found = {one["quantity"]: one for one in likeness_table(hpc2n, made)}
-        heads = ("hour", "weekday", "month", "work")
-        assert row[3:] == [f"{found[name]['ks']:.3f}" for name in heads]
-        assert shown[0][3:] == [f"{found[name]['ks_halves']:.3f}" for name in heads]
 
 
 def high_slowdowns(path: Path, factor: float, estimates: str) -> tuple[Workload, np.ndarray]:

@@ -75,17 +75,8 @@ def _generated(folder: Path) -> Log:
     narrow = wanted <= 256
     # The day begins on an empty machine: the jobs that run then hold more cores than it has.
     day = (120 * place >= 86_400) & (120 * place < 2 * 86_400)
-    return Log(
-        path,
-        n,
-        n,
-        cores,
-        hosts,
-        int(narrow.sum()),
-        int(wanted[narrow].sum()),
-        "window:1d+24h",
-        int((day & narrow).sum()),
-    )
+    widths = (int(narrow.sum()), int(wanted[narrow].sum()))
+    return Log(path, n, n, cores, hosts, *widths, "window:1d+24h", int((day & narrow).sum()))
 
 
 @pytest.fixture(scope="module")
