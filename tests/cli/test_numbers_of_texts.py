@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import pytest
 from command_line import twolevel
 from tables import table_rows
-from typer.main import get_command
 
-from bridge.cli.run_commands import command_line
-from bridge.options.values import NUMBERS, _kind, _value
-from traces.base.errors import InputError
 from traces.base.ranges import parse_real, parse_whole
 
 ROOT = Path(__file__).parents[2]
@@ -38,28 +33,6 @@ def test_texts_that_are_numbers() -> None:
         2.5e-3,
         float("inf"),
     ]
-
-
-def test_every_number_of_every_command_is_read_so() -> None:
-    tried = 0
-    group = get_command(command_line(""))
-    for name, command in [*group.commands.items()]:  # type: ignore[attr-defined]
-        for one in getattr(command, "commands", {name: command}).values():
-            assert type(one).__name__ == "QuickCommand", one.name
-            annotations = inspect.signature(one.callback, eval_str=True).parameters
-            for parameter in one.params:
-                kind = _kind(annotations[parameter.name].annotation) if parameter.name in annotations else None
-                if kind not in NUMBERS:
-                    assert "int" not in str(annotations.get(parameter.name)), (one.name, parameter.name)
-                    continue
-                declared, _ = getattr(one.callback, "options", {}).get(parameter.name, (None, None))
-                tried += 1
-                for text in ODD:
-                    if declared is not None and declared.is_time and text.strip() == "1":
-                        continue  # spaces around a time, as around its unit, are allowed
-                    with pytest.raises(InputError):
-                        _value(parameter, kind, declared, parameter.process_value, None, text)
-    assert tried > 40
 
 
 @pytest.mark.parametrize("words", [words for (words,) in table_rows(__file__, "refused")])

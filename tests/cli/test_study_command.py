@@ -106,26 +106,6 @@ def test_what_it_writes_and_draws(both: tuple[Path, Ran], here: Path) -> None:
         assert (here / "drawn" / name).read_bytes() == (folder / "figures" / name).read_bytes()
 
 
-def test_what_it_compares(both: tuple[Path, Ran]) -> None:
-    folder, _ = both
-    found = pd.read_parquet(folder / "comparisons.parquet")
-    assert len(found) == 2 * 2 * 2 * 2  # workloads, allocators, variations, metrics
-    assert set(found["option"]) == {"als"}
-    assert set(found["value"]) == {"ss"}
-    assert set(found["seeds"]) == {5}
-    results = pd.read_parquet(folder / "results.parquet")
-    place = (results["workload"] == "a") & (results["allocator"] == "random") & (results["variation"] == 0.3)
-    of = {als: group.sort_values("seed")["mean_imbalance"] for als, group in results[place].groupby("als")}
-    row = found[
-        (found["workload"] == "a")
-        & (found["allocator"] == "random")
-        & (found["variation"] == 0.3)
-        & (found["metric"] == "mean_imbalance")
-    ].iloc[0]
-    expected = paired(of["static"].to_numpy(), of["ss"].to_numpy())
-    assert (row["difference"], row["ratio_low"]) == (expected.difference, expected.ratio_low)
-
-
 def test_by_default_everything_that_varies_is_compared(here: Path) -> None:
     ran = study(STUDY.partition("[[compare]]")[0].replace("variation = [0, 0.3]", "variation = [0.3]"), "--no-figures")
     assert ran.code == 0, ran.err

@@ -101,7 +101,7 @@ LONG = (
 )
 
 
-#: Pages whose commands other tests run: test_first_hour.py, test_compare_page.py, and those below.
+#: Pages whose commands other tests run: test_first_hour.py, test_figures_page.py, and those below.
 ELSEWHERE = ("README", "compare", "coordination", "malleable", "story")
 
 

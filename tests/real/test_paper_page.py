@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from pages import ROOT, links, section, table
 
@@ -43,10 +42,6 @@ def day(shared: Path) -> Workload:
     return busiest_day(shared, "W1")
 
 
-def test_most_jobs_of_the_day_are_of_one_user(day: Workload) -> None:
-    users, counts = np.unique(day.user, return_counts=True)
-    first = int(np.argmax(counts))
-    assert f"number {users[first]}, submits {counts[first]:,} of the {len(day):,}" in words()
 
 
 def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
@@ -72,25 +67,8 @@ def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
     assert ((use - use.loc[0]).abs() < 0.02).all(axis=None)
 
 
-def places(day: Workload, order: np.ndarray) -> float:
-    """The mean place of a job in an order, weighted by core time, as a fraction of the queue."""
-    place = np.empty(len(day))
-    place[order] = np.arange(len(day))
-    return float(np.average(place, weights=day.cores * (day.run_ns / 1e9)) / len(day))
 
 
-def test_where_the_long_jobs_stand(shared: Path, day: Workload) -> None:
-    found = []
-    for one in (day, busiest_day(shared, "W2")):
-        deadline = one.submit_ns + 2 * one.estimate_ns
-        keys = ((one.submit_ns, one.estimate_ns), (one.submit_ns, deadline), (one.submit_ns,))
-        found += [f"{places(one, np.lexsort(key)):.2f}" for key in keys]
-    said = "at {} (SJF), {} (EDF) and {} (FCFS) of the queue of W1, at {}, {} and {} of that of W2".format(*found)
-    assert said in words()
-    long = day.estimate_ns >= 7200 * 10**9
-    work = day.cores * (day.run_ns / 1e9)
-    share = work[long].sum() / work.sum()
-    assert f"{share:.0%}".replace("%", " %") + f" of the core time is that of the {long.sum()} jobs" in words()
 
 
 def test_makespans_grow_with_the_variation_in_every_combination() -> None:
