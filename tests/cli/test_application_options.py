@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import Ran, twolevel
+from tables import table_text
 
 import bridge
 from bls import sample_path
@@ -17,26 +18,7 @@ from bridge.scenarios.application_level import ApplicationLevel
 from bridge.scenarios.balance import balance_words
 from bridge.scenarios.scenario import Options
 
-APPLICATIONS = """
-[[application]]
-name = "narrow"
-match = { cores = "1-8" }
-als = "gss"
-lengths = "gamma:cov=1"
-tasks_per_core = 4
-steps = 3
-
-[[application]]
-name = "nobody's"
-match = { user = 999999 }
-als = "ss"
-
-[[application]]
-name = "chosen"
-match = { cores = "32" }
-als = "select:gss,fac"
-tasks_per_core = 8
-"""
+APPLICATIONS = table_text(__file__, "applications")
 
 SPEEDS = ("square:period=10m,low=0.5,cores=0-63", "late:cores=100,at=1h")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import everything_in, twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
 from traces.tables import JOB_COLUMNS, POWER_COLUMNS, read_jobs
 
@@ -54,28 +54,7 @@ def runs(here: Path) -> Path:
     return here
 
 
-WORDS = """\
-A             static
-B             gss
-als           static → gss
-compared      4 jobs
-later in B    3 jobs, by at most 45 min 00 s
-earlier in B  0 jobs
-same start    1 job
-makespan      A 4 h 00 min (14400000000000 ns), B 4 h 45 min (17100000000000 ns)
-mean wait     A 30 min 00 s (1800000000000.0 ns), B 30 min 00 s (1800000000000.0 ns)
-
-Started later in B, by most:
-job 3  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
-the first, 1, started at the same instant
-job 4  +45 min 00 s: in B it waited for 2 (ran 15 min 00 s longer), which waited for 1 (ran 30 min 00 s longer); \
-the first, 1, started at the same instant
-job 2  +30 min 00 s: in B it waited for 1 (ran 30 min 00 s longer); the first, 1, started at the same instant
-
-Ran longer in B, and so delayed others most:
-job 1 ran 30 min 00 s longer: 3 jobs later, by 90 min 00 s in all
-job 2 ran 15 min 00 s longer: 2 jobs later, by 30 min 00 s in all
-"""
+WORDS = table_text(__file__, "printed")
 
 ADVICE = "\nThis compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds).\n"
 

@@ -10,39 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import Ran, twolevel
-from tables import table_rows
+from tables import table_rows, table_text
 
 from bridge.studies.drawing import MEASURES, STUDY_FIGURES
 from traces.statistics import paired
 
-STUDY = """
-[study]
-name = "both"
-seeds = 5
-
-[[workload]]
-name = "a"
-file = "sample"
-select = "first:12"
-
-[[workload]]
-name = "b"
-file = "sample"
-select = "window:20h+3h"
-
-[run]
-tasks-per-core = 3
-
-[grid]
-als = ["static", "ss"]
-allocator = ["first-fit", "random"]
-variation = [0, 0.3]
-
-[[compare]]
-option = "als"
-base = "static"
-metrics = ["makespan_ns", "mean_imbalance"]
-"""
+STUDY = table_text(__file__, "study")
 
 
 def study(text: str, *words: object) -> Ran:

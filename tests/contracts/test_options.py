@@ -28,17 +28,6 @@ DECLARED: list[tuple[str, Option[Any]]] = [
 ]
 
 
-
-
-
-
-
-
-
-
-
-
-
 @pytest.mark.parametrize(("place", "option"), DECLARED, ids=[place for place, _ in DECLARED])
 def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
     assert option.help

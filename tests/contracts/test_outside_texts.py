@@ -26,6 +26,7 @@ from command_line import twolevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT, blocks
+from tables import table_rows
 
 from als.core_speeds import core_speeds
 from als.graphs.readers import READERS as GRAPH_READERS
@@ -320,28 +321,7 @@ def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: 
 @pytest.mark.parametrize(
     ("reader", "text", "message"),
     [
-        ("run.json", '{"arguments": []}', "run.json: is not a record of twolevel run: arguments: []"),
-        ("run.json, as it is watched", '{"metrics": "a"}', "run.json: is not a record of twolevel run: metrics: 'a'"),
-        (
-            "run.json, its story",
-            '{"machine": {"first_core": [0, 1e999], "host_names": ["a"]}}',
-            "which hosts the machine had",
-        ),
-        (
-            "run.json, its story",
-            '{"machine": {"first_core": [0, 4, 4], "host_names": ["a", "b"]}}',
-            "which hosts the machine had",
-        ),
-        (
-            "study.json",
-            '{"format": 1, "name": "a", "study": "", "folders": [], "inputs": {}, "seeds": [1]}',
-            "is not a record of twolevel study",
-        ),
-        (
-            "study.json",
-            '{"format": 1, "name": "a", "study": "", "folders": ["."], "inputs": {}, "seeds": [1]}',
-            "study.json: [[workload]]: none",
-        ),
+        *table_rows(__file__, "records"),
         ("study", f'[run]\n{NINES} = 1\n[[workload]]\nfile = "sample"', f"[run] '{'9' * 58}…: "),
     ],
 )

@@ -42,8 +42,6 @@ def day(shared: Path) -> Workload:
     return busiest_day(shared, "W1")
 
 
-
-
 def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
     """Two variations of it give the rows of ``docs/data`` again."""
     study = load_study(STUDIES / "two-level-paper.toml", [shared / "traces"])
@@ -65,10 +63,6 @@ def test_the_second_workload(shared: Path, tmp_path: Path) -> None:
     assert set(means[means.index > 0].idxmin(axis=1)) <= {("sjf", "ss"), ("sjf", "fac")}
     use = results.groupby(["variation", "bls", "als"])["utilisation"].mean().unstack([1, 2])
     assert ((use - use.loc[0]).abs() < 0.02).all(axis=None)
-
-
-
-
 
 
 def test_makespans_grow_with_the_variation_in_every_combination() -> None:
