@@ -96,8 +96,8 @@ def test_the_examples_of_the_pages_are_found() -> None:
 
 #: Pages whose commands take several seconds, and use what those of other pages use.
 LONG = (
-    *("batch-plug-ins", "choosing-a-technique", "cli", "couplings", "figures", "simgrid", "studies", "study-to-figure"),
-    *("tour", "workloads"),
+    *("batch-plug-ins", "choosing-a-technique", "cli", "constraint-programming", "couplings", "figures", "plug-ins"),
+    *("simgrid", "studies", "study-to-figure", "tour", "workloads"),
 )
 
 

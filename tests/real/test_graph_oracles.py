@@ -125,6 +125,11 @@ ROUNDED = these_stay(
 )
 
 
+def links_between(kind: str, a: int, b: int) -> set[tuple[Any, int]]:
+    """The links from a host to another."""
+    return {"duplex": {(a, b)}, "shared": {(min(a, b), max(a, b))}, "star": {("up", a), ("down", b)}}[kind]
+
+
 def depths(graph: Case, theirs: dict[str, Any], kind: str) -> tuple[dict[int, int], dict[int, int]]:
     """Of each task and each transfer, how many of them at most lie on a way to its end.
 
@@ -136,8 +141,7 @@ def depths(graph: Case, theirs: dict[str, Any], kind: str) -> tuple[dict[int, in
     links: dict[int, set[Any]] = {}
     for e in times:
         a, b, _ = graph.edges[e]
-        net = network(kind, MODELS["CM02"], 1.0, 1.0)
-        links[e] = {key for x, y in ((a, b), (b, a)) for key, _, _ in net.route(host[x], host[y])}
+        links[e] = links_between(kind, host[a], host[b]) | links_between(kind, host[b], host[a])
     of_task: dict[int, int] = {}
     of_edge: dict[int, int] = {}
     of_core: dict[int, int] = {}
