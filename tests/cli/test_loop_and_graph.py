@@ -181,7 +181,6 @@ def test_chunk_sizes_on_one_line(here: Path) -> None:
     assert everything_in(here) == {}
 
 
-SECOND = 10**9
 PAGE = ROOT / "docs" / "reference/graphs.md"
 
 #: a sends 1 GB to b and to c, b 0.5 GB to d; d only waits for c.

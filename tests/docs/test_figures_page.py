@@ -258,7 +258,6 @@ def test_the_figure_of_ratios_tells_models_that_were_not_made() -> None:
         planning_ratios_figure(none, none, none, none, none, is_made=none.astype(bool))
 
 
-S = 10**9
 DOCS = ROOT / "docs" / "explanation"
 
 #: Of J0: the core, start and end (s) of its three tasks, and when J2 and J3 start.
