@@ -278,7 +278,9 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
     (tmp_path / "study.toml").write_text(
         '[[workload]]\nfile = "log.swf"\n[run]\nfew = 4\n[grid]\nbls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\n'
     )
-    ran = within(tree, tmp_path, "-m", "bridge.cli", "study", "study.toml", "--workers", "1", "--out", "s")
+    ran = within(
+        tree, tmp_path, "-m", "bridge.cli", "study", "study.toml", "--workers", "1", "--no-figures", "--out", "s"
+    )
     assert ran.returncode == 0, ran.stderr
     rows = pd.read_parquet(tmp_path / "s" / "results.parquet")
     assert rows.bls.tolist() == ["fcfs", "fcfs", "narrow-first", "narrow-first"]
