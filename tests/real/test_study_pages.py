@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from layers import these_stay
-from pages import ROOT, links, section, table
+from pages import ROOT, section, table
 
 import bridge
 from bls import load_platform
@@ -115,13 +115,6 @@ def test_the_papers_direction_is_on_the_page() -> None:
         assert mean > half, part  # the confidence interval is below 0
 
 
-def test_their_pictures_are_there() -> None:
-    for page in (ACCASIM, ESTIMATES_PAGE):
-        pictures = [target for target in links(page) if target.startswith("../images/")]
-        assert pictures
-        assert all((page.parent / target).stat().st_size < 300_000 for target in pictures)
-
-
 PAGE = ROOT / "docs" / "explanation/two-level-paper.md"
 LOGS = {"W1": "CEA-Curie-2011-2.1-cln.swf.gz", "W2": "LLNL-Thunder-2007-1.1-cln.swf.gz"}
 
@@ -199,12 +192,6 @@ def test_the_five_jobs(day: Workload) -> None:
         f"makes up −{-first['chain_order_ns'] / 1e9:,.0f} s",
     ):
         assert said in text, said
-
-
-def test_its_pictures_are_there() -> None:
-    pictures = [target for target in links(PAGE) if target.startswith("../images/")]
-    assert len(pictures) == len(set(pictures)) == 12
-    assert all((PAGE.parent / target).stat().st_size < 150_000 for target in pictures)
 
 
 def test_the_studies_of_the_page_can_be_run(shared: Path) -> None:
