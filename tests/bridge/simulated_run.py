@@ -1,6 +1,6 @@
-"""A run with processes of which nothing is real but the bridge: network, processes and clock are simulated, from a seed.
+"""A run with processes of which only the bridge is real: network, processes and clock are simulated, from a seed.
 
-``python tests/bridge/simulated_run.py SEED`` repeats one and prints what happened.
+``python tests/bridge/simulated_run.py SEED`` repeats a run and prints its events.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ if __name__ == "__main__":
 from simulated_world import STRANGERS_LET_IN, Simulated, World
 from small_scenarios import scenario
 from virtual_hosts import ADDRESS
-from virtual_loop import NeverEnds, VirtualLoop
+from virtual_loop import NeverEnds
+from virtual_processes import Talk
 
 from bridge.couplings import PeerOptions, processes
 from bridge.protocol import task_payload
 from bridge.protocol.messages import Message
-from bridge.protocol.session import ConnectionClosed, Session
+from bridge.protocol.session import Session
 from bridge.protocol.tables import ConnectionEvent
 from bridge.runs.simulation import run
-from bridge.workers import listener, slices
+from bridge.workers import listener, slices, worker
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import Workforce
@@ -40,40 +41,14 @@ __all__ = ["simulated"]
 #: Slices are short, so that small jobs have several.
 _PER_FRAME = 9
 
-_FOLDER = "/simulated"
-
-_COMMAND = shlex.join([sys.executable, "of somebody else"])
-
-
-class _Runner:
-    """What :class:`asyncio.Runner` is to a run, with a loop of ours."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-
-    def __enter__(self) -> _Runner:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def get_loop(self) -> VirtualLoop:
-        return self._loop
-
-
-class _Lines(logging.Handler):
-    def __init__(self, world: World) -> None:
-        super().__init__()
-        self._world = world
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._world.warned(record.getMessage())
+_COMMAND = shlex.join([sys.executable, "of a user"])
 
 
 @contextlib.contextmanager
 def _instead_of_the_system(world: World) -> Iterator[None]:
-    """Everything that a run asks of the system it asks of a world; and sessions have a witness."""
+    """A run requests from a world whatever it requests from the system; and its sessions have a witness."""
     apply, end_of_stream, refuse = Session._apply, Session._end_of_stream, Session._refuse
+    watch, take = Workforce.watch, Workforce.take
 
     def applied(self: Session, message: Message) -> bool:
         before = self.state
@@ -81,24 +56,19 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
         world.stepped(self, before, message, getattr(message, "attempt", 0))
         return heard
 
-    def ended(self: Session) -> ConnectionClosed:
-        before = self.state
-        closed = end_of_stream(self)
-        world.found.connection_steps.add((before, ConnectionEvent.END_OF_STREAM, self.state))
-        return closed
+    def noted(event: ConnectionEvent, step: Any) -> Any:
+        def stepped(self: Session, *reason: Any) -> Any:
+            before = self.state
+            found = step(self, *reason)
+            world.found.connection_steps.add((before, event, self.state))
+            return found
 
-    def refused(self: Session, *reason: Any) -> Any:
-        before = self.state
-        refusal = refuse(self, *reason)
-        world.found.connection_steps.add((before, ConnectionEvent.REFUSED, self.state))
-        return refusal
+        return stepped
 
     class Watched(Supervisor):
         def __init__(self, *options: Any, **further: Any) -> None:
             super().__init__(*options, **further)
             world.supervisor = self
-
-    watch, take = Workforce.watch, Workforce.take
 
     async def watched(self: Workforce) -> None:
         world.watches_s = world.loop.time()
@@ -110,53 +80,56 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
 
     class Scratch:
         def __init__(self) -> None:
-            world.folders += 1
-            self.path = Path(f"{_FOLDER}/twolevel-{world.folders}")
+            self.path = Path(f"/simulated/twolevel-{len(world.folders)}")
+            world.folders.append(str(self.path))
 
         def close(self) -> None:
             world.removed.append(str(self.path))
 
-    log = logging.getLogger("twolevel.bridge")
-    handler, propagate = _Lines(world), log.propagate
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            world.warned(record.getMessage())
+
+    log, lines = logging.getLogger("twolevel.bridge"), Lines()
     with contextlib.ExitStack() as stack:
+        if world.site is not None:
+            stack.enter_context(world.site.instead_of_the_system())
         for target, name, stand_in in (
-            (asyncio, "Runner", lambda: _Runner(world.loop)),
+            (asyncio, "Runner", lambda: contextlib.nullcontext(mock.Mock(get_loop=lambda: world.loop))),
             (processes, "Supervisor", Watched),
             (Workforce, "watch", watched),
             (Workforce, "take", taken),
-            # Whoever starts the tests may have chosen to ignore interrupts.
+            # The program that starts the tests may ignore interrupts.
             (processes.signal, "getsignal", lambda number: signal.default_int_handler),
             (processes.signal, "signal", lambda number, handler: None),
             (Session, "_apply", applied),
-            (Session, "_end_of_stream", ended),
-            (Session, "_refuse", refused),
+            (Session, "_end_of_stream", noted(ConnectionEvent.END_OF_STREAM, end_of_stream)),
+            (Session, "_refuse", noted(ConnectionEvent.REFUSED, refuse)),
+            (worker, "Connection", Talk),
             (listener, "Scratch", Scratch),
             (listener, "STRANGERS", STRANGERS_LET_IN),
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),
             (task_payload, "EDGES_PER_FRAME", _PER_FRAME),
             (slices, "RECORDS_PER_FRAME", _PER_FRAME),
+            (log, "propagate", False),
         ):
             stack.enter_context(mock.patch.object(target, name, stand_in))
-        log.addHandler(handler)
-        log.propagate = False
-        try:
-            yield
-        finally:
-            log.removeHandler(handler)
-            log.propagate = propagate
+        log.addHandler(lines)
+        stack.callback(log.removeHandler, lines)
+        yield
 
 
 def simulated(seed: int) -> Simulated:
-    """Run what a seed means, and say what came of it."""
+    """Run the meaning of a seed, and return what was found."""
     world = World(seed)
     plan = world.plan
-    planned = scenario(plan.kind, plan.variant)
     result, error = None, None
-    with _instead_of_the_system(world), world.site.instead_of_the_system() if world.site else contextlib.nullcontext():
+    with _instead_of_the_system(world):
         if world.site is None:
             peers = PeerOptions(plan.workers, plan.timeout_s, _COMMAND if plan.told else None)
         else:
             peers = PeerOptions(plan.workers or None, plan.timeout_s, listen=ADDRESS, token_file="/simulated/token")
+        planned = scenario(plan.kind, plan.variant)
         try:
             result = run(planned, coupling_name=plan.coupling, keep_tasks=plan.keep_tasks, peers=peers)
         except NeverEnds as never:
@@ -171,7 +144,7 @@ def simulated(seed: int) -> Simulated:
 
 
 def main(seed: str) -> int:
-    """Repeat a seed, and print what happened."""
+    """Repeat a seed, and print its events."""
     found = simulated(int(seed))
     for at_s, who, what in found.log:
         print(f"{at_s:10.4f}  {who:12}  {what}")
