@@ -71,8 +71,7 @@ class Plan:
             rare = "failed after records" if transfers or self.coupling == "pool" else "twice"
             self._faulty, self._kinds = 0.4, (rare,)
         self.strangers = self._instants(0.3, 6, _STRANGERS)
-        self.server = self._instants(0.2, 5, ("killed", "killed", "killed", "paused", "stopped"))
-        self.partitions = self._instants(0.15, 3, (0.5 * self.timeout_s, 2.0 * self.timeout_s))
+        self.server = self._instants(0.2, 5, ("killed", "killed", "killed", "stopped"))
         self.leaps = self._instants(0.1, 2, (100.0, 1000.0))
         self.interrupts = self._instants(0.07, 2, ("SIGINT",))
         self.hosts = self._hosts() if seed % _EVERY == _EVERY - 1 else []

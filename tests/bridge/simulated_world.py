@@ -63,13 +63,10 @@ class Simulated:
     connection_steps: set[Step] = field(default_factory=set)
     job_steps: set[Step] = field(default_factory=set)
     host_steps: set[Step] = field(default_factory=set)
-    #: States of the bridge's connections, of the jobs on them, and processes of each host, as time went on.
-    states: set[tuple[Any, ...]] = field(default_factory=set)
-    stories: set[tuple[Any, ...]] = field(default_factory=set)  # steps of the jobs of one connection
 
     def failure(self) -> str:
         lines = "\n".join(f"  {problem}" for problem in self.problems)
-        return f"seed {self.seed}: {self.end}\n{lines}\nrepeat it: python tests/bridge/simulated_run.py {self.seed}"
+        return f"seed {self.seed}: {self.end}\n{lines}\nrepeat it: python tests/bridge/test_simulated_network.py {self.seed}"
 
 
 class Talk:
@@ -80,7 +77,7 @@ class Talk:
         self.process: Process | None = None
         self.since_s = 0.0
         self.poured = 0  # slices in a row for a process that takes nothing
-        self.steps: list[JobEvent] = []
+        self.has_jobs = False
         self.outcomes: list[tuple[int, int]] = []  # rows and attempts
 
 
@@ -108,7 +105,6 @@ class World:
         self.server_deaths = self.strangers = self.most_awaited = 0
         self.server_stopped = self.over = self.interrupted = False
         self.leapt_s: list[float] = []
-        self.watches_s = 0.0  # since when the bridge looks for silent processes
         self.folders: list[str] = []
         self.removed: list[str] = []
         self.visits: list[asyncio.Task[None]] = []
@@ -188,7 +184,6 @@ class World:
         for accidents, happens in (
             (self.plan.strangers, self._stranger),
             (self.plan.server, self._strike_server),
-            (self.plan.partitions, self._divide),
             (self.plan.leaps, self._leap),
             (self.plan.interrupts, self._interrupt),
         ):
@@ -199,13 +194,6 @@ class World:
         live = [server for server in self.servers if server.alive]
         if self.servers:
             (self.draw.choice(live) if self.site is not None and live else self.servers[-1]).strike(what)
-
-    def _divide(self, seconds: float) -> None:
-        for command in self.site.commands if self.site is not None else ():
-            command.cut_off("partition", seconds)
-        for process in self.processes.values():
-            if process.alive and process.server.host is None:
-                process.cut_off("partition", self.loop.time() + seconds)
 
     def _leap(self, seconds: float) -> None:
         self.note("bridge", f"does nothing for {seconds:g} s")
@@ -243,11 +231,9 @@ class World:
 
     def quiet(self) -> None:
         """At this instant everything is done that there was to do."""
-        live = [talk.session for talk in self.talks.values() if talk.session.state is not ConnectionState.CLOSED]
-        seen = [(session.state, tuple(sorted(session._job_states.values()))) for session in live]
-        self.found.states.add((tuple(sorted(seen)), () if self.site is None else self.site.seen()))
-        for session in live:
-            session.validate()
+        for session in self.talks:
+            if session.state is not ConnectionState.CLOSED:
+                session.validate()
         own = self.supervisor
         if own is not None and not self.over and not own._jobs.failure and not own._workforce.closing:
             self._check_supervisor(own)
@@ -304,7 +290,7 @@ class World:
             self.note(who, f"{verb} {event}")
             talk.since_s = self.loop.time()
             return
-        talk.steps.append(line.event)
+        talk.has_jobs = True
         self.steps[line.event] += 1
         if isinstance(message, Outcome):
             talk.outcomes.append((message.job, message.attempt))
@@ -334,16 +320,6 @@ class World:
             ):
                 self.false_promises.add(message.job)
 
-    def given_up_s(self, process: Process) -> float | None:
-        """When the bridge will give this process up if it stays silent."""
-        since_s = max((talk.since_s for talk in self.talks.values() if talk.process is process), default=None)
-        if since_s is None:
-            return None
-        at_s, period_s = self.watches_s, min(1.0, self.plan.timeout_s / 4)
-        while at_s - since_s <= self.plan.timeout_s or at_s <= self.loop.time():
-            at_s += period_s  # as the timers are added up, to the last bit
-        return at_s
-
     def given_up(self, process: Process) -> None:
         """The bridge has it killed."""
         own = self.supervisor
@@ -364,7 +340,7 @@ class World:
         right_s = CONNECT_S if what == "connect" else self.plan.timeout_s
         if abs(allowed_s - right_s) > 1e-6:
             self.problem(f"{name} had {allowed_s:g} s to {what}; expected: {right_s:g} s")
-        talks = [talk for talk in self.talks.values() if talk.process and talk.process.name == name and talk.steps]
+        talks = [talk for talk in self.talks.values() if talk.process and talk.process.name == name and talk.has_jobs]
         if what == "answer" and talks:
             silent_s = self.loop.time() - max(talk.since_s for talk in talks)
             # A process that is told bit by bit is also heard of when it takes a bit, which no message says.
@@ -400,7 +376,6 @@ class World:
             self.site.check(self.problem, error is None)
         for complaint in self.loop.complaints:
             self.problem(f"an error is not handled: {complaint}")
-        self.found.stories.update(tuple(talk.steps) for talk in self.talks.values())
         if error is None:
             self.found.end = "the same tables"
             self._check_success(result, result.coupling)

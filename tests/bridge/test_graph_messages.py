@@ -9,35 +9,21 @@ import pytest
 from conversation import (
     JOB,
     Pair,
-    changed,
-    edges,
     graph,
-    lengths,
     loop,
-    measurement,
     network,
-    outcome,
-    records,
     transfers,
 )
 from lengths_peer import ToldPeer
 from test_protocol_page import example_messages
 
-from bridge.protocol.messages import Edges, Lengths, Role, sender_of
+from bridge.protocol.messages import Edges, Lengths, Role, Transfers, sender_of
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.task_payload import TaskPayload, check_payload
 from traces.base.errors import InputError
-
-
-def test_tasks_of_graphs_may_have_no_work() -> None:
-    nothing = pack_float64([0.0] * 3)
-    pair = Pair()
-    pair.say(graph(), changed(lengths(), length_gflop=nothing), edges(), records(length_gflop=nothing))
-    pair.say(outcome(length_gflop=0.0, length_cov=None, graph=measurement(critical_path_ns=0.0, parallelism=None)))
-
 
 # What was told is held to
 
@@ -50,33 +36,22 @@ EDGES = TaskPayload(
 )
 
 
-@pytest.mark.parametrize(
-    ("pairs", "n_bytes", "same"),
-    [
-        ([(0, 1), (4, 5)], [5.0, 7.0], True),
-        ([(3, 5)], [0.0], True),
-        ([(0, 1)], [5.5], False),
-        ([(0, 2)], [5.0], False),
-        ([(1, 2)], [7.0], False),  # of the last part, but counted within it
-        ([(5, 4)], [7.0], False),
-        ([(3, 4)], [0.0], False),
-    ],
-)
-def test_transfers_are_along_the_edges_that_were_told(
-    pairs: list[tuple[int, int]], n_bytes: list[float], same: bool
-) -> None:
-    instants = pack_int64([200] * len(pairs))
-    source, target = (pack_int32(column) for column in zip(*pairs, strict=True))
-    message = transfers(
-        source=source, target=target, bytes=pack_float64(n_bytes), sent_ns=instants, arrived_ns=instants
-    )
-    check_payload(None, message)
-    if same:
-        check_payload(EDGES, message)
-        return
-    with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
-        check_payload(EDGES, message)
-    assert (caught.value.blame, caught.value.job) == ("application", JOB)
+def test_transfers_are_along_the_edges_that_were_told() -> None:
+    def along(pairs: list[tuple[int, int]], n_bytes: list[float]) -> Transfers:
+        instants = pack_int64([200] * len(pairs))
+        source, target = (pack_int32(column) for column in zip(*pairs, strict=True))
+        columns = {"source": source, "target": target, "bytes": pack_float64(n_bytes)}
+        return transfers(**columns, sent_ns=instants, arrived_ns=instants)
+
+    check_payload(EDGES, along([(0, 1), (4, 5)], [5.0, 7.0]))
+    check_payload(EDGES, along([(3, 5)], [0.0]))
+    # One of the last part is counted within it, not from 0 on.
+    for (source, target), n_bytes in {(0, 1): 5.5, (0, 2): 5.0, (1, 2): 7.0, (5, 4): 7.0, (3, 4): 0.0}.items():
+        other = along([(source, target)], [n_bytes])
+        check_payload(None, other)
+        with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
+            check_payload(EDGES, other)
+        assert (caught.value.blame, caught.value.job) == ("application", JOB)
 
 
 def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:

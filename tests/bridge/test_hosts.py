@@ -21,7 +21,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -493,8 +492,6 @@ def test_a_door_answers_while_a_policy_decides(site: Site, monkeypatch: pytest.M
     )
     callers[0].join()
     assert_same(found, run(scenario, coupling_name="inline"))
-
-
 
 
 def test_a_reset_in_the_farewell_is_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,9 +15,6 @@ from virtual_processes import Process
 
 __all__ = ["ForkServer"]
 
-#: How long a fork server that was stopped takes to obey the commands that arrived meanwhile, s.
-_CATCHES_UP_S = 1.0
-
 
 class ForkServer(asyncio.SubprocessTransport):
     """The fork server, as asyncio sees a child process; ``bridge.workers.forkserver`` states its commands and reports."""
@@ -36,8 +33,6 @@ class ForkServer(asyncio.SubprocessTransport):
         link = Link(world.draw.choice((0.003, 0.003, 0.3)), beat_s=world.plan.beat_s)
         self._reports = Wire(world.loop, world.draw, link, self._deliver, lambda error: self._lost(1))
         self._obeys = Wire(world.loop, world.draw, link, self._hear, lambda error: self.exit(0))
-        self._resumed_s = -_CATCHES_UP_S
-        self._unreaped: list[Callable[[], None]] = []  # while it was stopped
         self._unborn: list[str] = []
         self.is_ready = self._is_closed = False
         self._once_told: list[Callable[[], None]] = []
@@ -89,8 +84,6 @@ class ForkServer(asyncio.SubprocessTransport):
         process = self.world.processes[name] = Process(self, name, fault, told)
         if self.host is not None:
             process.why += [f"host: {why}" for why in self.host.why]  # it was requested before, or is not heard of
-        if self.world.loop.time() - self._resumed_s < _CATCHES_UP_S:
-            process.why.append("fork server paused")  # it was requested before
         as_it_ends = self.host is not None and self.host.kind == "unborn as it ends"
         if as_it_ends:
             self.host.fires()  # type: ignore[union-attr]
@@ -111,21 +104,16 @@ class ForkServer(asyncio.SubprocessTransport):
                 self.report("unborn", name, "Resource temporarily unavailable")
 
     def _ready(self) -> None:
-        if self.alive and self.stopped:
-            self._unreaped.append(self._ready)
-        elif self.alive:
+        if self.alive and not self.stopped:
             self.is_ready = True
             self.report("ready")
 
     def reap(self, process: Process, how: str) -> None:
         def tell() -> None:
-            if self.alive and self.processes.pop(process.name, None) is not None:
+            if self.alive and not self.stopped and self.processes.pop(process.name, None) is not None:
                 self.report("gone", process.name, how)
 
-        if self.stopped:
-            self._unreaped.append(tell)
-        else:
-            self.world.loop.call_later(self.world.draw.uniform(0.0, 0.05), tell)
+        self.world.loop.call_later(self.world.draw.uniform(0.0, 0.05), tell)
 
     def strike(self, what: str) -> None:
         if not self.alive or self.stopped:
@@ -143,17 +131,6 @@ class ForkServer(asyncio.SubprocessTransport):
             self.stopped = True
             self.world.server_stopped = self.world.server_stopped or self.host is None
             self._obeys.hold()
-            if what == "paused":
-                self.world.loop.call_later(10 ** self.world.draw.uniform(-1.0, 2.0), self._go_on)
-
-    def _go_on(self) -> None:
-        if self.alive:
-            self.world.note("fork server", "goes on")
-            self.stopped, self._resumed_s = False, self.world.loop.time()
-            self._obeys.release()
-            unreaped, self._unreaped = self._unreaped, []
-            for tell in unreaped:
-                tell()
 
     def exit(self, code: int) -> None:
         if not self.alive:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from fault_plans import HOST_SPOILS, HostPlan
-from virtual_network import FIRST_PID, End, Link, connect_ends
+from virtual_network import FIRST_PID, End, Link, connect_ends, hold, release
 
 from bridge.couplings import needed_files
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
-from bridge.protocol.host_session import HostSession, HostState
+from bridge.protocol.host_session import HostSession
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.workers import credentials, host, host_listener, hosts
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, Streams
@@ -109,7 +109,6 @@ class Site:
         self.certified = False
         self.attempts = 0  # to connect
         self.executing_until_s = -1.0  # until when the run does something beside its loop
-        self.sessions: dict[HostSession, None] = {}
 
     def begin(self) -> None:
         for plan in self.world.plan.hosts:
@@ -233,7 +232,6 @@ class Site:
         def stepped(session: HostSession, name: str) -> None:
             before = session.state
             step(session, name)
-            self.sessions[session] = None
             found.host_steps.add((before, name, session.state))
             if name == "over" and str(session.role) == "bridge":
                 for command in self.commands:
@@ -267,14 +265,6 @@ class Site:
                 yield
 
     # The witness
-
-    def seen(self) -> tuple[Any, ...]:
-        """The states of the bridge's ends of the hosts' connections, and the number of processes on each host."""
-        own = self.world.supervisor
-        states = sorted(session.state for session in self.sessions if str(session.role) == "bridge")
-        live = tuple(state for state in states if state is not HostState.CLOSED)
-        places = () if own is None else tuple(sorted((place.here, len(place.names)) for place in own._workforce.places))
-        return live, places
 
     def finish(self) -> None:
         """The run is over; commands that were stopped for ever are killed."""
@@ -394,7 +384,7 @@ class Command:
         if near.name.startswith(f"{self.name} "):
             near.change = self._sends
         if self.is_cut:
-            self._hold([near])
+            self._held += hold([near])
 
     def _sends(self, data: bytes) -> bytes:
         # Of its own connection.
@@ -416,9 +406,9 @@ class Command:
         elif self.kind == "stopped":  # its system still answers for it
             self.fires()
             self.healed.clear()
-            self._hold([end for end in self._ends if not end.lost])
+            self._held += hold(end for end in self._ends if not end.lost)
         elif self.kind == "cut off":
-            self.cut_off(self.kind, self.plan.seconds)
+            self._cut_off(self.plan.seconds)
         elif self.kind.startswith("fork server") and "as it ends" not in self.kind and self.servers:
             server = self.servers[-1]
             if server.alive and not server.stopped:
@@ -446,32 +436,22 @@ class Command:
         for server in self.servers:
             self.world.loop.call_later(draw.uniform(0.0, 0.05), server.exit, 0)
 
-    def cut_off(self, why: str, seconds: float) -> None:
+    def _cut_off(self, seconds: float) -> None:
         """For a while no byte leaves or reaches its host."""
-        if not self.alive or self.is_cut:
-            return
-        self.blame(why)
+        self.fires()
         self.note(f"is cut off for {seconds:g} s")
         self.healed.clear()
         ends = [end for end in self._ends if not end.lost]
-        self._hold(ends)
+        self._held += hold(ends)
         if seconds > _ASKED_S:
             self.world.loop.call_later(_ASKED_S, self._give_up, ends)
         self.world.loop.call_later(seconds, self._heal)
-
-    def _hold(self, ends: list[End]) -> None:
-        self._held += ends
-        for end in ends:
-            end.wire.hold()
-            end.other.wire.hold()
 
     def _heal(self) -> None:
         self.note("is no longer cut off")
         self.healed.set()
         held, self._held = self._held, []
-        for end in held:
-            end.wire.release()
-            end.other.wire.release()
+        release(held)
 
     def _give_up(self, ends: list[End]) -> None:
         """The systems at both ends give silent connections up; where bytes are under way, they repeat those for longer."""

@@ -7,12 +7,12 @@ import math
 import random
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from virtual_loop import VirtualLoop
 
-__all__ = ["FIRST_PID", "End", "Link", "VirtualServer", "Wire", "connect_ends"]
+__all__ = ["FIRST_PID", "End", "Link", "VirtualServer", "Wire", "connect_ends", "hold", "release"]
 
 #: Process numbers begin here: no real process has one, so that nothing about this machine's processes is found.
 FIRST_PID = 2**30
@@ -64,13 +64,9 @@ class Wire:
         """Nothing arrives until it is released as often."""
         self._holds += 1
 
-    def release(self, *, at_once: bool = False) -> None:
-        """Let the bytes go on; or let a piece of them arrive at this very instant."""
+    def release(self) -> None:
         self._holds -= 1
-        if at_once and self._timer is None:
-            self._arrive()
-        else:
-            self._go()
+        self._go()
 
     def _has_more(self) -> bool:
         return not self._holds and bool(self._bytes or (self._finished and not self._told))
@@ -254,6 +250,21 @@ def connect_ends(loop: VirtualLoop, draw: random.Random, name: str, link: Link, 
         end.wire = Wire(loop, draw, link, end.other.take, end.other.take_end)
         end.wire.roomy = end.sent
     return near, far
+
+
+def hold(ends: Iterable[End]) -> list[End]:
+    """Let nothing arrive on these connections, in neither direction, until they are released."""
+    held = list(ends)
+    for end in held:
+        end.wire.hold()
+        end.other.wire.hold()
+    return held
+
+
+def release(ends: Iterable[End]) -> None:
+    for end in ends:
+        end.wire.release()
+        end.other.wire.release()
 
 
 class VirtualServer(asyncio.AbstractServer):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lengths_peer import ToldPeer
 from rogue_frames import HELLOS, spoiled
-from virtual_network import End, Link
+from virtual_network import End, Link, hold, release
 
 from bridge.protocol.messages import Hello, Outcome, Promise, Suspended
 from bridge.protocol.session import ProtocolError
@@ -51,7 +51,6 @@ class Fault:
         lasts = {"late": (0.02, 40.0), "cut off": (0.1, 3 * timeout_s), "slow to leave": (0.1, 12.0)}
         shortest, longest = lasts.get(kind, (0.1, 1.0))
         self.seconds = shortest * (longest / shortest) ** draw.random()
-        self.last_moment = draw.random() < 0.5  # if cut off, it comes back at the instant at which it is given up
         self.latency_s = draw.choice((timeout_s, 30.0)) * draw.uniform(0.2, 1.5)
         self.which = draw.choice((0, 0, 1, 2))  # of its outcomes is spoiled
         self.fired = False
@@ -189,35 +188,14 @@ class Process:
             self.die(signal.SIGKILL)
         elif fault.kind == "stopped":
             self.stopped = True
-            self._hold()
+            hold(self.ends)
         elif fault.kind == "closes":
             for end in self.ends:
                 end.abort()
             for task in self.tasks:  # and it lives on, and does nothing
                 task.cancel()
         else:
-            given_up_s = self.world.given_up_s(self) if fault.last_moment else None
-            at_once = given_up_s is not None
-            self.cut_off(fault.kind, given_up_s if at_once else self.world.loop.time() + fault.seconds, at_once)
-
-    def _hold(self) -> list[End]:
-        ends = list(self.ends)
-        for end in ends:
-            end.wire.hold()
-            end.other.wire.hold()
-        return ends
-
-    def cut_off(self, why: str, until_s: float, at_once: bool = False) -> None:
-        """For a while nothing arrives, in neither direction; then it arrives late, or ``at_once``."""
-        self.why.append(why)
-        self.note(f"is cut off until {until_s:g} s")
-        self.world.loop.call_at(until_s, self._heal, self._hold(), at_once)
-
-    def _heal(self, ends: list[End], at_once: bool) -> None:
-        self.note("is no longer cut off")
-        for end in ends:
-            end.wire.release(at_once=at_once)
-            end.other.wire.release()
+            self.world.loop.call_later(fault.seconds, release, hold(self.ends))
 
     def die(self, number: signal.Signals) -> None:
         """It is killed, at this very instant."""
@@ -231,8 +209,7 @@ class Process:
         for end in self.ends:
             end.die(ConnectionResetError("by the simulation") if self.world.draw.random() < 0.2 else None)
             if self.stopped:
-                end.wire.release()
-                end.other.wire.release()
+                release([end])
         for task in self.tasks:
             task.cancel()
         self.server.reap(self, how)
