@@ -35,15 +35,6 @@ def test_the_one_with_the_fewest_is_next_and_of_those_the_one_that_waited_longes
     assert assignment.able(order(4)) is second
 
 
-def test_no_more_are_busy_than_allowed() -> None:
-    assignment = Assignment(1, 1)
-    first, second = crew(assignment, 2)
-    assignment.give(first, order(0))
-    assert assignment.able(order(1)) is None
-    assignment.take(first, 0)
-    assert assignment.able(order(1)) is second
-
-
 def test_a_job_that_was_lost_is_alone() -> None:
     assignment = Assignment(2, 3)
     (worker,) = crew(assignment, 1)
@@ -65,9 +56,3 @@ def test_one_that_was_dropped_gets_nothing_and_keeps_what_it_held() -> None:
     assert assignment.able(order(1)) is second
     assignment.take(first, 0)
     assert assignment.able(order(1)) is second
-
-
-def test_the_next_attempt() -> None:
-    again = order(3).again()
-    assert (again.start.attempt, again.losses) == (order(3).start.attempt + 1, 1)
-    assert (again.start.job, again.job_number, again.bound_ns) == (3, 103, 0)

@@ -39,18 +39,15 @@ def test_any_chunking_gives_back_the_payloads(payloads: list[bytes], data: st.Da
     assert reader.waiting == 0
 
 
-@pytest.mark.parametrize("header", [b"\0\0\0\0", b"\0\0\0\x11", b"\xff\xff\xff\xff"])
-def test_a_length_outside_the_limits_is_refused_before_its_payload_comes(header: bytes) -> None:
-    reader = FrameReader(limit=16, spare=0)
-    reader.feed(header)
-    with pytest.raises(FrameError, match="allowed: 1 to 16"):
-        reader.take(bytes)
-
-
-@pytest.mark.parametrize("size", [0, 17])
-def test_no_such_frame_is_made_either(size: int) -> None:
-    with pytest.raises(FrameError, match=f"a frame of {size} bytes; allowed: 1 to 16"):
-        frame(bytes(size), limit=16)
+def test_a_length_outside_the_limits_is_refused_before_its_payload_comes_and_never_sent() -> None:
+    for header in (b"\0\0\0\0", b"\0\0\0\x11", b"\xff\xff\xff\xff"):
+        reader = FrameReader(limit=16, spare=0)
+        reader.feed(header)
+        with pytest.raises(FrameError, match="allowed: 1 to 16"):
+            reader.take(bytes)
+    for size in (0, 17):
+        with pytest.raises(FrameError, match=f"a frame of {size} bytes; allowed: 1 to 16"):
+            frame(bytes(size), limit=16)
 
 
 def test_without_spare_not_a_byte_may_follow_a_whole_frame() -> None:
@@ -86,15 +83,12 @@ def test_the_limits_can_be_widened_and_the_rest_forgotten() -> None:
 
 def test_a_large_frame_in_small_pieces_is_read_once() -> None:
     payload = bytes(range(256)) * (MAX_FRAME // 256)
-    stream = memoryview(frame(payload))
-    reader = FrameReader(MAX_FRAME, spare=0)
-    step = 64 * 1024
-    seen = 0
+    stream, step = frame(payload), 64 * 1024
+    reader, seen = FrameReader(MAX_FRAME, spare=0), []
     for first in range(0, len(stream), step):
-        assert seen == 0
-        reader.feed(stream[first : first + step])
-        seen += reader.take(lambda view: int(view == payload)) or 0
-    assert seen == 1
+        reader.feed(memoryview(stream)[first : first + step])
+        seen.append(reader.take(lambda view: view == payload))
+    assert seen == [None] * (len(seen) - 1) + [True]
     assert reader.waiting == 0
 
 

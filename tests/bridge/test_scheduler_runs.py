@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 from command_line import twolevel
+from directing import changed_toy
+from directing import changed_toy
 from faulty_runs import (
     PLATFORM,
     Once,
@@ -328,3 +330,12 @@ def test_the_toys_are_short_and_on_the_page() -> None:
     (decides,) = blocks(page, "c")
     assert decides.startswith("/* ---- first come, first served ---- */\n")
     assert in_c.endswith(decides)
+
+
+def test_a_scheduler_may_reject_jobs(tmp_path: Path) -> None:
+    reject = '"reject": [{"job": job, "reason": "too wide"} for job in waiting if waiting[job]["cores"] > 8]'
+    skip = '        needed = waiting[job]["cores"]\n'
+    changes = {'"reject": []': reject, skip: f"{skip}        if needed > 8:\n            continue\n"}
+    jobs = simulated(bls_command=changed_toy(tmp_path, changes)).jobs
+    assert (jobs.state == "rejected").tolist() == (jobs.cores > 8).tolist()
+    assert set(jobs.rejected_because) == {"", "too wide"}
