@@ -223,6 +223,12 @@ def test_coordinations_that_there_are_not() -> None:
         bridge.simulate(workload(), PLATFORM, als="recorded", rules=RELEASE)
 
 
+def test_others_that_can_give_the_same() -> None:
+    ours, theirs = simulated(als="gss", rules=RELEASE), simulated("pool", als="gss", als_command=TOLD, rules=RELEASE)
+    assert theirs.jobs.equals(ours.jobs)
+    assert theirs.releases.equals(ours.releases)
+
+
 def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
     """Job 1 holds all cores, and job 3 waits for one: job 1 is told, and serves that one last."""
     rows = ((1, 0, 20, 4, 40), (3, 1, 5, 1, 10))

@@ -131,3 +131,11 @@ def test_what_a_command_starts_ends_with_it(tmp_path: Path) -> None:
 def test_a_recorded_run_has_no_use_for_a_command() -> None:
     with pytest.raises(InputError, match="als_command='true': with als='recorded' no application is simulated"):
         bridge.simulate(Workload.from_jobs([(1, 0, 1, 1, 1)]), als="recorded", coupling="pool", als_command="true")
+
+
+def test_text_that_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    technique = "class One:\n    name = 'one'\n\n    def chunk(self, ask):\n        return 1\n"
+    (tmp_path / "chatty.py").write_text(f"print('a technique that talks', flush=True)\n{technique}")
+    name = f"{tmp_path / 'chatty.py'}:One"
+    assert_same(simulated("pool", 8, als=name, workers=1), simulated(jobs=8, als=name))
+    assert "a technique that talks" in capfd.readouterr().err

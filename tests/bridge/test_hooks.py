@@ -96,6 +96,15 @@ def test_a_plain_run_fills_no_slot(filled: dict[str, set[int]]) -> None:
     assert filled == {name: set() for name in TABLES}
 
 
+def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
+    bridge.simulate(replace(Workload.from_jobs(JOBS), preset=np.array([1, 0, 0, 0])))
+    assert filled["batch"] == {b.PRESETS}
+    path = tmp_path / "nodes.csv"
+    path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
+    simulated(surroundings=Surroundings(failures=str(path)))
+    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN, b.PRESETS}
+
+
 #: What applications have a use for that are told something.
 TOLD = {
     b.HINT: {"application": {a.SERVE_LAST}},
@@ -180,20 +189,6 @@ def test_a_feature_of_the_batch_level_fills_its_slots(case: str, filled: dict[st
     assert others == TOLD.get(next(iter(wanted & TOLD.keys()), -1), {})
 
 
-def test_hosts_that_are_drained_fill_their_slots(filled: dict[str, set[int]], tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text("host,down_s,up_s,state\n0,10,20,drain\n")
-    simulated(surroundings=Surroundings(failures=str(path)))
-    assert filled["batch"] == {*HOSTS, *OTHERS, b.TAKE_UP, b.GIVE_UP, b.DRAIN}
-
-
-def test_presets_fill_their_slot(filled: dict[str, set[int]]) -> None:
-    jobs = Workload.from_jobs(JOBS)
-    preset = np.array([1, 0, 0, 0])
-    bridge.simulate(Workload(**{**{name: getattr(jobs, name) for name in jobs.__dataclass_fields__}, "preset": preset}))
-    assert filled["batch"] == {b.PRESETS}
-
-
 SQUARE = ("square:period=10m,low=0.5,cores=0-63",)
 MALLEABLE = Surroundings(malleable="1")
 GRAPH_CHANGES = {"application": GRAPHS | CHANGES}
@@ -274,11 +269,6 @@ def test_a_slot_that_is_not_filled_refuses_by_name() -> None:
     with pytest.raises(RuntimeError, match="engine: subtracting: this run has not asked for it"):
         table.check()
     table.check()  # it is said once: the next run has done nothing wrong
-
-
-def test_slots_are_in_the_order_of_their_places() -> None:
-    with pytest.raises(ValueError, match=r"engine: slots \[1, 0\]; allowed: all from 0 on"):
-        Hooks("engine", SMALL, {1: ("adding", f"{__name__}:small"), 0: ("subtracting", f"{__name__}:small")})
 
 
 def test_what_a_plain_run_is_made_of() -> None:
