@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 from command_line import twolevel
 from directing import changed_toy
-from directing import changed_toy
 from faulty_runs import (
     PLATFORM,
     Once,

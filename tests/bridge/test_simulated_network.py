@@ -53,8 +53,8 @@ pytestmark = pytest.mark.whole
 #: How many seeds each layer of the tests tries.
 SEEDS = {"check": 12, "test": 36, "soak": 100_000}
 
-#: Other seeds with steps that hardly one in fifty takes: two for each such step; and those that find faults of tests/faults. Look
-#: for others when the meaning of seeds changes.
+#: Other seeds with steps that hardly one in fifty takes: two for each such step; and seeds that find faults of tests/faults.
+#: Look for others when the meaning of seeds changes.
 RARE = (74, 106, 168, 242, 254, 317, 338, 404, 443, 671)
 
 #: Seeds of one process of a soak.
@@ -259,7 +259,7 @@ def test_the_command_repeats_a_seed_exactly_in_another_process() -> None:
     folder, environment = Path(__file__).parents[2], {**os.environ, "PYTHONHASHSEED": "7"}
     done = subprocess.run(
         [sys.executable, *command],
-        cwd=Path(__file__).parents[2],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
