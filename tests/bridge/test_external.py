@@ -1,11 +1,16 @@
-"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves.
+"""Application simulators of the user's own: the toy, one that is not there, and one that misbehaves; and the circumstances of
+runs with processes: within an event loop, in a strange folder, with few open files.
 
 Most of what one may do wrong is simulated in ``test_simulated_network.py``; here are programs.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import resource
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,9 +22,11 @@ from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
 from bls.workloads.workload import Workload
+from bridge.couplings import processes
 from bridge.protocol import session
 from bridge.scenarios.application_level import ApplicationLevel
 from bridge.workers import workforce
+from bridge.workers.places import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError
 
 pytestmark = pytest.mark.whole
@@ -139,3 +146,59 @@ def test_text_that_a_plug_in_prints_is_no_report(tmp_path: Path, capfd: pytest.C
     name = f"{tmp_path / 'chatty.py'}:One"
     assert_same(simulated("pool", 8, als=name, workers=1), simulated(jobs=8, als=name))
     assert "a technique that talks" in capfd.readouterr().err
+
+
+# Where a run finds itself
+
+
+def test_errors_and_interrupts_within_a_running_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cell(**options: Any) -> bridge.Result:
+        return simulated("pool", **options)
+
+    with pytest.raises(PeerError, match=r"the last one exited with status 3$"):
+        asyncio.run(cell(als_command=rogue("exits")))
+
+    class Interrupted(processes.Future):  # type: ignore[type-arg]
+        def result(self, timeout: float | None = None) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "Future", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(cell(jobs=60))
+    assert descendants() == {}
+
+
+def test_modules_of_the_same_names_in_the_working_directory(tmp_path: Path) -> None:
+    for name in ("bridge", "als", "json", "asyncio"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    program = (
+        "import sys; sys.path[:] = [folder for folder in sys.path if folder]; import os; os.chdir(sys.argv[1])\n"
+        "import bridge; from bls.workloads.workload import Workload\n"
+        "result = bridge.simulate(Workload.from_jobs([(1, 0, 60, 4, 60)]), coupling='pool', workers=1)\n"
+        "print(result.jobs.end_ns[0])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False, cwd=HERE.parents[1]
+    )
+    assert (done.stdout, done.stderr) == ("60000000000\n", "")
+
+
+def test_few_open_files(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = [256, 300]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, new: limits.__setitem__(0, new[0]))
+    for wanted, given, files in ((100, 100, 256), (150, 150, 278), (1000, 172, 300)):
+        assert room_for(wanted) == given
+        assert limits == [files, 300]
+    assert "172 application processes at once, not 1000: only 300 files may be open" in caplog.text
+
+
+def test_workers_beyond_the_jobs_are_not_started_and_no_file_is_left_open() -> None:
+    def opened_after(coupling: str) -> int:
+        result = simulated(coupling, jobs=3, workers=50)
+        assert_same(result, expected(3))
+        assert result.coupling["processes"] == 3
+        return len(os.listdir("/proc/self/fd"))
+
+    before = opened_after("pool")
+    assert [opened_after("pool"), opened_after("process")] == [before, before]

@@ -22,8 +22,6 @@ from bls.scheduler_options import Rules
 from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_level import ApplicationLevel
-from bridge.workers.assignment import Ahead, Order
-from bridge.workers.supervisor import Supervisor
 from traces.base.time import NS_PER_S as S
 
 pytestmark = pytest.mark.whole
@@ -157,23 +155,6 @@ def test_a_file_may_have_less_work_than_the_log(tmp_path: Path) -> None:
     inline = bridge.simulate(workload, level=level)
     assert_one_result(bridge.simulate(workload, level=level, coupling="pool", workers=1), inline)
     assert inline.jobs.end_ns[0] < 6 * 10**9
-
-
-def test_what_is_ahead_can_be_asked_for_again_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Ahead, Ahead]] = []
-    real = Supervisor.submit
-
-    def submit(self: Supervisor, order: Order) -> None:
-        start = order.start
-        asked.append((Ahead(start.changes, start.until_ns), order.next_changes(start.start_ns)))
-        real(self, order)
-
-    monkeypatch.setattr(Supervisor, "submit", submit)
-    level = ApplicationLevel(speeds=("square:period=2s",))
-    bridge.simulate(Workload.from_jobs([(8, 0, 9, 1, 9)]), level=level, coupling="pool", workers=1)
-    ((told, again),) = asked
-    assert told == again
-    assert len(told.changes) == 18
 
 
 def test_a_job_whose_cores_never_come_fails_at_its_start(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import secrets
@@ -210,23 +209,3 @@ def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.Monke
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(InputError, match=r"^bridge address .*; allowed: unix:/path or tcp:host:port$"):
         asyncio.run(connect(address))
-
-
-@pytest.mark.parametrize(("kind", "turns"), [("unix", 1), ("tcp", 3)])
-def test_an_opening_that_is_cancelled_leaves_no_socket(kind: str, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lost: list[str] = []
-    monkeypatch.setattr("sys.unraisablehook", lambda found: lost.append(str(found.exc_value)))
-
-    async def visited() -> None:
-        listening = Listener(TOKEN, lambda hello: None, nobody)
-        opening = asyncio.create_task(listening.open(kind))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
-        await listening.close()
-
-    asyncio.run(visited())
-    gc.collect()
-    assert lost == []
