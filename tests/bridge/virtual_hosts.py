@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Iterator
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -67,10 +66,11 @@ class _Plug:
 
 
 class _Port:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._arrived: deque[_Plug] = deque()
-        self._somebody: asyncio.Future[None] | None = None
+    """The socket that listens for hosts."""
+
+    def __init__(self) -> None:
+        self._arrived: asyncio.Queue[_Plug] = asyncio.Queue()
+        self.accept = self._arrived.get
         self.closed = False
 
     def setblocking(self, is_so: bool) -> None:
@@ -81,22 +81,14 @@ class _Port:
 
     def close(self) -> None:
         self.closed = True
-        while self._arrived:
-            self._arrived.popleft().close()
+        while not self._arrived.empty():
+            self._arrived.get_nowait().close()
 
     def arrive(self, plug: _Plug) -> None:
         if self.closed:
             plug.close()
-            return
-        self._arrived.append(plug)
-        if self._somebody is not None and not self._somebody.done():
-            self._somebody.set_result(None)
-
-    async def accept(self) -> _Plug:
-        while not self._arrived:
-            self._somebody = self._world.loop.create_future()
-            await self._somebody
-        return self._arrived.popleft()
+        else:
+            self._arrived.put_nowait(plug)
 
 
 class Site:
@@ -139,7 +131,7 @@ class Site:
 
     def _opened(self, *place: Any, **options: Any) -> _Port:
         self.world.note("bridge", "listens for hosts")
-        self.port = _Port(self.world)
+        self.port = _Port()
         self.world.begin()
         return self.port
 
