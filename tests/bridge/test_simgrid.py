@@ -61,32 +61,6 @@ def test_a_technique_in_plain_python(tmp_path: Path) -> None:
     assert unlike(ours, theirs) <= 24
 
 
-@pytest.mark.parametrize("master", [False, True])
-def test_a_loop_drawn_by_hand(master: bool) -> None:
-    """Two cores of 1 GFLOP/s, three tasks of 1 GFLOP; a chunk costs 10 ms, a message 1 ms.
-
-    Without a master both begin at 12 ms (there, worked out, back), and end at 1.012 s; the first asks again: 1.024 s. With one
-    the second request waits for the first to be worked out.
-    """
-    order = ordered(
-        [1.0, 1.0],
-        n=3,
-        variation=0.0,
-        total_gflop=3.0,
-        overhead_ns=10**7,
-        latency_ns=pack_int64([10**6, 10**6]),
-        master=master,
-    )
-    found = _of_simgrid(order)
-    second = 22 if master else 12
-    expected = [(12, 1012), (second, second + 1000), (1024, 2024)]
-    instants = zip((found.start - START_NS).tolist(), (found.end - START_NS).tolist(), strict=True)
-    assert list(instants) == [(start * 10**6, end * 10**6) for start, end in expected]
-    assert found.core.tolist() == [0, 1, 0]
-    assert (found.finish - START_NS).tolist() == [2024 * 10**6, (second + 1000) * 10**6]
-    assert found.outcome.scheduling_ns == (12 + second + 12) * 10**6
-
-
 def graph(how: str, spec: str = "layered:tasks=60", order: str = "index") -> str:
     return Program((Graph(how, spec, order=order),)).to_json()
 
@@ -126,13 +100,6 @@ def _refused(order: Start, platform: Path | None = None) -> str:
     found = asked(order, platform)
     assert isinstance(found, Failed), found
     return found.reason
-
-
-def test_a_stop_at_the_end_of_the_last_task_is_nothing_to_a_job() -> None:
-    for later, stopped in ((0, False), (1, False), (-S, True)):
-        stop_ns = START_NS + 2 * S + later
-        outcome = _of_simgrid(ordered([1.0, 1.0], variation=0.0, n=4, total_gflop=4.0, stop_ns=stop_ns)).outcome
-        assert (outcome.stopped, outcome.end_ns) == (stopped, START_NS + 2 * S + min(0, later))
 
 
 def test_several_jobs_suspended_at_once_and_one_cancelled() -> None:
