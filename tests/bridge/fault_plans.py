@@ -11,9 +11,6 @@ from virtual_processes import BEFORE_HELLO, FAULTS, HARMLESS, SPOILS, WITH_JOBS,
 
 __all__ = ["HOST_SPOILS", "HostPlan", "Plan"]
 
-#: What strangers do.
-_STRANGERS = ("silent", "leaves", "garbage", "wrong token", "oversized", "half a hello")
-
 #: How often all processes have the same fault, so that runs end in errors; and how often the others have a rare one.
 _ONLY_P, _RARE_P = 0.12, 0.2
 
@@ -70,7 +67,6 @@ class Plan:
             transfers = self.kind == "graphs" and self.keep_tasks
             rare = "failed after records" if transfers or self.coupling == "pool" else "twice"
             self._faulty, self._kinds = 0.4, (rare,)
-        self.strangers = self._instants(0.3, 6, _STRANGERS)
         self.server = self._instants(0.2, 5, ("killed", "killed", "killed", "stopped"))
         self.leaps = self._instants(0.1, 2, (100.0, 1000.0))
         self.interrupts = self._instants(0.07, 2, ("SIGINT",))

@@ -29,10 +29,7 @@ from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import CONNECT_S
 from traces.base.errors import InputError, PeerError
 
-__all__ = ["STRANGERS_LET_IN", "Simulated", "Step", "World"]
-
-#: Fewer strangers than there may be, so that some have to go.
-STRANGERS_LET_IN = 3
+__all__ = ["Simulated", "Step", "World"]
 
 #: The watch looks once a second, or more often; the fork server obeys within this time, s.
 _OBEYED_S = 2.0
@@ -42,15 +39,6 @@ _LATE_S = 0.3
 
 #: State, event, state.
 Step = tuple[Any, Any, Any]
-
-#: The bytes of strangers that send any.
-_HELLO = b"\x82\xa4type\xa5hello\xa7version\x05\xa5token\xa4none"
-_SAID = {
-    "garbage": b"\x00\x00\x00\x05\xc1tea\xc1",
-    "wrong token": len(_HELLO).to_bytes(4, "big") + b"\x83" + _HELLO[1:],
-    "oversized": b"\x7f\xff\xff\xff and so on",
-    "half a hello": (200).to_bytes(4, "big") + _HELLO,
-}
 
 
 @dataclass
@@ -102,12 +90,11 @@ class World:
         self.false_promises: set[int] = set()
         self.failed: set[int] = set()
         self.steps: Counter[JobEvent] = Counter()
-        self.server_deaths = self.strangers = self.most_awaited = 0
+        self.server_deaths = 0
         self.server_stopped = self.over = self.interrupted = False
         self.leapt_s: list[float] = []
         self.folders: list[str] = []
         self.removed: list[str] = []
-        self.visits: list[asyncio.Task[None]] = []
         self.site = Site(self) if self.plan.hosts else None
         self.found.hosts = self.site is not None
         self._has_begun = False
@@ -147,22 +134,18 @@ class World:
     async def connect(
         self, factory: Callable[[], asyncio.BaseProtocol], path: str
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        process = CONNECTS.get()
-        server = self.listening.get(path)
+        process, server = CONNECTS.get(), self.listening.get(path)
+        assert process is not None
         if server is None or server.closed:
             raise FileNotFoundError(path)
-        name = process.name if process else f"stranger {self.strangers}"
-        link = process.link() if process else self.plan.link()
-        near, far = connect_ends(self.loop, self.draw, name, link, process.pid if process else FIRST_PID - 2)
-        if process:
-            process.connects(near)
+        near, far = connect_ends(self.loop, self.draw, process.name, process.link(), process.pid)
+        process.connects(near)
         self.pairs.append((near, far))
         protocol = factory()
         near.begin(protocol)
-        self.note(name, "connects")
+        process.note("connects")
         # The report of a birth arrives before the connection, which the process makes later.
-        once = process.server.once_told if process else lambda callback: callback()
-        server.queue(far, self.draw.uniform(0.0, 0.01), self.draw.randint(1, 3), once)
+        server.queue(far, self.draw.uniform(0.0, 0.01), self.draw.randint(1, 3), process.server.once_told)
         return near, protocol
 
     async def start_process(self, factory: Callable[[], asyncio.SubprocessProtocol]) -> Any:
@@ -182,7 +165,6 @@ class World:
         if self.site is not None:
             self.site.begin()
         for accidents, happens in (
-            (self.plan.strangers, self._stranger),
             (self.plan.server, self._strike_server),
             (self.plan.leaps, self._leap),
             (self.plan.interrupts, self._interrupt),
@@ -205,28 +187,6 @@ class World:
             self.note("user", "interrupts")
             self.interrupted = True
 
-    def _stranger(self, what: str) -> None:
-        self.strangers += 1
-        self.visits.append(self.loop.create_task(self._visit(what)))
-
-    async def _visit(self, what: str) -> None:
-        try:
-            if self.site is not None and (not self.listening or self.draw.random() < 0.6):
-                reader, writer = await self.site.from_stranger()
-            else:
-                reader, writer = await asyncio.open_unix_connection(next(iter(self.listening)))
-        except OSError as error:
-            self.strangers -= isinstance(error, ConnectionRefusedError | FileNotFoundError) or self.site is None
-            return
-        self.note("stranger", what)
-        writer.write(_SAID.get(what, b""))
-        if what == "half a hello":
-            await asyncio.sleep(self.draw.uniform(0.0, 3.0))
-        elif what != "leaves":
-            with contextlib.suppress(OSError):
-                await reader.read()
-        writer.close()
-
     # The witness
 
     def quiet(self) -> None:
@@ -243,11 +203,6 @@ class World:
         queued = [row for _, row in own._jobs._queue]
         if sorted(held + queued) != sorted(own._jobs._orders):
             self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
-        for door in (own._listener, own._hosts.listener) if own._hosts is not None else (own._listener,):
-            self.most_awaited = max(self.most_awaited, own._workforce.awaited_elsewhere())
-            allowed = STRANGERS_LET_IN + (0 if door is own._listener else self.most_awaited)
-            if len(door._strangers) > allowed:
-                self.problem(f"{len(door._strangers)} strangers are connected; allowed: {allowed}")
         late_s = self.loop.time() - workforce._PARTING_S - _OBEYED_S
         for name, process in self.processes.items():
             host = process.server.host
@@ -356,7 +311,7 @@ class World:
         self.over = True
         theirs = self.site.tasks if self.site is not None else set()
         tasks = [repr(task) for task in asyncio.all_tasks(self.loop) - theirs]
-        if mine := [task for task in tasks if "Process._" not in task and "_visit" not in task]:
+        if mine := [task for task in tasks if "Process._" not in task]:
             self.problem(f"tasks are left: {mine}")
         if self.site is not None:
             self.site.finish()
@@ -426,11 +381,11 @@ class World:
             if cost[name] != number:
                 self.problem(f"{name}: {cost[name]} were counted; expected: {number}")
         everybody = self.leapt_s or any("other conservation" in one.why for one in self.processes.values())
-        most = self.strangers + sum(len(one.ends) for one in self.processes.values() if one.why or everybody)
-        if self.site is not None and (self.site.odd() or self.strangers or self.leapt_s):
+        most = sum(len(one.ends) for one in self.processes.values() if one.why or everybody)
+        if self.site is not None and (self.site.odd() or self.leapt_s):
             most += self.site.attempts
         if cost["refused"] > most:
-            self.problem(f"{cost['refused']} were refused; {most} strangers and processes with faults have connected")
+            self.problem(f"{cost['refused']} were refused; {most} processes with faults have connected")
 
     def _is_explained(self, error: BaseException, line: str) -> bool:
         if isinstance(error, KeyboardInterrupt):
@@ -459,9 +414,8 @@ class World:
             return self.server_stopped or bool(self.leapt_s)
         if re.match("(no host has joined|all hosts are lost, and no other has joined) for ", line):
             assert self.site is not None
-            # If there are too many strangers, a host that is about to join is sent away.
-            others = bool(self.leapt_s) or self.strangers > 0
-            return not self.plan.workers and (others or self.site.odd(max(0.0, self.loop.time() - self.plan.timeout_s)))
+            odd = bool(self.leapt_s) or self.site.odd(max(0.0, self.loop.time() - self.plan.timeout_s))
+            return odd and not self.plan.workers
         if re.search("the application simulator( on host .*)? says: out of luck", line):
             return number in map(self.job, self.failed)
         promised = "what was promised by an earlier process" in line

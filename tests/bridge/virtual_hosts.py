@@ -200,10 +200,6 @@ class Site:
             _Plug(self.world, command.name, HOST_ALPN, self.world.plan.link(), FIRST_PID - 3, command)
         )
 
-    async def from_stranger(self) -> Streams:
-        alpn = self.world.draw.choice((HOST_ALPN, APPLICATION_ALPN, ""))
-        return await self.connect(_Plug(self.world, "stranger", alpn, self.world.plan.link(), FIRST_PID - 2, None))
-
     # What the code of hosts requests from the system
 
     def _certificate(self, path: str) -> Any:
