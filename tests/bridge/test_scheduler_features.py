@@ -237,24 +237,15 @@ def of_rows(rows: list[tuple[int, int, int, int]]) -> Workload:
     return Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
 
 
+PROMISED = {"variation": 0.5, "tasks_per_core": 3}
 GIVEN: dict[str, dict[str, Any]] = {
     "requested": {"als": "recorded"},
     "requested, killed": {"als": "recorded", "rules": Rules(kill_at_walltime=True)},
     "recorded": {"als": "recorded", "rules": Rules(estimates="application")},
     "requested, simulated": {"als": "gss", "variation": 0.4, "tasks_per_core": 3},
-    "simulated": {"als": "gss", "variation": 0.5, "tasks_per_core": 3, "rules": Rules(estimates="application")},
-    "killed": {
-        "als": "ss",
-        "variation": 0.5,
-        "tasks_per_core": 3,
-        "rules": Rules(estimates="application", kill_at_walltime=True),
-    },
-    "released": {
-        "als": "static",
-        "variation": 0.5,
-        "tasks_per_core": 3,
-        "rules": Rules(estimates="application", coordination="release"),
-    },
+    "simulated": {"als": "gss", **PROMISED, "rules": Rules(estimates="application")},
+    "killed": {"als": "ss", **PROMISED, "rules": Rules(estimates="application", kill_at_walltime=True)},
+    "released": {"als": "static", **PROMISED, "rules": Rules(estimates="application", coordination="release")},
 }
 
 
