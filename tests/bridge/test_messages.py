@@ -1,4 +1,4 @@
-"""Messages: what is written is read back, all else is refused, the specification lists the same fields."""
+"""Messages and their frames: read as they were written, all else is refused, the specification lists the same fields."""
 
 from __future__ import annotations
 
@@ -11,15 +11,35 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from conversation import JOB, Pair, graph, loop, network, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lengths_peer import ToldPeer
 from msgspec import inspect
+from test_protocol_page import example_messages
 
 import bridge.protocol.messages as said
 from als.engine.dag.metrics import GRAPH_METRICS
-from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO
-from bridge.protocol.messages import MESSAGES, Message, MessageError, Role, decode, encode, name_of, sender_of
+from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, FrameError, FrameReader, frame
+from bridge.protocol.messages import (
+    MESSAGES,
+    Edges,
+    Lengths,
+    Message,
+    MessageError,
+    Role,
+    Transfers,
+    decode,
+    encode,
+    name_of,
+    sender_of,
+)
+from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.session import ProtocolError
+from bridge.protocol.tables import JobState
+from bridge.protocol.task_payload import TaskPayload, check_payload
+from traces.base.errors import InputError
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
@@ -415,3 +435,148 @@ def test_the_specification_says_who_sends_what() -> None:
         arrow = re.search(rf"^### {name}\n\n(\w+) → (\w+)[.,]", text, re.MULTILINE)
         assert arrow, name
         assert arrow[1].lower() == role_of(name)
+
+
+# Frames
+
+
+def drain(reader: FrameReader) -> list[bytes]:
+    payloads = []
+    while (payload := reader.take(bytes)) is not None:
+        payloads.append(payload)
+    return payloads
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=12), st.data())
+def test_any_chunking_gives_back_the_payloads(payloads: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(frame(payload) for payload in payloads)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    reader = FrameReader(limit=300, spare=len(stream))
+    got: list[bytes] = []
+    for first, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        reader.feed(stream[first:stop])
+        if data.draw(st.booleans()):
+            got += drain(reader)
+    got += drain(reader)
+    assert got == payloads
+    assert reader.waiting == 0
+
+
+def test_a_length_outside_the_limits_is_refused_before_its_payload_comes_and_never_sent() -> None:
+    for header in (b"\0\0\0\0", b"\0\0\0\x11", b"\xff\xff\xff\xff"):
+        reader = FrameReader(limit=16, spare=0)
+        reader.feed(header)
+        with pytest.raises(FrameError, match="allowed: 1 to 16"):
+            reader.take(bytes)
+    for size in (0, 17):
+        with pytest.raises(FrameError, match=f"a frame of {size} bytes; allowed: 1 to 16"):
+            frame(bytes(size), limit=16)
+
+
+def test_without_spare_not_a_byte_may_follow_a_whole_frame() -> None:
+    reader = FrameReader(limit=16, spare=0)
+    reader.feed(frame(bytes(16), limit=16))
+    with pytest.raises(FrameError, match="21 bytes are waiting; allowed: 20"):
+        reader.feed(b"x")
+
+
+def test_a_frame_whose_reading_fails_stays() -> None:
+    reader = FrameReader(limit=16, spare=0)
+    reader.feed(frame(b"ab", limit=16))
+
+    def fail(payload: memoryview) -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        reader.take(fail)
+    assert reader.take(bytes) == b"ab"
+
+
+def test_the_limits_can_be_widened_and_the_rest_forgotten() -> None:
+    reader = FrameReader(limit=1, spare=0)
+    reader.feed(b"\0\0\0\x05")
+    reader.allow(limit=5, spare=3)
+    reader.feed(b"12345" + b"678")
+    assert reader.take(bytes) == b"12345"
+    assert reader.waiting == 3
+    reader.clear()
+    assert reader.waiting == 0
+    assert reader.take(bytes) is None
+
+
+def test_a_large_frame_in_small_pieces_is_read_once() -> None:
+    payload = bytes(range(256)) * (MAX_FRAME // 256)
+    stream, step = frame(payload), 64 * 1024
+    reader, seen = FrameReader(MAX_FRAME, spare=0), []
+    for first in range(0, len(stream), step):
+        reader.feed(memoryview(stream)[first : first + step])
+        seen.append(reader.take(lambda view: view == payload))
+    assert seen == [None] * (len(seen) - 1) + [True]
+    assert reader.waiting == 0
+
+
+def test_the_bytes_shown_in_the_specification_are_the_ones_we_send() -> None:
+    listing = re.search(r"```hex\n(.*?)```", PROTOCOL.read_text(encoding="utf-8"), re.DOTALL)
+    assert listing
+    shown = bytes.fromhex(listing[1])
+    assert shown == frame(encode(said.Promise(job=7, not_before_ns=1000)))
+    assert len(shown) == 40
+
+
+# Graphs
+
+# What was told is held to
+
+EDGES = TaskPayload(
+    np.ones(6),
+    (loop(2, edges=1), loop(1), loop(3, edges=2)),
+    np.array([0, 0, 1]),
+    np.array([1, 2, 2]),
+    np.array([5.0, 0.0, 7.0]),
+)
+
+
+def test_transfers_are_along_the_edges_that_were_told() -> None:
+    def along(pairs: list[tuple[int, int]], n_bytes: list[float]) -> Transfers:
+        instants = pack_int64([200] * len(pairs))
+        source, target = (pack_int32(column) for column in zip(*pairs, strict=True))
+        columns = {"source": source, "target": target, "bytes": pack_float64(n_bytes)}
+        return transfers(**columns, sent_ns=instants, arrived_ns=instants)
+
+    check_payload(EDGES, along([(0, 1), (4, 5)], [5.0, 7.0]))
+    check_payload(EDGES, along([(3, 5)], [0.0]))
+    # One of the last part is counted within it, not from 0 on.
+    for (source, target), n_bytes in {(0, 1): 5.5, (0, 2): 5.0, (1, 2): 7.0, (5, 4): 7.0, (3, 4): 0.0}.items():
+        other = along([(source, target)], [n_bytes])
+        check_payload(None, other)
+        with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
+            check_payload(EDGES, other)
+        assert (caught.value.blame, caught.value.job) == ("application", JOB)
+
+
+def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.protocol.task_payload.LENGTHS_PER_FRAME", 4)
+    monkeypatch.setattr("bridge.protocol.task_payload.EDGES_PER_FRAME", 2)
+    pair, sent = Pair(), list(EDGES.messages(JOB))
+    pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
+    assert [(type(message), message.first) for message in sent] == [(Lengths, 0), (Lengths, 4), (Edges, 0), (Edges, 2)]
+    assert pair.application.job_state(JOB) is JobState.RUNNING
+    assert (EDGES.total_gflop, EDGES.cov) == (6.0, 0.0)
+
+
+# Networks
+
+
+@pytest.mark.parametrize(
+    "fields", [{"topology": "ring"}, {"topology": "fat-tree:down=4x4,up=1x2,cables=1x1", "hosts": 17}]
+)
+def test_a_network_that_cannot_be(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        state_of(network(**fields))
+
+
+def test_the_graph_of_the_example_is_what_the_engine_makes_of_it() -> None:
+    peer, said = ToldPeer(), [message for message in example_messages() if getattr(message, "job", None) == 8]
+    answers = [answer for told in said if sender_of(told) is Role.BRIDGE for answer in peer.answers(told)]
+    assert answers == [message for message in said if sender_of(message) is Role.APPLICATION]
