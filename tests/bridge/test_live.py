@@ -320,22 +320,17 @@ def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
 
 @pytest.mark.parametrize(("hosts", "width", "height"), [(1, 79, 23), (33, 79, 23), (5544, 1, 1), (20_000, 79, 60)])
 def test_it_fits_every_screen(hosts: int, width: int, height: int) -> None:
-    first_core = np.arange(hosts + 1) * 16
-    made = cells(first_core)
-    n = len(made.host)
+    made = cells(np.arange(hosts + 1) * 16)
+    n, busy = len(made.host), tuple(np.diff(made.first_core).tolist())
     setting = Setting("x" * 50, 300_000, 16 * hosts, hosts, OPTIONS, (Resource("cores", 16 * hosts),), made)
     jobs = tuple(RunningJob(k, -1, 10**6, 0, 10**15) for k in range(24))
-    look = Look(
-        S, (16 * hosts,), 0, {}, tuple(np.diff(made.first_core).tolist()), (0,) * n, (5,) * n, jobs, (0,), (3,), (1,)
-    )
-    shown = live(setting, look=look)
-    for ascii_only in (False, True):
+    shown = live(setting, look=Look(S, (16 * hosts,), 0, {}, busy, (0,) * n, (5,) * n, jobs, (0,), (3,), (1,)))
+    for ascii_only in (True, False):
         lines = text_of(shown, width, height, ascii_only=ascii_only)
         assert len(lines) <= height
         assert max(map(len, lines)) <= width
         assert not ascii_only or "".join(lines).isascii()
     if height >= 23:
-        lines = text_of(shown, width, height)
         head = next(at for at, line in enumerate(lines) if line.startswith("hosts, "))
         tail = next(at for at, line in enumerate(lines) if line.endswith("of its estimate"))
         assert all("█" in line for line in lines[head + 1 : tail])
