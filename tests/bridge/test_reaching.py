@@ -120,36 +120,21 @@ def test_kept_or_simulated_again_it_is_the_same(
     assert sum(both_ways(seed, monkeypatch, scenario) for seed in range(6)) > 60
 
 
-@pytest.mark.parametrize("seed", [33, 56, 136, 236, 575, 869])
-def test_scenarios_that_once_differed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release at the very instant of a promise; two tellings at one; requests of idle cores; losses that were taken back;
-    tasks that a stop had cut which was put off."""
-    assert both_ways(seed, monkeypatch) > 0
+OFTEN = Surroundings(failures="mtbf:100s,mttr:5s")
 
 
-def test_room_is_made_before_later_attempts_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    often = Surroundings(failures="mtbf:100s,mttr:5s")
-    assert both_ways(305, monkeypatch, surroundings=often, keep_tasks=False) > 0
-
-
-def test_choices_among_techniques_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert both_ways(0, monkeypatch, als="select:ss,gss,static,every=2s", tasks_per_core=8) > 0
-
-
-def test_each_of_both_ways_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which of them a run takes is seen from what there is room for."""
-    made = []
-    new = inline_state.new_inline_state
-
-    def noted(*given: Any, **options: Any) -> Any:
-        made.append(new(*given, **options))
-        return made[-1]
-
-    monkeypatch.setattr(inline, "new_inline_state", noted)
-    both_ways(1, monkeypatch)
-    kept, again = made
-    assert len(kept.saved.flags) == 12
-    assert len(kept.journal.instant) == len(again.saved.flags) == 0
+@pytest.mark.parametrize(
+    ("seed", "other"),
+    [
+        *((seed, {}) for seed in (33, 56, 136, 236, 575, 869)),
+        (305, {"surroundings": OFTEN, "keep_tasks": False}),
+        (0, {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}),
+    ],
+)
+def test_scenarios_that_once_differed(seed: int, other: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release at the very instant of a promise; two commands at one; requests of idle cores; losses that were taken back;
+    tasks cut by a stop that was deferred; room before later attempts have rows; choices that were counted twice."""
+    assert both_ways(seed, monkeypatch, **other) > 0
 
 
 def test_what_is_kept_goes_as_its_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -89,22 +90,16 @@ def test_what_is_such_a_workload() -> None:
     assert not any(map(is_seeded, ("a.py", "sample", "a.swf", "a.py:", "a.py:x-y", "a.txt:jobs", Path("log.swf.gz"))))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
+def test_what_is_wrong_is_said(maker: Path) -> None:
+    for name, kind, message in (
         ("maker.py:fw", InputError, r"maker\.py has no 'fw' \(did you mean few\?\); it has: "),
         ("makr.py:few", InputError, r"workload: no file 'makr\.py' \(did you mean maker\.py\?\)"),
         ("maker.py:nothing", PluginError, r"maker\.py:nothing\(3\) gave a NoneType; allowed: a bls.Workload"),
         ("maker.py:fails", PluginError, r"maker\.py:fails\(3\) failed: ValueError: no such day"),
-    ],
-)
-def test_what_is_wrong_is_said(name: str, kind: type[Exception], message: str, maker: Path) -> None:
-    with pytest.raises(kind, match=message) as caught:
-        given_workload(name, 3)
-    assert "\n" not in str(caught.value)
-
-
-def test_what_it_cannot_be_together_with(maker: Path) -> None:
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            given_workload(name, 3)
+        assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=r"--cancelled: 'maker\.py:few' makes its jobs; allowed: with a file"):
         given_workload("maker.py:few", 3, cancelled=True)
     said = twolevel("run", "maker.py:few", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
@@ -127,16 +122,19 @@ def test_the_cells_of_a_seed_have_the_same_jobs_and_seeds_have_others(maker: Pat
     assert "8 cells (2 × seeds 0 1 2 3), 8 of them finished before" in words.err
 
 
-def test_a_cell_is_known_by_the_file_and_by_the_function(maker: Path) -> None:
-    def keys(text: str) -> tuple[str, ...]:
-        path = maker.parent / "study.toml"
-        path.write_text(text)
-        return find_inputs(load_study(path)).keys
+def inputs_of(text: str, folder: Path) -> Any:
+    """The inputs of the cells of a study."""
+    path = folder / "study.toml"
+    path.write_text(text)
+    return find_inputs(load_study(path))
 
-    few, many = keys(STUDY), keys(STUDY.replace("maker.py:few", "maker.py:many"))
-    assert not set(few) & set(many)
+
+def test_a_cell_is_known_by_the_file_and_by_the_function(maker: Path) -> None:
+    texts = (STUDY, STUDY.replace("maker.py:few", "maker.py:many"))
+    few, many = (set(inputs_of(text, maker.parent).keys) for text in texts)
     maker.write_text(MAKER.replace("100, 20", "101, 20"))
-    assert not set(few) & set(keys(STUDY))
+    assert not few & many
+    assert not few & set(inputs_of(STUDY, maker.parent).keys)
 
 
 def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) -> None:
@@ -153,13 +151,10 @@ def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) 
 @pytest.mark.parametrize("option", ["limits", "job-power", "requests"])
 def test_files_of_jobs_and_of_power_are_those_of_the_studys_folder(option: str, maker: Path) -> None:
     assert is_path(option, "some.csv")
-    file = maker.parent / "some.csv"
-    found = []
+    file, found = maker.parent / "some.csv", []
     for text in ("from,to,limit_w\n0,5,1\n", "from,to,limit_w\n0,6,1\n"):
         file.write_text(text)
-        path = maker.parent / "study.toml"
-        path.write_text(f'{STUDY}\n[[cell]]\n{option} = "some.csv"\n')
-        inputs = find_inputs(load_study(path))
+        inputs = inputs_of(f'{STUDY}\n[[cell]]\n{option} = "some.csv"\n', maker.parent)
         assert inputs.files["some.csv"][0] == file
         found.append(inputs.keys)
     assert found[0][:2] == found[1][:2]
