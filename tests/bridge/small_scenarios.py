@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from application_features import BY_RANK, CHOLESKY, TOLD, written_map
 from directors import Director
-from graph_features import BY_RANK, CHOLESKY, TOLD, written_map
 from one_result import different
 
 import bridge

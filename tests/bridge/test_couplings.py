@@ -17,12 +17,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from application_features import (
+    BY_RANK,
+    CHANGING,
+    CHOLESKY,
+    FILE,
+    GOING,
+    GRAPH_FEATURES,
+    LEVEL_FEATURES,
+    MAP,
+    TOLD,
+    GraphFeature,
+    killed,
+)
 from batch_features import BATCH_FEATURES
 from faulty_runs import simulated as simulated_simply
-from graph_features import BY_RANK, CHOLESKY, FILE, GRAPH_FEATURES, MAP, TOLD, GraphFeature, killed
-from graph_features import CHANGING as CHANGING_HOSTS
-from graph_features import GOING as GOING_HOSTS
-from level_features import LEVEL_FEATURES
 from one_result import assert_one_result
 from reference.batch import Job
 from scenarios import PLATFORMS, Case, assert_as_expected, crowd
@@ -121,7 +130,7 @@ TOY, LENGTHS_PEER = _peer("toy_peer.py"), _peer("lengths_peer.py")
 FEW = replace(LEVEL_FEATURES["all at once"], jobs=LEVEL_FEATURES["all at once"].users)
 GRAPHS = GraphFeature(
     BY_RANK + CHOLESKY + FILE + MAP,
-    level={"speeds": (*CHANGING_HOSTS, *GOING_HOSTS), "latency_ns": 10**6, "assignment": "master"},
+    level={"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"},
     overhead_ns=10**7,
 )
 #: A simulator that is told of tasks and edges.
@@ -130,32 +139,29 @@ TOLD_GRAPHS = GraphFeature(
 )
 TOLD_IN_TIME = replace(
     TOLD_GRAPHS,
-    level=TOLD_GRAPHS.level | {"speeds": (*CHANGING_HOSTS, *GOING_HOSTS)},
+    level=TOLD_GRAPHS.level | {"speeds": (*CHANGING, *GOING)},
     rules=Rules(kill_at_walltime=True),
     seen=killed,
 )
 
 #: Features that others contain: ``make release`` tries each by itself.
 CONTAINED = {
-    *("batch: releases, failures", "batch: hints", "graph: no network", "graph: heft on a loop"),
+    *("batch: releases, failures", "batch: hints", "batch: molding", "batch: partitions"),
+    *("graph: no network", "graph: heft on a loop"),
     *("another simulator: static", "another simulator: told of graphs"),
     "another simulator: parts, messages, distributed",
 }
 
-#: Features with which a process for each job is tried, too.
-ONE_BY_ONE = ("all",)
-
 MATRIX: dict[str, tuple[Feature, list[dict[str, Any]]]] = {
     **{
-        f"batch: {name}": (feature, [POOL, PROCESS] if name in ONE_BY_ONE else [POOL])
+        f"batch: {name}": (feature, [POOL, PROCESS] if name == "all" else [POOL])
         for name, feature in BATCH_FEATURES.items()
     },
-    "batch: all, in turn": (BATCH_FEATURES["all"], [ALONE]),
     **{f"application: {name}": (feature, [POOL]) for name, feature in LEVEL_FEATURES.items()},
     "application: a few of all at once": (FEW, [PROCESS]),
-    **{f"graph: {name}": (feature, [POOL]) for name, feature in GRAPH_FEATURES.items()},
+    **{f"graph: {name}": (feature, [ALONE]) for name, feature in GRAPH_FEATURES.items()},
     "graph: all at once": (GRAPHS, [PROCESS]),
-    "files": (Files(SMALL), [POOL | TCP, PROCESS | {"workers": 4}]),
+    "files": (Files(SMALL), [POOL | TCP]),
     "another simulator: ss": (Simple("ss"), [POOL | TOY | TCP]),
     "another simulator: static": (Simple("static"), [POOL | TOY]),
     "another simulator, a job each": (Simple("ss", jobs=5), [PROCESS | TOY]),
@@ -212,9 +218,8 @@ def test_one_result(
     assert_one_result(result, expected)
     if "als_command" in options:
         assert result.coupling["refused"] == 0
-    suspends = getattr(feature, "suspends", None)
-    if suspends is not None and options == POOL:  # else: three messages for each job or so, with graphs up to five
-        assert (result.coupling["messages"] > 5 * len(result.jobs)) == suspends
+    if getattr(feature, "suspends", False):  # otherwise three messages for each job or so, with graphs up to five
+        assert result.coupling["messages"] > 5 * len(result.jobs)
     if compares_files:
         found, wanted = files_of(tmp_path), files_of(folder)
         assert len(wanted) > 2 + sum(SMALL.core_speeds[core] > 0 for core in range(9)) + 1
@@ -255,14 +260,6 @@ def test_a_crowd_as_the_slow_reference(coupling: str, case: Case) -> None:
     assert result.coupling["retries"] == 0
 
 
-def test_without_task_records_the_jobs_are_the_same(tmp_path: Path) -> None:
-    feature = GRAPH_FEATURES["a map"]
-    result = feature.simulated(tmp_path, **POOL, keep_tasks=False)
-    assert result.ledger.tasks is None
-    assert result.ledger.transfers is None
-    assert result.jobs.equals(feature.simulated(tmp_path).jobs)
-
-
 MINE = """
 from als.techniques import Technique, technique_kernel
 
@@ -280,9 +277,8 @@ MINE = Technique("mine", two_at_a_time)
 
 @pytest.fixture
 def mine(tmp_path: Path) -> str:
-    file = tmp_path / "mine.py"
-    file.write_text(MINE, encoding="utf-8")
-    return f"{file}:MINE"
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    return f"{tmp_path / 'mine.py'}:MINE"
 
 
 def test_a_technique_of_ones_own_works_in_processes_of_their_own(mine: str) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
 import pytest
 from batch_traces import read_batch
 from directing import (
     KINDS,
+    PLATFORM,
     TOLD,
     Follows,
     LastOfEach,
@@ -20,19 +20,16 @@ from directing import (
     changed_toy,
     told_rows,
 )
-from directors import Director
 from one_result import assert_one_result
 from test_power_runs import states_told
-from test_reaching import PLATFORM, jobs
 
 import bridge
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings
 from bls.workloads.workload import Workload
-from bridge.scenarios.application_level import ApplicationLevel
+from bridge.couplings import inline, inline_state
 from traces.base.errors import InputError, PeerError, PluginError
 from traces.checks.ledger import check_ledger
-from traces.ledger_tables import SCALES
 
 pytestmark = pytest.mark.whole
 
@@ -45,28 +42,72 @@ MALLEABLE = Surroundings(malleable="1:0.5:2")
 # ---- what is drawn ----
 
 
+#: Seeds that once differed: a release at the instant of a promise; two messages at one instant; requests of idle cores;
+#: losses that were taken back; tasks that a stop had cut which was put off.
+ONCE = (33, 56, 136, 236, 575, 869)
+OFTEN = {"surroundings": Surroundings(failures="mtbf:100s,mttr:5s"), "keep_tasks": False}
+CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
+
+
 @pytest.mark.parametrize(
-    ("name", "seeds", "least"),
+    ("name", "seeds", "options", "least"),
     [
-        ("speeds", 2, {"scales": 30}),
-        ("everything", 5, dict.fromkeys(TOLD, 30)),
-        ("limits", 5, dict.fromkeys(TOLD, 20)),
+        ("speeds", range(2), {}, {"scales": 30}),
+        ("everything", range(5), {}, dict.fromkeys(TOLD, 30)),
+        ("limits", range(5), {}, dict.fromkeys(TOLD, 20)),
+        ("told who waits", (*range(4), *ONCE), {}, {"hints": 60}),
+        ("told who waits", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
+        ("told who waits", (0,), CHOICES, {"hints": 0}),
+        ("resized", range(4), {}, {"widths": 30}),
+        ("evolving", range(4), {}, {"widths": 30}),
     ],
 )
 def test_in_place_or_simulated_again_it_is_the_same(
-    name: str, seeds: int, least: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    name: str, seeds: Sequence[int], options: dict[str, Any], least: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = dict.fromkeys(TOLD, 0)
-    for seed in range(seeds):
-        kept = KINDS[name].simulated(seed)
+    for seed in seeds:
+        kept = KINDS[name].simulated(seed, **options)
         with monkeypatch.context() as patch:
             patch.setattr(Technique, "by_memo", False)
-            assert_one_result(kept, KINDS[name].simulated(seed))
+            assert_one_result(kept, KINDS[name].simulated(seed, **options))
         if name == "limits":
             states_told(kept)
         for table, rows in told_rows(kept).items():
             told[table] += rows
     assert all(told[table] > count for table, count in least.items()), told
+
+
+def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room is found by leaving out jobs that have ended, and grows only with those that run."""
+    made, sizes = [], []
+    new, with_saved = inline_state.new_inline_state, inline_state.with_saved
+
+    def noted(*given: Any, **options: Any) -> Any:
+        made.append(new(*given, **options))
+        return made[-1]
+
+    def grown(state: Any, running: Any) -> Any:
+        found = with_saved(state, running)
+        sizes.append((len(found.saved.ints), len(running)))
+        assert (found.saved.first[:, np.setdiff1d(np.arange(found.saved.first.shape[1]), running)] == -1).all()
+        return found
+
+    monkeypatch.setattr(inline, "new_inline_state", noted)
+    monkeypatch.setattr(inline, "with_saved", grown)
+    workload = Workload.from_jobs([(number, 20 * number, 10, 8, 20) for number in range(1, 201)])
+    options: dict[str, Any] = {"als": "ss", "tasks_per_core": 8, "rules": HINT, "keep_tasks": False}
+    bridge.simulate(workload, PLATFORM, **options)
+    # One runs at a time; each needs some 450 numbers, and there was room for 28 of them.
+    assert len(sizes) >= 5
+    assert {running for _, running in sizes} == {1}
+    assert len({size for size, _ in sizes}) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(Technique, "by_memo", False)
+        bridge.simulate(workload, PLATFORM, **options)
+    kept, again = made  # which way a run takes shows in what there is room for
+    assert len(kept.saved.flags) > 0
+    assert len(kept.journal.instant) == len(again.saved.flags) == 0
 
 
 @pytest.mark.parametrize(
@@ -243,22 +284,11 @@ def test_what_it_cannot_be_combined_with() -> None:
     ):  # fmt: skip
         with pytest.raises((InputError, PluginError), match=message):
             bridge.simulate(workload, PLATFORM, bls=policy, **{"als": "ss"} | options)
+    with pytest.raises(InputError, match="no scaled speeds: neither its policy nor a limit to power directs"):
+        _ = bridge.simulate(workload, PLATFORM).scales
 
 
 # ---- speeds and ends ----
-
-
-def test_task_graphs_are_scaled_too(tmp_path: Path) -> None:
-    applications = tmp_path / "graphs.toml"
-    applications.write_text('[default]\nals = "heft"\ngraph = "cholesky:tiles=3,ccr=0.2"\n')
-    workload = jobs(random.Random(4), 12)
-    said: dict[str, Any] = {"als": "ss", "variation": 0.3, "rules": Rules(max_attempts=100)}
-    said["level"] = ApplicationLevel(applications=str(applications), network="hockney")
-    reference = bridge.simulate(workload, PLATFORM, bls=Director(5), **said)
-    assert_one_result(
-        reference, bridge.simulate(workload, PLATFORM, bls=Director(5), coupling="pool", workers=2, **said)
-    )
-    assert len(reference.scales) > 10
 
 
 class Halves:
@@ -326,16 +356,6 @@ def test_jobs_are_ended(how: str, state: str, als: str) -> None:
         "was cut: the batch policy ended it; put back into the queue" if again else "was cancelled: the batch policy"
     )
     assert words in result.story(7)
-
-
-def test_the_table_is_written_and_read(tmp_path: Path) -> None:
-    result = KINDS["speeds"].simulated(3)
-    SCALES.write(result.ledger, tmp_path / "scales.parquet")
-    found = SCALES.read(tmp_path / "scales.parquet")
-    assert tuple(found.columns) == SCALES.columns
-    pd.testing.assert_frame_equal(found, result.scales)
-    with pytest.raises(InputError, match="no scaled speeds: neither its policy nor a limit to power directs"):
-        _ = bridge.simulate(Workload.from_jobs([(7, 0, 10, 2, 100)]), PLATFORM).scales
 
 
 # ---- widths, and all at once ----

@@ -14,12 +14,13 @@ import otf2
 import pandas as pd
 import pytest
 from command_line import twolevel
+from directing import POWERED as PLATFORM
+from directing import jobs
+from directing import power_drawn as drawn
 from directors import Director
 from one_result import assert_one_result
-from test_reaching import jobs
 
 import bridge
-from als.techniques import TECHNIQUES
 from als.techniques.contract import Technique
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
 from bls.machine.host_power import HostPower
@@ -36,12 +37,6 @@ from traces.checks.ledger import check_ledger
 pytestmark = pytest.mark.whole
 
 S = 10**9
-POWER = HostPower(50, [(1, 100), (0.75, 85), (0.5, 70)], base_w=20, off_w=5, shutdown=("5s", 60), boot=("10s", 200))
-#: 1,680 W idle and full 2,480 W; hosts of the last group are twice as fast and have other speeds of their own.
-PLATFORM = Platform((
-    HostGroup(3, 4, 4.0, power=POWER),
-    HostGroup(1, 4, 8.0, power=HostPower(60, [(1, 150), (0.6, 100)])),
-))  # fmt: skip
 LENGTHS = (4, 6, 4, 2, 8, 2)
 
 
@@ -91,35 +86,6 @@ def test_what_cannot_be() -> None:
     stretched = PowerOptions(limits=[(0, S, 150)], fallback="dvfs", stretch_walltime=True)
     with pytest.raises(InputError, match=r"stretch_walltime=True: needs kill_at_walltime=True, as nobody is killed"):
         bridge.simulate(job, machine(), als="ss", power=stretched)
-
-
-def drawn(seed: int) -> dict[str, Any]:
-    """A scenario in which running jobs are slowed."""
-    chance = random.Random(seed)
-    limits = []
-    for _ in range(chance.randint(1, 5)):
-        begin = chance.randint(0, 150) * S
-        limits.append((begin, begin + chance.randint(5, 120) * S, chance.randint(1000, 1500)))
-    around = Surroundings(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else Surroundings()
-    options: dict[str, Any] = {
-        "als": chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded")),
-        "variation": chance.choice((0.0, 0.3, 0.8)),
-        "tasks_per_core": chance.choice((1, 3, 8)),
-        "seed": seed,
-        "backfill": chance.choice(("none", "easy", "conservative", "2")),
-        "allocator": chance.choice(("first-fit", "first-fit", "best-fit", "contiguous", "whole-host")),
-        "rules": Rules(kill_at_walltime=chance.random() < 0.3, max_attempts=10**6),
-        "surroundings": around,
-        "power": PowerOptions(
-            limits=limits,
-            reaction_ns=chance.choice((0, 5 * S)),
-            fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
-            allowed=chance.choice(("all", "0.5")),
-        ),
-    }
-    if options["als"] == "recorded":  # there are no tasks
-        del options["variation"], options["tasks_per_core"]
-    return options
 
 
 def scenario(seed: int) -> tuple[Workload, dict[str, Any]]:

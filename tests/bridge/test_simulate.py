@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_features import GRAPH_FEATURES
+from application_features import GRAPH_FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result

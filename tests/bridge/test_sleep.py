@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import twolevel
-from directing import changed_toy
+from directing import changed_toy, jobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sleep import Case, Job, Machine, Outcome, run
 from test_power_runs import hosts_make_the_machine
-from test_reaching import jobs
 
 import bridge
 from bls import HostGroup, Platform, Rules, Surroundings, Workload
